@@ -1,0 +1,193 @@
+// swift-tools-version:6.1
+import PackageDescription
+
+// Every module is internal to the gateway: `package` access, Swift 6 mode, no warning survives.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .unsafeFlags(["-warnings-as-errors"]),
+]
+
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+
+// The executable carries the Swift runtime and Foundation, so the container image needs neither. (`--static-swift-stdlib`
+// would do the same for the whole build, but then Swift Testing is not found and tests would need a build of their own.)
+let staticRuntime: [LinkerSetting] = [
+    .unsafeFlags(
+        ["-static-stdlib", "-Xlinker", "--start-group"]
+            + [
+                "Foundation", "CoreFoundation", "FoundationInternationalization", "FoundationEssentials", "_FoundationICU",
+                "_FoundationCShims", "_FoundationCollections", "swiftSynchronization",
+            ].map { "-l\($0)" }
+            + ["-Xlinker", "--end-group", "-lstdc++"]
+    )
+]
+
+let package = Package(
+    name: "sallyport",
+    products: [.executable(name: "sallyport", targets: ["sallyport"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // The command line: run, demo, check, explain, healthcheck; the only module that sees all others.
+        .executableTarget(
+            name: "sallyport",
+            dependencies: [
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions", "Settings",
+                "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+                nioCore, nioPosix, nioHTTP1, logging,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict,
+            linkerSettings: staticRuntime
+        ),
+
+        // The life of a request, in the order of its folders.
+        .target(
+            name: "RequestPath",
+            dependencies: [
+                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
+                "Vocabulary", nioCore, nioPosix, nioSSL, logging,
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Endpoints",
+            dependencies: ["AddressIntelligence", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "TokenEndpoints",
+            dependencies: [
+                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
+                "Vocabulary", nioCore,
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "SessionEndpoints",
+            dependencies: [
+                "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
+                "AddressIntelligence", "Vocabulary", nioCore,
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Providers",
+            dependencies: ["Sessions", "Settings", "Cryptography", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Handoff",
+            dependencies: [
+                "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+            ],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Sessions",
+            dependencies: ["Cryptography", "AddressIntelligence", "Vocabulary", nioCore],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Settings",
+            dependencies: ["AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "Observability",
+            dependencies: ["Vocabulary", nioCore, logging],
+            swiftSettings: strict
+        ),
+        .target(
+            name: "AddressIntelligence",
+            dependencies: ["CMaxMindDB", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
+        .target(name: "Vocabulary", swiftSettings: strict),
+
+        .testTarget(
+            name: "AddressIntelligenceTests",
+            dependencies: ["AddressIntelligence", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
+
+        .testTarget(
+            name: "HandoffTests",
+            dependencies: [
+                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "TokenEndpointsTests",
+            dependencies: [
+                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "Vocabulary",
+                nioCore, nioPosix,
+            ],
+            swiftSettings: strict
+        ),
+
+        // What every session store must do; the test target of each store runs it.
+        .target(
+            name: "StoreConformance",
+            dependencies: ["Sessions", "AddressIntelligence", "Vocabulary", nioCore],
+            path: "Tests/StoreConformance",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SessionsTests",
+            dependencies: [
+                "Sessions", "StoreConformance", "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioEmbedded,
+            ],
+            swiftSettings: strict
+        ),
+
+        .systemLibrary(
+            name: "COpenSSL",
+            path: "Sources/SystemLibraries/COpenSSL",
+            pkgConfig: "libcrypto",
+            providers: [.apt(["libssl-dev"])]
+        ),
+        .systemLibrary(
+            name: "CMaxMindDB",
+            path: "Sources/SystemLibraries/CMaxMindDB",
+            pkgConfig: "libmaxminddb",
+            providers: [.apt(["libmaxminddb-dev"])]
+        ),
+        .testTarget(
+            name: "EndpointsTests",
+            dependencies: ["Endpoints", "AddressIntelligence", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "ProvidersTests",
+            dependencies: ["Providers", "Sessions", "Settings", "Cryptography", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SessionEndpointsTests",
+            dependencies: [
+                "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
+                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+            ],
+            swiftSettings: strict
+        ),
+    ]
+)

@@ -1,0 +1,17 @@
+/// A set of address blocks that answers in logarithmic time and allocates nothing: the trusted proxies.
+package struct CIDRSet: Sendable {
+    private let table: PrefixTable<Bool>
+
+    /// The union of `blocks`; they may overlap.
+    package init(_ blocks: some Sequence<CIDRBlock>) {
+        self.table = PrefixTable(blocks.map { ($0, true) })
+    }
+
+    /// Whether no address is in the set.
+    package var isEmpty: Bool { self.table.isEmpty }
+
+    /// Whether some block of the set contains `address`.
+    package func contains(_ address: IPAddress) -> Bool {
+        self.table.value(for: address) != nil
+    }
+}

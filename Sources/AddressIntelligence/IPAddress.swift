@@ -1,0 +1,110 @@
+/// An IPv4 or IPv6 address.
+///
+/// Both families live in one 128-bit space: an IPv4 address stands at its place in `::ffff:0:0/96` (RFC 4291 2.5.5.2).
+/// So an IPv4-mapped IPv6 address *is* the IPv4 address, whichever way it came in, and no rule can be dodged by the
+/// other spelling.
+package struct IPAddress: Hashable, Sendable {
+    /// The address as a number; IPv4 at its place in `::ffff:0:0/96`.
+    package let bits: UInt128
+
+    init(bits: UInt128) {
+        self.bits = bits
+    }
+
+    /// The IPv4 address with this value, e.g. `0x7F00_0001` for 127.0.0.1.
+    package init(v4 value: UInt32) {
+        self.bits = Self.mappedPrefix | UInt128(value)
+    }
+
+    /// The IPv6 address with these halves; an IPv4-mapped one becomes the IPv4 address.
+    package init(v6High high: UInt64, v6Low low: UInt64) {
+        self.bits = UInt128(high) << 64 | UInt128(low)
+    }
+
+    /// The address in 4 or 16 bytes of network order, as sockets and PROXY v2 carry it; nil for any other count.
+    package init?(networkOrder bytes: UnsafeRawBufferPointer) {
+        switch bytes.count {
+        case 4: self.init(v4: UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
+        case 16: self.init(bits: UInt128(bigEndian: bytes.loadUnaligned(as: UInt128.self)))
+        default: return nil
+        }
+    }
+
+    /// Whether this is an IPv4 address, however it was written.
+    package var isV4: Bool { self.bits >> 32 == Self.mappedPrefix >> 32 }
+
+    /// The value of an IPv4 address; nil for IPv6.
+    package var v4: UInt32? { self.isV4 ? UInt32(truncatingIfNeeded: self.bits) : nil }
+
+    /// Whether the address is this machine's own: 127.0.0.0/8 or `::1`.
+    package var isLoopback: Bool {
+        self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
+    }
+
+    /// What a device is known by: the address itself for IPv4, its /64 for IPv6.
+    package var key: AddressKey { AddressKey(of: self) }
+
+    /// Whether the address is IPv6 that merely carries IPv4 across: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC
+    /// 6052, RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
+    ///
+    /// Whoever runs such a relay is not the network of the device, and MaxMind's tree aliases some of these prefixes to
+    /// the IPv4 records, so that anyone could wear any network's number.
+    package var isTransitional: Bool {
+        self.bits >> 112 == 0x2002  // 2002::/16
+            || self.bits >> 96 == 0x2001_0000  // 2001::/32
+            || self.bits >> 32 == 0x0064_FF9B_0000_0000_0000_0000  // 64:ff9b::/96
+            || self.bits >> 80 == 0x0064_FF9B_0001  // 64:ff9b:1::/48
+            || self.bits >> 32 == 0  // ::/96
+    }
+
+    static let mappedPrefix: UInt128 = 0xFFFF_0000_0000
+}
+
+extension IPAddress: CustomStringConvertible {
+    /// The one text form: dotted decimal for IPv4, RFC 5952 for IPv6.
+    package var description: String {
+        self.isV4 ? self.dottedDecimal : self.compressedHex
+    }
+
+    private var dottedDecimal: String {
+        let value = UInt32(truncatingIfNeeded: self.bits)
+        return "\(value >> 24).\(value >> 16 & 0xFF).\(value >> 8 & 0xFF).\(value & 0xFF)"
+    }
+
+    private var compressedHex: String {
+        let gap = self.longestZeroRun
+        var text = ""
+        text.reserveCapacity(39)
+        var index = 0
+        while index < 8 {
+            if index == gap.lowerBound, !gap.isEmpty {
+                text += "::"
+                index = gap.upperBound
+            } else {
+                if index > 0, index != gap.upperBound || gap.isEmpty { text += ":" }
+                text += String(self.group(index), radix: 16)
+                index += 1
+            }
+        }
+        return text
+    }
+
+    /// "The symbol "::" MUST be used to its maximum capability", not "to shorten just one 16-bit 0 field", and "the
+    /// first sequence of zero bits MUST be shortened" when several are as long (RFC 5952 4.2).
+    private var longestZeroRun: Range<Int> {
+        var longest = 0..<0
+        var start = 0
+        for index in 0..<8 {
+            if self.group(index) != 0 {
+                start = index + 1
+            } else if index + 1 - start > max(longest.count, 1) {
+                longest = start..<(index + 1)
+            }
+        }
+        return longest
+    }
+
+    private func group(_ index: Int) -> UInt16 {
+        UInt16(truncatingIfNeeded: self.bits >> UInt128(112 - 16 * index))
+    }
+}

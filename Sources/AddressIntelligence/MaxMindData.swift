@@ -1,0 +1,172 @@
+/// A look into values of the MaxMind DB format 2.0, which believes nothing that it reads.
+///
+/// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a bound and multiplies the node count in 32
+/// bits (maxmind/libmaxminddb#335): a damaged or hostile file kills the process. So the library searches the tree, and
+/// only after the metadata has passed here; values are read here, without recursion and within bounds.
+struct MaxMindData {
+    private enum Kind: Int {
+        case pointer = 1
+        case text, double, bytes, uint16, uint32, map, int32, uint64, uint128, array
+        case boolean = 14
+        case float
+    }
+
+    /// What a value's first bytes say of it.
+    private struct Header {
+        let kind: Kind
+        /// Bytes of the content; elements of an array, members of a map, truth of a boolean, target of a pointer.
+        let size: Int
+        /// Where the content begins.
+        let content: Int
+
+        /// Where the next value begins; for containers, where the first element does.
+        var end: Int {
+            switch self.kind {
+            case .map, .array, .boolean, .pointer: self.content
+            default: self.content + self.size
+            }
+        }
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+
+    /// The data section, or the metadata; pointers count from its beginning.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// The unsigned number of 16, 32 or 64 bits that the map at `offset` has under `key`; nil where there is none.
+    func number(of key: StaticString, inMapAt offset: Int) -> UInt64? {
+        guard let map = self.target(at: offset), map.kind == .map else { return nil }
+        var position = map.content
+        for _ in 0..<map.size {
+            guard let header = self.header(at: position), let name = self.target(at: position), name.kind == .text,
+                let text = self.content(of: name)
+            else { return nil }
+            if text.elementsEqual(UnsafeRawBufferPointer(start: key.utf8Start, count: key.utf8CodeUnitCount)) {
+                return self.unsigned(at: header.end)
+            }
+            guard let next = self.end(ofValueAt: header.end) else { return nil }
+            position = next.position
+        }
+        return nil
+    }
+
+    /// Where the value at `offset` ends, and how many maps and arrays it consists of; nil if it does not end in bounds.
+    func end(ofValueAt offset: Int) -> (position: Int, containers: Int)? {
+        var position = offset
+        var containers = 0
+        var pending = 1
+        // Each round takes at least a byte, so a count that lies runs into the end.
+        while pending > 0 {
+            guard let header = self.header(at: position) else { return nil }
+            pending -= 1
+            switch header.kind {
+            case .map:
+                pending += 2 * header.size
+                containers += 1
+            case .array:
+                pending += header.size
+                containers += 1
+            default: break
+            }
+            position = header.end
+        }
+        return position <= self.bytes.count ? (position, containers) : nil
+    }
+
+    private func unsigned(at offset: Int) -> UInt64? {
+        guard let header = self.target(at: offset), let content = self.content(of: header) else { return nil }
+        let limit =
+            switch header.kind {
+            case .uint16: 2
+            case .uint32: 4
+            case .uint64: 8
+            default: -1
+            }
+        guard content.count <= limit else { return nil }
+        return content.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private func content(of header: Header) -> UnsafeRawBufferPointer? {
+        guard header.size <= self.bytes.count - header.content else { return nil }
+        return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
+    }
+
+    /// The header of the value at `offset`, or of that to which a pointer there leads; a pointer to a pointer is wrong.
+    private func target(at offset: Int) -> Header? {
+        guard let header = self.header(at: offset) else { return nil }
+        guard header.kind == .pointer else { return header }
+        guard let target = self.header(at: header.size), target.kind != .pointer else { return nil }
+        return target
+    }
+
+    private func header(at offset: Int) -> Header? {
+        guard let control = self.big(1, at: offset) else { return nil }
+        var content = offset + 1
+        var type = control >> 5
+        if type == Kind.pointer.rawValue {
+            return self.pointer(control: control, at: content)
+        }
+        if type == 0 {
+            guard let extended = self.big(1, at: content), extended > 0 else { return nil }
+            type = 7 + extended
+            content += 1
+        }
+        guard let kind = Kind(rawValue: type) else { return nil }
+        var size = control & 0x1F
+        if size >= 29 {
+            let count = size - 28
+            guard let more = self.big(count, at: content) else { return nil }
+            size = [29, 285, 65_821][count - 1] + more
+            content += count
+        }
+        return Header(kind: kind, size: size, content: content)
+    }
+
+    private func pointer(control: Int, at offset: Int) -> Header? {
+        let count = (control >> 3 & 0x3) + 1
+        guard let low = self.big(count, at: offset) else { return nil }
+        let high = control & 0x7
+        let target =
+            switch count {
+            case 1: high << 8 | low
+            case 2: (high << 16 | low) + 2048
+            case 3: (high << 24 | low) + 526_336
+            default: low
+            }
+        return Header(kind: .pointer, size: target, content: offset + count)
+    }
+
+    /// `count` bytes as a number, the most significant first.
+    private func big(_ count: Int, at offset: Int) -> Int? {
+        guard offset >= 0, offset <= self.bytes.count - count else { return nil }
+        return self.bytes[offset..<(offset + count)].reduce(0) { $0 << 8 | Int($1) }
+    }
+}
+
+extension MaxMindData {
+    /// Whether the metadata of this file is such that libmaxminddb can be trusted with it; else what is wrong.
+    static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
+        // The library, too, takes the last marker within the last 128 KiB.
+        let searched = max(0, file.count - 131_072)
+        guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
+        let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))
+        guard let end = metadata.end(ofValueAt: 0), end.containers <= 64 else { return "its metadata is damaged" }
+        guard let nodes = metadata.number(of: "node_count", inMapAt: 0), nodes <= UInt64(UInt32.max),
+            let bits = metadata.number(of: "record_size", inMapAt: 0), bits <= 32
+        else { return "its metadata does not say how large the tree is" }
+        // Two records a node; 16 zero bytes part the tree from the data.
+        guard nodes * bits / 4 + 16 <= UInt64(marker) else { return "it is shorter than its tree" }
+        return nil
+    }
+
+    private static let marker: [UInt8] = [0xAB, 0xCD, 0xEF] + Array("MaxMind.com".utf8)
+
+    private static func lastMarker(in file: UnsafeRawBufferPointer, from first: Int) -> Int? {
+        guard file.count - Self.marker.count >= first else { return nil }
+        return (first...(file.count - Self.marker.count)).last {
+            file[$0] == Self.marker[0] && file[$0...].starts(with: Self.marker)
+        }
+    }
+}

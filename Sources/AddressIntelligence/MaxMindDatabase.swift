@@ -1,0 +1,137 @@
+import CMaxMindDB
+internal import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A MaxMind database of autonomous systems, searched by libmaxminddb; closed when its last reader drops it.
+///
+/// libmaxminddb maps the file that it is given. An operator's `cp new.mmdb old.mmdb` truncates that file under the
+/// mapping, and the next lookup would be killed by SIGBUS; so what is mapped is a copy of our own in memory.
+final class MaxMindDatabase: Sendable {
+    // Written by `MMDB_open` only, before the object is shared; lookups read it and nothing else.
+    nonisolated(unsafe) private let handle: UnsafeMutablePointer<MMDB_s>
+
+    /// When the database was built; nil where it says nothing credible.
+    let buildTime: UnixTime?
+
+    init(path: String) throws(ASNError) {
+        let copy = try MemoryFile(copyOf: path)
+        let handle = UnsafeMutablePointer<MMDB_s>.allocate(capacity: 1)
+        handle.initialize(to: MMDB_s())
+        let status = copy.withPath { MMDB_open($0, UInt32(MMDB_MODE_MMAP), handle) }
+        guard status == MMDB_SUCCESS else {
+            handle.deallocate()
+            throw .invalidDatabase(path: path, detail: String(cString: MMDB_strerror(status)))
+        }
+        self.handle = handle
+        let built = handle.pointee.metadata.build_epoch
+        self.buildTime = (1..<Self.year10000).contains(built) ? UnixTime(seconds: Int64(built)) : nil
+        guard self.knowsAnyNumber() else { throw .noNumbers(path: path) }
+    }
+
+    deinit {
+        MMDB_close(self.handle)
+        self.handle.deallocate()
+    }
+
+    /// The number in the record of `address`; nil without record or number, or where the database is damaged.
+    func number(of address: IPAddress) -> UInt32? {
+        var status = MMDB_SUCCESS
+        let found: MMDB_lookup_result_s
+        if let value = address.v4 {
+            var socketAddress = sockaddr_in()
+            socketAddress.sin_family = sa_family_t(AF_INET)
+            socketAddress.sin_addr.s_addr = value.bigEndian
+            found = withUnsafeBytes(of: &socketAddress) { self.lookUp($0, &status) }
+        } else {
+            var socketAddress = sockaddr_in6()
+            socketAddress.sin6_family = sa_family_t(AF_INET6)
+            withUnsafeMutableBytes(of: &socketAddress.sin6_addr) {
+                $0.storeBytes(of: address.bits.bigEndian, as: UInt128.self)
+            }
+            found = withUnsafeBytes(of: &socketAddress) { self.lookUp($0, &status) }
+        }
+        guard status == MMDB_SUCCESS, found.found_entry else { return nil }
+        return self.number(in: found.entry)
+    }
+
+    private func lookUp(_ address: UnsafeRawBufferPointer, _ status: inout Int32) -> MMDB_lookup_result_s {
+        guard let address = address.assumingMemoryBound(to: sockaddr.self).baseAddress else {
+            return MMDB_lookup_result_s()
+        }
+        return MMDB_lookup_sockaddr(self.handle, address, &status)
+    }
+
+    /// Walks the search tree until a record has a number.
+    ///
+    /// A city database opens as well as an ASN database and would then deny every device without a word. The walk is
+    /// bounded, since a damaged tree may run in circles.
+    private func knowsAnyNumber() -> Bool {
+        let nodeCount = self.handle.pointee.metadata.node_count
+        var pending: [UInt32] = [0]
+        for _ in 0..<Self.walkLimit {
+            guard let index = pending.popLast() else { return false }
+            var node = MMDB_search_node_s()
+            guard index < nodeCount, MMDB_read_node(self.handle, index, &node) == MMDB_SUCCESS else { continue }
+            let records = [
+                (node.right_record_type, node.right_record, node.right_record_entry),
+                (node.left_record_type, node.left_record, node.left_record_entry),
+            ]
+            for (type, record, entry) in records {
+                switch Int32(type) {
+                case MMDB_RECORD_TYPE_SEARCH_NODE: pending.append(UInt32(truncatingIfNeeded: record))
+                case MMDB_RECORD_TYPE_DATA where self.number(in: entry) != nil: return true
+                default: break
+                }
+            }
+        }
+        return false
+    }
+
+    private func number(in entry: MMDB_entry_s) -> UInt32? {
+        let section = UnsafeRawBufferPointer(
+            start: self.handle.pointee.data_section,
+            count: Int(self.handle.pointee.data_section_size)
+        )
+        let number = MaxMindData(section).number(of: "autonomous_system_number", inMapAt: Int(entry.offset))
+        guard let number, number != 0 else { return nil }
+        return UInt32(exactly: number)
+    }
+
+    private static let walkLimit = 65_536
+    private static let year10000: UInt64 = 253_402_300_800
+}
+
+/// A copy in memory of a database with sound metadata, which has a path for those who want one.
+private struct MemoryFile: ~Copyable {
+    private let descriptor: Descriptor
+
+    init(copyOf path: String) throws(ASNError) {
+        let content = try SourceFile(path: path).content()
+        if let flaw = content.withUnsafeBytes({ MaxMindData.flaw(inFile: $0) }) {
+            throw .invalidDatabase(path: path, detail: flaw)
+        }
+        let number = memfd_create("asn.mmdb", MFD_CLOEXEC)
+        guard number >= 0 else { throw .unreadable(path: path, code: errno) }
+        let descriptor = Descriptor(owning: number)
+        var written = 0
+        while written < content.count {
+            let count = content.withUnsafeBytes {
+                write(number, $0.baseAddress?.advanced(by: written), $0.count - written)
+            }
+            if count > 0 {
+                written += count
+            } else if count == 0 || errno != EINTR {
+                throw .unreadable(path: path, code: errno)
+            }
+        }
+        self.descriptor = descriptor
+    }
+
+    /// Lends the path, which is good for as long as the file is held.
+    func withPath<Result>(_ body: (String) -> Result) -> Result {
+        body("/proc/self/fd/\(self.descriptor.number)")
+    }
+}

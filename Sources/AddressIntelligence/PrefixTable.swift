@@ -1,0 +1,79 @@
+/// Values by address prefix, of which the longest that contains an address wins.
+///
+/// Nested prefixes are flattened once into runs of addresses with one value each, so that a lookup is a binary search.
+/// The families have a table each, because IPv6 blocks as wide as `::/80` would cover IPv4's place in the shared space.
+struct PrefixTable<Value: Equatable & Sendable>: Sendable {
+    private let v4: Runs
+    private let v6: Runs
+
+    /// Builds the table; of two values for the same block the later one wins.
+    init(_ entries: [(block: CIDRBlock, value: Value)]) {
+        self.v4 = Runs(entries.filter { $0.block.network.isV4 })
+        self.v6 = Runs(entries.filter { !$0.block.network.isV4 })
+    }
+
+    var isEmpty: Bool { self.v4.isEmpty && self.v6.isEmpty }
+
+    /// The value of the longest prefix that contains `address`.
+    func value(for address: IPAddress) -> Value? {
+        address.isV4 ? self.v4.value(at: address.bits) : self.v6.value(at: address.bits)
+    }
+}
+
+extension PrefixTable {
+    /// Runs of consecutive addresses: each begins at its start and lasts until the next one's.
+    private struct Runs: Sendable {
+        private var starts: [UInt128] = []
+        private var values: [Value?] = []
+
+        init(_ entries: [(block: CIDRBlock, value: Value)]) {
+            // A block comes after all blocks that contain it; the sort is stable, so a repeated block's last value
+            // wins.
+            let ordered = entries.sorted { left, right in
+                let (left, right) = (left.block, right.block)
+                return left.network == right.network
+                    ? left.prefixLength < right.prefixLength
+                    : left.network.bits < right.network.bits
+            }
+            var open: [(last: UInt128, value: Value)] = []
+            for (block, value) in ordered {
+                while let innermost = open.last, innermost.last < block.network.bits {
+                    self.close(&open)
+                }
+                self.begin(at: block.network.bits, value)
+                open.append((block.last, value))
+            }
+            while !open.isEmpty {
+                self.close(&open)
+            }
+        }
+
+        var isEmpty: Bool { self.starts.isEmpty }
+
+        func value(at point: UInt128) -> Value? {
+            var low = 0
+            var high = self.starts.count
+            while low < high {
+                let middle = (low + high) / 2
+                if self.starts[middle] <= point { low = middle + 1 } else { high = middle }
+            }
+            return low == 0 ? nil : self.values[low - 1]
+        }
+
+        /// Ends the innermost open block: after it the one around it goes on.
+        private mutating func close(_ open: inout [(last: UInt128, value: Value)]) {
+            let ended = open.removeLast()
+            guard ended.last < UInt128.max else { return }
+            self.begin(at: ended.last + 1, open.last?.value)
+        }
+
+        private mutating func begin(at start: UInt128, _ value: Value?) {
+            if self.starts.last == start {
+                self.values[self.values.count - 1] = value
+            } else if self.values.last != .some(value) {
+                self.starts.append(start)
+                self.values.append(value)
+            }
+        }
+    }
+}

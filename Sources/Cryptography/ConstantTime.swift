@@ -1,0 +1,16 @@
+import COpenSSL
+
+/// Whether both hold the same bytes, in a time that tells nothing of where they differ; only their counts may be
+/// learnt.
+package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    left.withUnsafeBytes { left in right.withUnsafeBytes { constantTimeEqual(left, $0) } }
+}
+
+/// Whether both hold the same bytes, in a time that tells nothing of where they differ; only their counts may be
+/// learnt.
+package func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+    let count = left.count
+    guard right.count == count else { return false }
+    guard let left = left.baseAddress, let right = right.baseAddress, count > 0 else { return true }
+    return CRYPTO_memcmp(left, right, count) == 0
+}

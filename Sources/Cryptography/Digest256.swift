@@ -1,0 +1,38 @@
+/// The 32 bytes of a SHA-256 digest or HMAC.
+///
+/// A plain value without a buffer of its own, so that it can be the key of a table. `==` is not constant-time: it is
+/// for finding records by the HMAC of what the client sent, where an attacker cannot choose the digest.
+package struct Digest256: Hashable, Sendable {
+    private let words: (UInt64, UInt64, UInt64, UInt64)
+
+    /// The digest in these bytes; nil unless there are 32.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        self = Self { target in bytes.withUnsafeBytes { target.copyMemory(from: $0) } }
+    }
+
+    /// Lets `fill` write all 32 bytes.
+    init(fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &words, fill)
+        self.words = words
+    }
+
+    /// The 32 bytes, first to last.
+    package var bytes: [UInt8] { self.withUnsafeBytes { Array($0) } }
+
+    /// The 43 characters of base64url.
+    package var base64URL: String { Base64URL.encode(self.bytes) }
+
+    /// Lends the bytes without copying them.
+    package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try Swift.withUnsafeBytes(of: self.words, body)
+    }
+
+    package static func == (left: Digest256, right: Digest256) -> Bool { left.words == right.words }
+
+    package func hash(into hasher: inout Hasher) {
+        // A digest is uniform: one word spreads as well as four.
+        hasher.combine(self.words.0)
+    }
+}

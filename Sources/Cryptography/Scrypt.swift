@@ -1,0 +1,134 @@
+import COpenSSL
+package import Vocabulary
+
+/// Password hashes by scrypt (RFC 7914), written `scrypt:N:r:p:salt:hash` with salt and hash in base64url.
+package enum Scrypt {
+    /// Whether `password` is the one that `encoded` was made from.
+    ///
+    /// The time depends on the cost that `encoded` names, not on the password. A malformed hash matches nothing, at
+    /// once.
+    package static func verify(password: [UInt8], encoded: Secret) -> Bool {
+        guard let hash = EncodedHash(encoded) else { return false }
+        guard var derived = Self.derive(password: password, salt: hash.salt, cost: hash.cost, count: hash.hash.count)
+        else { return false }
+        defer { OPENSSL_cleanse(&derived, derived.count) }
+        return constantTimeEqual(derived, hash.hash)
+    }
+
+    /// A hash of `password` under a fresh salt, at a cost of 16 MiB and five passes (what OWASP recommends).
+    package static func hash(password: [UInt8]) -> Secret {
+        let salt = Random.bytes(16)
+        let hash = Self.derive(password: password, salt: salt, cost: .standard, count: 32).orStop("scrypt")
+        return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
+    }
+
+    /// Whether `encoded` can be verified: the six parts, N a power of two, a cost of at least 1 MiB and at most 256
+    /// MiB, a salt of at least 8 bytes, a hash of at least 32.
+    package static func isWellFormed(_ encoded: Secret) -> Bool {
+        EncodedHash(encoded) != nil
+    }
+
+    /// A hash that no password matches, of the same cost as `encoded`.
+    ///
+    /// To verify against when the user does not exist: otherwise the time of the answer tells who does.
+    package static func decoy(like encoded: Secret) -> Secret {
+        let cost = EncodedHash(encoded)?.cost ?? .standard
+        return EncodedHash(cost: cost, salt: Random.bytes(16), hash: Random.bytes(32)).encoded
+    }
+
+    /// `count` bytes from the password; nil when OpenSSL refuses the cost or has no memory for it.
+    package static func derive(password: [UInt8], salt: [UInt8], cost: Cost, count: Int) -> [UInt8]? {
+        guard count > 0 else { return nil }
+        var succeeded = false
+        let derived = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            let result = withPointer(password) { password, passwordCount in
+                // OpenSSL's signature wants `char *`; the bytes may be any.
+                password.withMemoryRebound(to: CChar.self, capacity: passwordCount) { password in
+                    withPointer(salt) { salt, saltCount in
+                        EVP_PBE_scrypt(
+                            password,
+                            passwordCount,
+                            salt,
+                            saltCount,
+                            cost.n,
+                            cost.r,
+                            cost.p,
+                            Self.memoryLimit,
+                            buffer.baseAddress,
+                            count
+                        )
+                    }
+                }
+            }
+            succeeded = result == 1
+            initialized = succeeded ? count : 0
+        }
+        if !succeeded { ERR_clear_error() }
+        return succeeded ? derived : nil
+    }
+
+    /// A little more than the costliest accepted hash needs; OpenSSL's own limit of 32 MiB is below common costs.
+    private static let memoryLimit: UInt64 = 320 << 20
+}
+
+extension Scrypt {
+    /// What a guess costs: `128 * n * r` bytes of memory and `n * r * p` work (RFC 7914 2).
+    package struct Cost: Sendable, Equatable {
+        package let n: UInt64
+        package let r: UInt64
+        package let p: UInt64
+
+        package init(n: UInt64, r: UInt64, p: UInt64) {
+            self.n = n
+            self.r = r
+            self.p = p
+        }
+
+        static let standard = Cost(n: 16_384, r: 8, p: 5)
+
+        /// Strong enough to be worth the name, and not so costly that one sign-in starves the machine.
+        var isAcceptable: Bool {
+            guard (2...(1 << 24)).contains(self.n), self.n & (self.n - 1) == 0 else { return false }
+            guard (1...64).contains(self.r), (1...64).contains(self.p) else { return false }
+            let memory = 128 * self.n * self.r
+            return memory >= 1 << 20 && memory <= 256 << 20 && memory * self.p <= 1 << 30
+        }
+    }
+
+    private struct EncodedHash {
+        let cost: Cost
+        let salt: [UInt8]
+        let hash: [UInt8]
+
+        init(cost: Cost, salt: [UInt8], hash: [UInt8]) {
+            self.cost = cost
+            self.salt = salt
+            self.hash = hash
+        }
+
+        init?(_ encoded: Secret) {
+            guard encoded.bytes.count <= 512 else { return nil }
+            let parts = encoded.bytes.split(separator: 0x3A, omittingEmptySubsequences: false)
+            guard parts.count == 6, parts[0].elementsEqual("scrypt".utf8),
+                let n = Self.number(parts[1]), let r = Self.number(parts[2]), let p = Self.number(parts[3]),
+                let salt = Base64URL.decoded(parts[4]), (8...128).contains(salt.count),
+                let hash = Base64URL.decoded(parts[5]), (32...128).contains(hash.count)
+            else { return nil }
+            self.init(cost: Cost(n: n, r: r, p: p), salt: salt, hash: hash)
+            guard self.cost.isAcceptable else { return nil }
+        }
+
+        var encoded: Secret {
+            let salt = Base64URL.encode(self.salt)
+            return Secret("scrypt:\(self.cost.n):\(self.cost.r):\(self.cost.p):\(salt):\(Base64URL.encode(self.hash))")
+        }
+
+        /// A decimal number without sign or leading zero.
+        private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+            guard (1...9).contains(digits.count), digits.first != 0x30,
+                digits.allSatisfy({ (0x30...0x39).contains($0) })
+            else { return nil }
+            return digits.reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
+        }
+    }
+}

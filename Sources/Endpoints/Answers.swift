@@ -1,0 +1,97 @@
+package import Vocabulary
+
+/// The answers that our endpoints share. None may be stored by a cache, none may be sniffed for another type.
+extension EndpointResponse {
+    private static let always: [(name: String, value: String)] = [
+        ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
+    ]
+
+    /// A JSON document.
+    package static func json(
+        _ status: Int,
+        _ value: JSONValue,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        EndpointResponse(
+            status: status,
+            fields: [("content-type", "application/json; charset=utf-8")] + Self.always + fields,
+            body: JSONText.encode(value),
+            reason: reason
+        )
+    }
+
+    /// A refusal as a problem document (RFC 9457) whose `reason` is the stable id.
+    ///
+    /// - Parameters:
+    ///   - title: The sentence for people; the same for every request with this reason.
+    ///   - fields: Further fields; a 401 needs `www-authenticate` (RFC 9110 15.5.2).
+    package static func problem(
+        _ status: Int,
+        _ reason: Reason,
+        title: String,
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        EndpointResponse(
+            status: status,
+            fields: [("content-type", "application/problem+json")] + Self.always + fields,
+            body: JSONText.encode([
+                "type": "about:blank", "title": .string(title), "status": .integer(Int64(status)),
+                "reason": .string(reason.rawValue),
+            ]),
+            reason: reason
+        )
+    }
+
+    /// 503: what we lean on cannot answer; nothing was decided about the request.
+    package static func unavailable(_ reason: Reason) -> EndpointResponse {
+        .problem(503, reason, title: "Service temporarily unavailable", fields: [("retry-after", "1")])
+    }
+
+    /// A page without script, that no other page may frame (T35).
+    ///
+    /// - Parameters:
+    ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil: the page has none.
+    package static func html(
+        _ status: Int,
+        _ page: String,
+        styleDigest: String?,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        // No `form-action`: browsers apply it to the redirects that follow the post as well, and an app may send the
+        // user on from `return_to` to another host. A page without script and with escaped text needs none.
+        let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
+        return EndpointResponse(
+            status: status,
+            fields: [
+                ("content-type", "text/html; charset=utf-8"),
+                ("content-security-policy", "default-src 'none'\(style); base-uri 'none'; frame-ancestors 'none'"),
+                ("x-frame-options", "DENY"),
+                // Not `no-referrer`: with it a page's own form is posted with `Origin: null` (Fetch, "append a request
+                // `Origin` header"), and the same-origin check could not tell it from a foreign one.
+                ("referrer-policy", "same-origin"),
+            ] + Self.always + fields,
+            body: Array(page.utf8),
+            reason: reason
+        )
+    }
+
+    /// 303 to a path on this host, or to a URL from the configuration: a POST is never repeated there (RFC 9700 4.12).
+    package static func seeOther(
+        _ location: String,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        EndpointResponse(
+            status: 303,
+            fields: [("location", location), ("referrer-policy", "no-referrer")] + Self.always + fields,
+            reason: reason
+        )
+    }
+
+    /// 204.
+    package static func noContent(fields: [(name: String, value: String)] = []) -> EndpointResponse {
+        EndpointResponse(status: 204, fields: Self.always + fields)
+    }
+}

@@ -1,0 +1,63 @@
+package import Vocabulary
+
+/// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
+///
+/// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms; media type parameters such as
+/// `charset` are allowed. A parameter that stands twice makes the whole body malformed (RFC 6749 3.1).
+package struct BodyParameters: Sendable {
+    /// Why a body is of no use.
+    package enum Failure: Error, Sendable, Equatable {
+        /// Another media type, or none: 415.
+        case mediaType
+        /// Not what its media type says, or a parameter twice: 400.
+        case malformed
+    }
+
+    /// How the body was written.
+    package enum Encoding: Sendable { case json, form }
+
+    package let encoding: Encoding
+    private let members: [String: JSONValue]
+
+    /// - Parameter accepting: The media types that the endpoint takes.
+    package init(_ request: EndpointRequest, accepting: [Encoding] = [.json, .form]) throws(Failure) {
+        let mediaType = (request.field("content-type") ?? "").prefix { $0 != ";" }
+            .filter { $0 != " " && $0 != "\t" }.lowercased()
+        switch mediaType {
+        case "application/json" where accepting.contains(.json):
+            guard case .object(let members) = JSONText.decode(request.body) else { throw .malformed }
+            self.encoding = .json
+            self.members = members
+        case "application/x-www-form-urlencoded" where accepting.contains(.form):
+            guard let members = Self.form(request.body) else { throw .malformed }
+            self.encoding = .form
+            self.members = members
+        default:
+            throw .mediaType
+        }
+    }
+
+    /// The parameter's value; in JSON it may be of any type.
+    package subscript(name: String) -> JSONValue? { self.members[name] }
+
+    /// The parameter's text; nil when it is absent, or in JSON no string.
+    package func text(_ name: String) -> String? { self.members[name]?.string }
+
+    private static func form(_ body: [UInt8]) -> [String: JSONValue]? {
+        var members: [String: JSONValue] = [:]
+        for pair in body.split(separator: UInt8(ascii: "&")) {
+            let name = pair.prefix { $0 != UInt8(ascii: "=") }
+            guard let name = Self.text(name), let value = Self.text(pair.dropFirst(name.length + 1)),
+                members.updateValue(.string(value.text), forKey: name.text) == nil
+            else { return nil }
+        }
+        return members
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> (text: String, length: Int)? {
+        guard let decoded = PercentDecoding.decoded(bytes, plusIsSpace: true),
+            let text = String(validating: decoded, as: UTF8.self)
+        else { return nil }
+        return (text, bytes.count)
+    }
+}

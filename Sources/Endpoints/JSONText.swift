@@ -1,0 +1,215 @@
+package import Vocabulary
+
+/// Writes and reads JSON (RFC 8259) for our endpoints. Foundation's decoder lets a repeated member pass and picks one;
+/// OAuth wants repeated parameters refused (RFC 6749 3.1), so reading is our own and strict.
+package enum JSONText {
+    /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
+    package static func encode(_ value: JSONValue) -> [UInt8] {
+        var bytes: [UInt8] = []
+        Self.append(value, to: &bytes)
+        return bytes
+    }
+
+    /// The value of a document; nil unless it is one JSON value in UTF-8, at most 32 levels deep, no member twice.
+    package static func decode(_ bytes: [UInt8]) -> JSONValue? {
+        var reader = JSONReader(bytes)
+        return reader.document()
+    }
+
+    private static func append(_ value: JSONValue, to bytes: inout [UInt8]) {
+        switch value {
+        case .null: bytes += "null".utf8
+        case .bool(let flag): bytes += (flag ? "true" : "false").utf8
+        case .integer(let number): bytes += String(number).utf8
+        // JSON has no infinity and no NaN.
+        case .number(let number): bytes += (number.isFinite ? String(number) : "null").utf8
+        case .string(let text): Self.append(text, to: &bytes)
+        case .array(let elements):
+            bytes.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.append(element, to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.append(member.key, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                Self.append(member.value, to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case UInt8(ascii: "\n"): bytes += #"\n"#.utf8
+            case UInt8(ascii: "\r"): bytes += #"\r"#.utf8
+            case UInt8(ascii: "\t"): bytes += #"\t"#.utf8
+            case 0..<0x20: bytes += [UInt8]("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+/// A recursive reader of one document; its depth is bounded, its length is the caller's limit.
+private struct JSONReader {
+    private static let deepest = 32
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func document() -> JSONValue? {
+        guard let value = self.value(depth: 0) else { return nil }
+        self.skipBlanks()
+        return self.position == self.bytes.count ? value : nil
+    }
+
+    private var next: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
+
+    private mutating func skipBlanks() {
+        while let byte = self.next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { self.position += 1 }
+    }
+
+    private mutating func skip(_ byte: UInt8) -> Bool {
+        self.skipBlanks()
+        guard self.next == byte else { return false }
+        self.position += 1
+        return true
+    }
+
+    private mutating func value(depth: Int) -> JSONValue? {
+        self.skipBlanks()
+        guard depth <= Self.deepest, let byte = self.next else { return nil }
+        switch byte {
+        case UInt8(ascii: "{"): return self.object(depth: depth)
+        case UInt8(ascii: "["): return self.array(depth: depth)
+        case UInt8(ascii: "\""): return self.text().map(JSONValue.string)
+        case UInt8(ascii: "t"): return self.literal("true", .bool(true))
+        case UInt8(ascii: "f"): return self.literal("false", .bool(false))
+        case UInt8(ascii: "n"): return self.literal("null", .null)
+        default: return self.number()
+        }
+    }
+
+    private mutating func literal(_ name: String, _ value: JSONValue) -> JSONValue? {
+        guard self.bytes[self.position...].starts(with: name.utf8) else { return nil }
+        self.position += name.utf8.count
+        return value
+    }
+
+    private mutating func object(depth: Int) -> JSONValue? {
+        var members: [String: JSONValue] = [:]
+        self.position += 1
+        if self.skip(UInt8(ascii: "}")) { return .object(members) }
+        repeat {
+            self.skipBlanks()
+            guard self.next == UInt8(ascii: "\""), let name = self.text(), members[name] == nil,
+                self.skip(UInt8(ascii: ":")), let value = self.value(depth: depth + 1)
+            else { return nil }
+            members[name] = value
+        } while self.skip(UInt8(ascii: ","))
+        return self.skip(UInt8(ascii: "}")) ? .object(members) : nil
+    }
+
+    private mutating func array(depth: Int) -> JSONValue? {
+        var elements: [JSONValue] = []
+        self.position += 1
+        if self.skip(UInt8(ascii: "]")) { return .array(elements) }
+        repeat {
+            guard let element = self.value(depth: depth + 1) else { return nil }
+            elements.append(element)
+        } while self.skip(UInt8(ascii: ","))
+        return self.skip(UInt8(ascii: "]")) ? .array(elements) : nil
+    }
+
+    private mutating func number() -> JSONValue? {
+        let start = self.position
+        if self.next == UInt8(ascii: "-") { self.position += 1 }
+        // RFC 8259 6: "Leading zeros are not allowed."
+        if self.next == UInt8(ascii: "0") {
+            self.position += 1
+        } else {
+            guard self.digits() else { return nil }
+        }
+        var isInteger = true
+        if self.next == UInt8(ascii: ".") {
+            isInteger = false
+            self.position += 1
+            guard self.digits() else { return nil }
+        }
+        if self.next == UInt8(ascii: "e") || self.next == UInt8(ascii: "E") {
+            isInteger = false
+            self.position += 1
+            if self.next == UInt8(ascii: "+") || self.next == UInt8(ascii: "-") { self.position += 1 }
+            guard self.digits() else { return nil }
+        }
+        let text = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+        if isInteger, let integer = Int64(text) { return .integer(integer) }
+        return Double(text).flatMap { $0.isFinite ? .number($0) : nil }
+    }
+
+    private mutating func digits() -> Bool {
+        let start = self.position
+        while let byte = self.next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { self.position += 1 }
+        return self.position > start
+    }
+
+    private mutating func text() -> String? {
+        var content: [UInt8] = []
+        self.position += 1
+        while let byte = self.next {
+            self.position += 1
+            switch byte {
+            case UInt8(ascii: "\""): return String(validating: content, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let scalar = self.escape() else { return nil }
+                content += String(scalar).utf8
+            case 0..<0x20: return nil
+            default: content.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private mutating func escape() -> Unicode.Scalar? {
+        guard let byte = self.next else { return nil }
+        self.position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"):
+            guard let unit = self.codeUnit() else { return nil }
+            guard (0xD800...0xDBFF).contains(unit) else { return Unicode.Scalar(unit) }
+            // A high surrogate alone is no character (RFC 8259 8.2).
+            guard self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low) else {
+                return nil
+            }
+            return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+        default: return nil
+        }
+    }
+
+    private mutating func codeUnit() -> UInt32? {
+        guard self.position + 4 <= self.bytes.count else { return nil }
+        let digits = self.bytes[self.position..<self.position + 4]
+        guard digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
+        self.position += 4
+        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+    }
+}

@@ -1,0 +1,99 @@
+/// Where a browser goes after sign-in: a path on the host that it already talks to, never another host.
+package enum ReturnTo {
+    /// More bytes than a request line may have could never be asked for again.
+    private static let longest = 8192
+    /// Nobody encodes a path more often than that in good faith.
+    private static let deepestEncoding = 4
+
+    /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same
+    /// host; nil: refuse it and use `/`.
+    ///
+    /// The rule is structural, so that no parser needs to be out-guessed (CVE-2022-23527, CVE-2024-52003, peers #56):
+    /// one leading `/`, the next byte neither `/` nor `\`; only visible ASCII, so no tab or line break that the WHATWG
+    /// parser would drop; no backslash, which it reads as `/`; no fragment; in the path no dot segment and no encoded
+    /// control, no encoded backslash and no encoded slash in front, which a careless decoder would turn into the above.
+    package static func sanitized(_ text: String) -> String? {
+        let bytes = Array(text.utf8)
+        guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
+        if bytes.count > 1, bytes[1] == UInt8(ascii: "/") { return nil }
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\\"), UInt8(ascii: "#"): return nil
+            case 0x21...0x7E: continue
+            default: return nil
+            }
+        }
+        return Self.isPlain(path: bytes.prefix { $0 != UInt8(ascii: "?") }) ? text : nil
+    }
+
+    /// Whether the path stays what it is however often it is percent-decoded, as careless parties do.
+    private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
+        // The escapes that the text itself has must be whole; what they hide may be a plain `%`.
+        guard var layer = PercentDecoding.decoded(path, plusIsSpace: false) else { return false }
+        for _ in 0..<Self.deepestEncoding {
+            guard !layer.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]), !Self.hasDotSegment(layer),
+                layer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") })
+            else { return false }
+            guard let next = PercentDecoding.decoded(layer, plusIsSpace: false), next != layer else { return true }
+            layer = next
+        }
+        return false
+    }
+
+    /// Whether a segment is `.` or `..`, with or without `;parameters`.
+    private static func hasDotSegment(_ path: [UInt8]) -> Bool {
+        path.split(separator: UInt8(ascii: "/")).contains { segment in
+            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            return (name.count == 1 || name.count == 2) && name.allSatisfy { $0 == UInt8(ascii: ".") }
+        }
+    }
+}
+
+/// Percent-decoding (RFC 3986 2.1), strict: a `%` without two hexadecimal digits is an error.
+package enum PercentDecoding {
+    /// The bytes decoded once; nil when an escape is broken.
+    ///
+    /// - Parameter plusIsSpace: `+` stands for a space, as in `application/x-www-form-urlencoded`.
+    package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var rest = bytes.makeIterator()
+        while let byte = rest.next() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.next().flatMap(Self.digit), let low = rest.next().flatMap(Self.digit) else {
+                    return nil
+                }
+                decoded.append(high << 4 | low)
+            } else {
+                decoded.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return decoded
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    /// `text` with every byte but the unreserved ones (RFC 3986 2.3) percent-encoded: fit for a query value.
+    package static func encoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.append(byte)
+            default:
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+}

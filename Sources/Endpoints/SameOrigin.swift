@@ -1,0 +1,18 @@
+/// The check that a form post comes from a page of the host itself (T34, login CSRF).
+package enum SameOrigin {
+    /// Whether the browser says that a page of `request.origin`, which is configured, sent the request.
+    ///
+    /// `Sec-Fetch-Site` cannot be set by a page and decides when present; `Origin` must not contradict it, where `null`
+    /// is what a page under `no-referrer` sends. Plain http beyond loopback and old browsers send `Origin` alone. What
+    /// sends neither is no browser and has the native endpoints.
+    package static func isProven(_ request: EndpointRequest) -> Bool {
+        let sites = request.fields.filter { $0.name == "sec-fetch-site" }.map(\.value)
+        let origins = request.fields.filter { $0.name == "origin" }.map(\.value)
+        switch (sites.count, origins.count) {
+        case (0, 1): return origins[0] == request.origin
+        case (1, 0): return sites[0] == "same-origin"
+        case (1, 1): return sites[0] == "same-origin" && (origins[0] == request.origin || origins[0] == "null")
+        default: return false
+        }
+    }
+}

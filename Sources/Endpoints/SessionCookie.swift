@@ -1,0 +1,68 @@
+package import Vocabulary
+
+/// The cookie that carries a browser's session, as `Set-Cookie` text (RFC 6265).
+///
+/// Setting and clearing have the same attributes: browsers ignore a deletion of a `__Host-` cookie that lacks
+/// `Secure` or `Path=/` (CVE-2025-55162, peers #47).
+package struct SessionCookie: Sendable, Hashable {
+    /// The name under which the browser sends it back.
+    package let name: String
+    private let attributes: String
+
+    /// - Parameters:
+    ///   - name: The configured name, e.g. `__Host-sallyport`. Without `Secure` its `__Host-` or `__Secure-` prefix is
+    ///     left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
+    ///   - isSecure: Whether the cookie carries `Secure`; false only on loopback http with the flag.
+    package init(name: String, isSecure: Bool) {
+        var name = Substring(name)
+        if !isSecure {
+            for prefix in ["__Host-", "__Secure-"] where name.hasPrefix(prefix) && name.utf8.count > prefix.utf8.count {
+                name = name.dropFirst(prefix.utf8.count)
+            }
+        }
+        self.name = String(name)
+        self.attributes = "; Path=/; \(isSecure ? "Secure; " : "")HttpOnly; SameSite=Lax"
+    }
+
+    /// The `Set-Cookie` value that gives the browser this session; it lives until the browser closes.
+    package func setting(_ token: Secret) -> String {
+        "\(self.name)=\(String(decoding: token.bytes, as: UTF8.self))\(self.attributes)"
+    }
+
+    /// The `Set-Cookie` value that takes the session away.
+    package func clearing() -> String {
+        "\(self.name)=\(self.attributes); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
+    }
+}
+
+/// Reads `Cookie` fields (RFC 6265 4.2) without changing a byte: no unquoting, no decoding, no chunks.
+package enum CookieField {
+    /// Every value of the cookie `name`, in order, repeated ones included.
+    ///
+    /// - Parameters:
+    ///   - name: Compared byte for byte.
+    ///   - fields: All fields of the request with names in lower case; those named `cookie` are read.
+    package static func values(of name: String, in fields: [(name: String, value: String)]) -> [String] {
+        var values: [String] = []
+        for field in fields where field.name == "cookie" {
+            for pair in field.value.utf8.split(separator: UInt8(ascii: ";")) {
+                let pair = pair.trimmingBlanks()
+                guard let equals = pair.firstIndex(of: UInt8(ascii: "=")),
+                    pair[..<equals].trimmingBlanks().elementsEqual(name.utf8)
+                else { continue }
+                values.append(String(decoding: pair[pair.index(after: equals)...].trimmingBlanks(), as: UTF8.self))
+            }
+        }
+        return values
+    }
+}
+
+extension Substring.UTF8View {
+    /// Without spaces and tabs at both ends.
+    fileprivate func trimmingBlanks() -> Substring.UTF8View {
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard let first = self.firstIndex(where: { !isBlank($0) }), let last = self.lastIndex(where: { !isBlank($0) })
+        else { return self[self.endIndex...] }
+        return self[first...last]
+    }
+}

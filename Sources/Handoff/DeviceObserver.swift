@@ -1,0 +1,40 @@
+package import AddressIntelligence
+package import Sessions
+
+/// Notes the facts of the device behind a request, the same way when a token is minted and when it is presented.
+package struct DeviceObserver: Sendable {
+    /// The longest `User-Agent` that is kept, in bytes of UTF-8.
+    package static let userAgentLimit = 512
+
+    private let directory: ASNDirectory?
+
+    /// `directory` is nil when the configuration names no source of autonomous system numbers: every ASN is unknown.
+    package init(directory: ASNDirectory?) {
+        self.directory = directory
+    }
+
+    /// The facts of a request from `address`, with its ASN where one is known.
+    package func facts(address: IPAddress, userAgent: String?) -> DeviceFacts {
+        DeviceFacts(
+            address: address,
+            asn: self.directory?.asn(of: address),
+            userAgent: userAgent.map { Self.cut($0, to: Self.userAgentLimit) }
+        )
+    }
+
+    /// `device` with its ASN looked up, unless whoever noted the facts has done so.
+    package func completed(_ device: DeviceFacts) -> DeviceFacts {
+        guard device.asn == nil else { return device }
+        return self.facts(address: device.address, userAgent: device.userAgent)
+    }
+
+    /// `text` without what lies beyond `limit` bytes; never half a character.
+    private static func cut(_ text: String, to limit: Int) -> String {
+        guard text.utf8.count > limit else { return text }
+        var end = text.utf8.index(text.utf8.startIndex, offsetBy: limit)
+        while String.Index(end, within: text.unicodeScalars) == nil {
+            end = text.utf8.index(before: end)
+        }
+        return String(text[..<end])
+    }
+}

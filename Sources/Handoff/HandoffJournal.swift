@@ -1,0 +1,150 @@
+internal import AddressIntelligence
+package import Observability
+internal import Sessions
+internal import Settings
+internal import Vocabulary
+
+/// Takes down what happens to session-transfer tokens: counts it and writes it to the audit stream.
+package struct HandoffJournal: Sendable {
+    private let take: @Sendable (HandoffRecord) -> Bool
+
+    /// A journal that hands every record to `take`, which answers whether it was kept.
+    package init(_ take: @escaping @Sendable (HandoffRecord) -> Bool) {
+        self.take = take
+    }
+
+    /// A journal that counts in `metrics` and writes to `audit`.
+    package init(audit: AuditStream, metrics: MetricsRegistry) {
+        let counters = HandoffCounters(metrics)
+        self.take = { record in
+            counters.count(record)
+            // The last event is the act itself: when it cannot be written, the act must not happen.
+            return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
+        }
+    }
+
+    /// Takes down a record; never waits.
+    ///
+    /// - Returns: false when it could not be kept and the configuration wants nothing to happen unrecorded
+    ///   (`log.audit_on_full: refuse`).
+    @discardableResult
+    package func record(_ record: HandoffRecord) -> Bool {
+        self.take(record)
+    }
+}
+
+/// The counters of the handoff, registered once. Handoffs are rare enough for the registry's own lock.
+private struct HandoffCounters: Sendable {
+    /// The values of `sallyport_binding_checks_total{result}`.
+    private enum BindingResult: String, CaseIterable {
+        case match, mismatch, unknown
+        case dryRun = "dry_run"
+    }
+
+    private let metrics: MetricsRegistry
+    private let results: [TransferTokenResult: CounterID]
+    private let bindings: [String: CounterID]
+
+    init(_ metrics: MetricsRegistry) {
+        self.metrics = metrics
+        self.results = Dictionary(
+            uniqueKeysWithValues: TransferTokenResult.allCases.map { result in
+                (result, metrics.counter(MetricNames.transferTokens, result.rawValue))
+            }
+        )
+        var bindings: [String: CounterID] = [:]
+        for mode in BindingMode.allCases where mode != .none {
+            for result in BindingResult.allCases {
+                let id = metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue)
+                bindings[Self.key(mode, result)] = id
+            }
+        }
+        self.bindings = bindings
+    }
+
+    func count(_ record: HandoffRecord) {
+        if let id = self.results[record.result] { self.metrics.increment(id) }
+        guard let mode = record.binding else { return }
+        let result: BindingResult =
+            switch record.reason {
+            case _ where record.passedInDryRun != nil: .dryRun
+            case .bindingASNUnknown: .unknown
+            case .bindingIPMismatch, .bindingASNMismatch: .mismatch
+            default: .match
+            }
+        if let id = self.bindings[Self.key(mode, result)] { self.metrics.increment(id) }
+    }
+
+    private static func key(_ mode: BindingMode, _ result: BindingResult) -> String {
+        "\(mode.rawValue) \(result.rawValue)"
+    }
+}
+
+extension HandoffRecord {
+    /// The audit events that tell of this record, the act itself last; none for a store that could not answer.
+    package var auditEvents: [AuditEvent] {
+        guard let kind = self.auditKind else { return [] }
+        var events: [AuditEvent] = []
+        if let passed = self.passedInDryRun {
+            events.append(self.auditEvent(.bindingMismatch, code: nil, reason: passed, details: [("dry_run", "true")]))
+        }
+        events.append(self.auditEvent(kind, code: self.code, reason: self.reason, details: self.auditDetails))
+        return events
+    }
+
+    private var auditKind: AuditEvent.Kind? {
+        switch self.outcome {
+        case .minted: .transferTokenMinted
+        case .mintRefused: .transferTokenMintRefused
+        case .signedIn: .transferTokenConsumed
+        case .repeated: .transferTokenRepeated
+        case .refused(.handoffReplayed): .transferTokenReplayed
+        case .refused: .transferTokenRejected
+        case .mintUnavailable, .unavailable: nil
+        }
+    }
+
+    private func auditEvent(
+        _ kind: AuditEvent.Kind,
+        code: AuditEvent.Code?,
+        reason: Reason?,
+        details: [(String, String)]
+    ) -> AuditEvent {
+        var event = AuditEvent(
+            kind,
+            code: code,
+            reason: reason,
+            subject: self.subject,
+            session: self.sessionID,
+            clientID: self.clientID,
+            host: self.host,
+            address: self.device.address.description,
+            asn: self.device.asn,
+            userAgent: self.device.userAgent,
+            requestID: self.requestID,
+            details: details
+        )
+        event.boundAddress = self.mintedDevice?.address.description
+        event.boundASN = self.mintedDevice?.asn
+        event.isTriggeredByTransferToken = self.transport != nil
+        return event
+    }
+
+    private var auditDetails: [(String, String)] {
+        let details: [(String, String?)] = [
+            ("requested_audience", self.audience),
+            ("transport", self.transport?.rawValue),
+            ("binding", self.binding?.rawValue),
+            ("minted_client_id", self.mintedClientID),
+            ("minted_user_agent", self.mintedDevice?.userAgent),
+            ("parent_session", self.parentSessionID),
+            ("first_address", self.firstDevice?.address.description),
+            ("first_asn", self.firstDevice?.asn.map(String.init)),
+            ("burned", self.burns ? "true" : nil),
+            ("burned_for", self.burnedFor?.rawValue),
+            ("ended_session", self.endedSessionID),
+            ("revoked_derived", self.revokedDerived ? "true" : nil),
+        ]
+        return details.compactMap { name, value in value.map { (name, $0) } }
+    }
+}

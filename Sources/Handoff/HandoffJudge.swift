@@ -1,0 +1,144 @@
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Where a session-transfer token stood in the request.
+package enum HandoffTransport: String, Sendable, CaseIterable {
+    case cookie, query
+}
+
+/// What the judgement of a session-transfer token rests on: values only, so that every rule is a row of a table.
+package struct HandoffCase: Sendable {
+    /// The token as the store has it: neither used nor burned.
+    package var token: TransferToken
+    /// The native session it was minted from, as it is now; nil when it has ended.
+    package var parent: Session?
+    package var transport: HandoffTransport
+    /// The consuming web client, whose settings decide.
+    package var client: ClientSettings
+    /// The device that presents the token.
+    package var device: DeviceFacts
+    /// The session that this browser already has on this host.
+    package var existing: Session?
+    package var now: UnixTime
+
+    package init(
+        token: TransferToken,
+        parent: Session?,
+        transport: HandoffTransport,
+        client: ClientSettings,
+        device: DeviceFacts,
+        existing: Session?,
+        now: UnixTime
+    ) {
+        self.token = token
+        self.parent = parent
+        self.transport = transport
+        self.client = client
+        self.device = device
+        self.existing = existing
+        self.now = now
+    }
+}
+
+/// What is to be done with a token.
+package enum HandoffVerdict: Sendable, Equatable {
+    /// Consume it and make a web session out of `parent`.
+    case accept(parent: Session)
+    /// Refuse it: leave it, or burn it so that nobody uses it any more.
+    case refuse(Reason, burns: Bool, endsExisting: Bool)
+}
+
+/// The outcome of judging: the verdict, and what became of the binding.
+package struct HandoffJudgement: Sendable, Equatable {
+    package var verdict: HandoffVerdict
+    /// The binding mode that was judged; nil when an earlier rule was broken.
+    package var binding: BindingMode?
+    /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
+    package var passedInDryRun: Reason?
+
+    package init(verdict: HandoffVerdict, binding: BindingMode? = nil, passedInDryRun: Reason? = nil) {
+        self.verdict = verdict
+        self.binding = binding
+        self.passedInDryRun = passedInDryRun
+    }
+}
+
+extension HandoffCase {
+    /// Judges the token by the rules of DESIGN 3; the first that is broken is the reason.
+    ///
+    /// What shows that the token is in the wrong hands or in the wrong place burns it, unless the client's policy is
+    /// `keep`. A token that is merely too late needs no burning: it has no life left in it.
+    package func judged() -> HandoffJudgement {
+        guard self.now < self.token.expiresAt else {
+            return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
+        }
+        guard let parent = self.parent, self.now < parent.expiresAt else {
+            return HandoffJudgement(verdict: .refuse(.sessionRevoked, burns: false, endsExisting: false))
+        }
+        guard self.isTransportAllowed else {
+            return HandoffJudgement(verdict: self.mismatch(.handoffMethodNotAllowed))
+        }
+        let binding = self.client.binding
+        let mismatch = BindingJudge.judge(binding, minted: self.token.device, presented: self.device)
+        if let mismatch, !self.client.bindingDryRun {
+            return HandoffJudgement(verdict: self.mismatch(mismatch), binding: binding)
+        }
+        // Auth0's matrix: another user's session and a valid token end each other and login follows, so that no link
+        // can silently swap the account that a user works in (login CSRF). No policy keeps the token.
+        if let existing = self.existing, existing.subject != parent.subject {
+            return HandoffJudgement(
+                verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
+                binding: binding,
+                passedInDryRun: mismatch
+            )
+        }
+        return HandoffJudgement(verdict: .accept(parent: parent), binding: binding, passedInDryRun: mismatch)
+    }
+
+    private var isTransportAllowed: Bool {
+        switch self.transport {
+        case .cookie: self.client.allowsCookie
+        case .query: self.client.allowsQuery
+        }
+    }
+
+    private func mismatch(_ reason: Reason) -> HandoffVerdict {
+        .refuse(reason, burns: self.client.burnsOnMismatch, endsExisting: false)
+    }
+}
+
+extension Session {
+    /// The web session that a consumed transfer token makes: who the user is and how they authenticated come from the
+    /// native session, all else is new. It never outlives its parent and carries none of its scopes, which were granted
+    /// to the native client.
+    package static func transferred(
+        from parent: Session,
+        through token: RecordKey,
+        id: String,
+        client: String,
+        host: String,
+        device: DeviceFacts,
+        lifetimes: SessionSettings.Lifetimes,
+        now: UnixTime
+    ) -> Session {
+        Session(
+            id: id,
+            kind: .web,
+            origin: .transfer,
+            lineage: parent.lineage,
+            identity: parent.identity,
+            clientID: client,
+            host: host,
+            aal: parent.aal,
+            methods: parent.methods,
+            authenticatedAt: parent.authenticatedAt,
+            issuedAt: now,
+            expiresAt: min(now.advanced(by: lifetimes.absolute), parent.expiresAt),
+            idleLifetime: lifetimes.idle,
+            device: device,
+            bornOf: token,
+            epoch: parent.epoch
+        )
+    }
+}

@@ -1,0 +1,163 @@
+package import AddressIntelligence
+package import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// A client's wish for a session-transfer token.
+package struct MintRequest: Sendable {
+    /// The native session token as it was presented.
+    package var sessionToken: [UInt8]
+    /// The client, already authenticated.
+    package var client: ClientSettings
+    /// The audience as it was asked for, already known to be ours.
+    package var audience: String
+    package var address: IPAddress
+    package var userAgent: String?
+    package var requestID: String
+
+    package init(
+        sessionToken: [UInt8],
+        client: ClientSettings,
+        audience: String,
+        address: IPAddress,
+        userAgent: String?,
+        requestID: String
+    ) {
+        self.sessionToken = sessionToken
+        self.client = client
+        self.audience = audience
+        self.address = address
+        self.userAgent = userAgent
+        self.requestID = requestID
+    }
+}
+
+/// What became of a wish for a session-transfer token.
+package enum MintOutcome: Sendable {
+    /// The token, and how long it can be used from now.
+    case minted(token: Secret, lifetime: Duration)
+    case refused(Reason)
+    /// The store cannot keep it: 503, nothing was handed out.
+    case unavailable(StoreError)
+}
+
+/// Mints session-transfer tokens: `spt_` tokens in the lineage of a live native session, bound to the device that asks.
+package struct HandoffMint: Sendable {
+    private let store: any SessionStore
+    private let authority: TokenAuthority
+    private let lifetime: Duration
+    private let observer: DeviceObserver
+    private let journal: HandoffJournal
+    private let clock: Clock
+
+    package init(
+        store: any SessionStore,
+        authority: TokenAuthority,
+        settings: HandoffSettings,
+        asn: ASNDirectory?,
+        journal: HandoffJournal,
+        clock: Clock
+    ) {
+        self.store = store
+        self.authority = authority
+        self.lifetime = settings.lifetime
+        self.observer = DeviceObserver(directory: asn)
+        self.journal = journal
+        self.clock = clock
+    }
+
+    /// Mints a token, or says why not. The future never fails.
+    ///
+    /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
+    /// `handoff.not_permitted`, `credential.malformed`, `session.unknown` (ended, expired, never there, or a browser's),
+    /// `session.other_client`, `handoff.nested`. A token that the audit stream has no room for is not handed out.
+    package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
+        let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
+        guard request.client.canCreateTransferToken else {
+            return loop.makeSucceededFuture(self.refuse(.handoffNotPermitted, request, device, parent: nil))
+        }
+        guard let key = self.authority.key(.session, of: request.sessionToken) else {
+            return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
+        }
+        return self.store.session(key, on: loop).flatMap { stored in
+            guard let parent = stored?.record else {
+                return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
+            }
+            let now = self.clock.now()
+            if let reason = Self.objection(to: parent, client: request.client, now: now) {
+                return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
+            }
+            return self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
+        }.flatMapErrorThrowing { error in
+            self.journal.record(self.record(.mintUnavailable, request, device, parent: nil))
+            return .unavailable(error as? StoreError ?? .unavailable)
+        }
+    }
+
+    /// Why no token may be minted from this session for this client; nil when one may.
+    package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
+        // A stolen browser cookie must not become tokens for other hosts, and a handed-over session must not breed.
+        if parent.origin == .transfer { return .handoffNested }
+        if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
+        if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
+        return nil
+    }
+
+    private func issue(
+        _ request: MintRequest,
+        from parent: Session,
+        key parentKey: RecordKey,
+        device: DeviceFacts,
+        now: UnixTime,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<MintOutcome> {
+        let (token, key) = self.authority.make(.transfer, in: parent.lineage)
+        let transfer = TransferToken(
+            parent: parent,
+            parentKey: parentKey,
+            clientID: request.client.clientID,
+            device: device,
+            scopes: parent.scopes,
+            issuedAt: now,
+            expiresAt: min(now.advanced(by: self.lifetime), parent.expiresAt)
+        )
+        return self.store.create(transfer, key: key, on: loop).map {
+            guard self.journal.record(self.record(.minted, request, device, parent: parent)) else {
+                return .unavailable(.full)
+            }
+            // Minting is a use of the native session; a lost note only ends it early.
+            _ = self.store.touch(parentKey, on: loop)
+            return .minted(token: token, lifetime: transfer.expiresAt.since(now))
+        }
+    }
+
+    private func refuse(
+        _ reason: Reason,
+        _ request: MintRequest,
+        _ device: DeviceFacts,
+        parent: Session?
+    ) -> MintOutcome {
+        self.journal.record(self.record(.mintRefused(reason), request, device, parent: parent))
+        return .refused(reason)
+    }
+
+    private func record(
+        _ outcome: HandoffRecord.Outcome,
+        _ request: MintRequest,
+        _ device: DeviceFacts,
+        parent: Session?
+    ) -> HandoffRecord {
+        var record = HandoffRecord(
+            outcome: outcome,
+            requestID: request.requestID,
+            clientID: request.client.clientID,
+            device: device
+        )
+        record.audience = request.audience
+        record.subject = parent?.subject
+        record.sessionID = parent?.id
+        record.parentSessionID = parent?.id
+        return record
+    }
+}

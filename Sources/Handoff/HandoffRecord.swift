@@ -1,0 +1,99 @@
+package import Observability
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// What happened to a session-transfer token, for the audit stream and the metrics. It holds no token and no key.
+package struct HandoffRecord: Sendable, Equatable {
+    package enum Outcome: Sendable, Equatable {
+        case minted
+        case mintRefused(Reason)
+        /// The store could not keep the token; nothing was handed out.
+        case mintUnavailable
+        case signedIn
+        /// The browser that the token signed in repeats its navigation.
+        case repeated
+        case refused(Reason)
+        /// The store could not answer; the token is as it was.
+        case unavailable
+    }
+
+    package var outcome: Outcome
+    package var requestID: String
+    /// The client that asked: the native one at mint, the web one at consumption.
+    package var clientID: String
+    /// The device that asked.
+    package var device: DeviceFacts
+    package var transport: HandoffTransport?
+    /// The audience that was asked for at mint.
+    package var audience: String?
+    /// The public authority on which the token was presented.
+    package var host: String?
+    package var subject: String?
+    /// The public id of the session concerned: the parent at mint, the web session at consumption.
+    package var sessionID: String?
+    /// The public id of the native session that the token was minted from.
+    package var parentSessionID: String?
+    /// The native client and the device that the token was minted for.
+    package var mintedClientID: String?
+    package var mintedDevice: DeviceFacts?
+    /// The device that used the token first, when this is a replay.
+    package var firstDevice: DeviceFacts?
+    /// The binding that was judged; nil when the judgement never came to it.
+    package var binding: BindingMode?
+    /// The mismatch that a dry run let pass.
+    package var passedInDryRun: Reason?
+    /// Why an earlier refusal burned the token.
+    package var burnedFor: Reason?
+    /// This refusal burned the token.
+    package var burns = false
+    /// The browser had a session, so that the sign-in was silent or changed the user.
+    package var hadSession = false
+    /// The public id of the browser's former session, when it ended with this.
+    package var endedSessionID: String?
+    /// The web session that the token had made was ended as well (`on_replay: revoke_derived`).
+    package var revokedDerived = false
+
+    package init(outcome: Outcome, requestID: String, clientID: String, device: DeviceFacts) {
+        self.outcome = outcome
+        self.requestID = requestID
+        self.clientID = clientID
+        self.device = device
+    }
+
+    /// Auth0's code of the event: `sertft`/`fertft` for a mint, `s`/`f` for a sign-in, `ssa`/`fsa` for one in a browser
+    /// that had a session already. nil for what is no event there: the store being away, a browser repeating itself.
+    package var code: AuditEvent.Code? {
+        switch self.outcome {
+        case .minted: .minted
+        case .mintRefused: .mintFailed
+        case .signedIn: self.hadSession ? .silentlySignedIn : .signedIn
+        case .refused: self.hadSession ? .silentSignInFailed : .signInFailed
+        case .mintUnavailable, .repeated, .unavailable: nil
+        }
+    }
+
+    /// What is counted.
+    package var result: TransferTokenResult {
+        switch self.outcome {
+        case .minted: .minted
+        case .signedIn: .consumed
+        case .repeated: .repeated
+        case .mintUnavailable, .unavailable: .storeError
+        case .refused(.handoffReplayed): .replayed
+        case .refused(.handoffExpired): .expired
+        case .refused(.handoffMalformed), .refused(.handoffUnknown), .refused(.handoffBurned): .invalid
+        case .refused(.bindingIPMismatch), .refused(.bindingASNMismatch), .refused(.bindingASNUnknown):
+            .bindingMismatch
+        case .refused, .mintRefused: .refused
+        }
+    }
+
+    /// Why it was refused; nil when it was not.
+    package var reason: Reason? {
+        switch self.outcome {
+        case .mintRefused(let reason), .refused(let reason): reason
+        case .minted, .mintUnavailable, .signedIn, .repeated, .unavailable: nil
+        }
+    }
+}

@@ -1,0 +1,262 @@
+internal import Vocabulary
+
+/// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch it ever held and then allocates no more.
+///
+/// Whatever bytes a client sends, a line stays one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
+/// that are no UTF-8 are escaped, so nobody can write log lines of their own (CWE-117).
+struct LineBuffer: ~Copyable {
+    /// The longest value in bytes; longer ones are cut at a character and end in `…`.
+    static let valueLimit = 1024
+
+    private var base: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
+    private(set) var count = 0
+    private(set) var lines = 0
+    private var timestamp = Timestamp()
+
+    init(capacity: Int) {
+        self.capacity = max(capacity, 256)
+        self.base = .allocate(capacity: self.capacity)
+    }
+
+    deinit {
+        self.base.deallocate()
+    }
+
+    /// What has been built.
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.base, count: self.count) }
+
+    mutating func removeAll() {
+        self.count = 0
+        self.lines = 0
+    }
+
+    // MARK: Lines and members
+
+    /// Begins an object with its stream and time: `{"stream":"…","time":"…"`.
+    mutating func begin(_ stream: StaticString, _ time: UnixTime) {
+        self.literal("{\"stream\":\"")
+        self.literal(stream)
+        self.literal("\",\"time\":\"")
+        self.reserve(Timestamp.count)
+        self.timestamp.write(time, to: self.base + self.count)
+        self.count += Timestamp.count
+        self.byte(0x22)
+    }
+
+    /// Ends the object and the line.
+    mutating func end() {
+        self.literal("}\n")
+        self.lines += 1
+    }
+
+    /// A member of one of our own names, which needs no escaping.
+    mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
+        self.key(name)
+        self.string(bytes)
+    }
+
+    mutating func member(_ name: StaticString, _ text: String, limit: Int = Self.valueLimit) {
+        self.key(name)
+        self.string(text, limit: limit)
+    }
+
+    /// Nothing for nil.
+    mutating func member(_ name: StaticString, _ text: String?) {
+        if let text { self.member(name, text) }
+    }
+
+    mutating func member(_ name: StaticString, _ number: Int64) {
+        self.key(name)
+        self.integer(number)
+    }
+
+    mutating func member(_ name: StaticString, _ flag: Bool) {
+        self.key(name)
+        self.literal(flag ? "true" : "false")
+    }
+
+    /// `,"name":`
+    mutating func key(_ name: StaticString) {
+        self.literal(",\"")
+        self.literal(name)
+        self.literal("\":")
+    }
+
+    // MARK: Values
+
+    mutating func literal(_ text: StaticString) {
+        let count = text.utf8CodeUnitCount
+        self.reserve(count)
+        (self.base + self.count).update(from: text.utf8Start, count: count)
+        self.count += count
+    }
+
+    mutating func byte(_ byte: UInt8) {
+        self.reserve(1)
+        self.base[self.count] = byte
+        self.count += 1
+    }
+
+    mutating func integer(_ number: Int64) {
+        self.reserve(20)
+        var rest = number.magnitude
+        if number < 0 {
+            self.base[self.count] = UInt8(ascii: "-")
+            self.count += 1
+        }
+        var digits = 1
+        var power: UInt64 = 10
+        while digits < 19 && rest >= power {
+            digits += 1
+            power &*= 10
+        }
+        if digits == 19 && rest >= 10_000_000_000_000_000_000 { digits = 20 }
+        for index in stride(from: digits - 1, through: 0, by: -1) {
+            self.base[self.count + index] = UInt8(truncatingIfNeeded: 48 + rest % 10)
+            rest /= 10
+        }
+        self.count += digits
+    }
+
+    /// A string value of `text`.
+    mutating func string(_ text: String, limit: Int = Self.valueLimit) {
+        var text = text
+        text.withUTF8 { self.string(UnsafeRawBufferPointer($0), limit: limit) }
+    }
+
+    /// A string value of arbitrary bytes.
+    mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
+        let length = Self.cut(bytes, limit)
+        // `\u00XX` is the longest that one byte becomes; two quotes and the three bytes of `…`.
+        self.reserve(6 * length + 5)
+        self.base[self.count] = 0x22
+        self.count += 1
+        var index = 0
+        while index < length {
+            let byte = bytes[index]
+            if byte >= 0x20 && byte < 0x7F && byte != 0x22 && byte != 0x5C {
+                self.base[self.count] = byte
+                self.count += 1
+                index += 1
+            } else {
+                index += self.escape(byte, bytes, index, length)
+            }
+        }
+        if length < bytes.count {
+            self.base[self.count] = 0xE2
+            self.base[self.count + 1] = 0x80
+            self.base[self.count + 2] = 0xA6
+            self.count += 3
+        }
+        self.base[self.count] = 0x22
+        self.count += 1
+    }
+
+    // MARK: Escaping
+
+    /// Writes what does not stand for itself and returns how many bytes of the input it was.
+    @inline(never)
+    private mutating func escape(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer, _ index: Int, _ end: Int) -> Int {
+        switch byte {
+        case 0x22, 0x5C:
+            self.base[self.count] = 0x5C
+            self.base[self.count + 1] = byte
+            self.count += 2
+            return 1
+        case 0x00..<0x80:
+            self.unicode(UInt32(byte))
+            return 1
+        default:
+            guard let (scalar, length) = Self.scalar(in: bytes, at: index, end: end) else {
+                // No UTF-8: the byte's own value, so that it can still be read in the log.
+                self.unicode(UInt32(byte))
+                return 1
+            }
+            if Self.isHarmful(scalar) {
+                self.unicode(scalar)
+            } else {
+                for offset in 0..<length {
+                    self.base[self.count + offset] = bytes[index + offset]
+                }
+                self.count += length
+            }
+            return length
+        }
+    }
+
+    /// C1 controls move terminals' cursors, U+2028 and U+2029 end lines in some readers, bidirectional controls show a
+    /// text in another order than it has (CVE-2021-42574).
+    private static func isHarmful(_ scalar: UInt32) -> Bool {
+        switch scalar {
+        case 0x80...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+        default: false
+        }
+    }
+
+    /// `\uXXXX`; room for it is there.
+    private mutating func unicode(_ scalar: UInt32) {
+        self.base[self.count] = 0x5C
+        self.base[self.count + 1] = UInt8(ascii: "u")
+        for index in 0..<4 {
+            let digit = UInt8(truncatingIfNeeded: scalar >> UInt32(12 - 4 * index)) & 0xF
+            self.base[self.count + 2 + index] = digit < 10 ? 48 + digit : 87 + digit
+        }
+        self.count += 6
+    }
+
+    /// The scalar that begins at `index` with its length, by table 3-7 of Unicode (no overlong form, no surrogate).
+    private static func scalar(in bytes: UnsafeRawBufferPointer, at index: Int, end: Int) -> (UInt32, Int)? {
+        let lead = bytes[index]
+        let length: Int
+        var low: UInt8 = 0x80
+        var high: UInt8 = 0xBF
+        switch lead {
+        case 0xC2...0xDF: length = 2
+        case 0xE0...0xEF:
+            length = 3
+            if lead == 0xE0 { low = 0xA0 }
+            if lead == 0xED { high = 0x9F }
+        case 0xF0...0xF4:
+            length = 4
+            if lead == 0xF0 { low = 0x90 }
+            if lead == 0xF4 { high = 0x8F }
+        default: return nil
+        }
+        guard index + length <= end else { return nil }
+        var scalar = UInt32(lead) & (0x7F >> UInt32(length))
+        for offset in 1..<length {
+            let byte = bytes[index + offset]
+            guard byte >= low, byte <= high else { return nil }
+            low = 0x80
+            high = 0xBF
+            scalar = scalar << 6 | UInt32(byte & 0x3F)
+        }
+        return (scalar, length)
+    }
+
+    /// How many bytes of a value are written: all, or as many whole characters as fit into `limit`.
+    private static func cut(_ bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
+        if bytes.count <= limit { return bytes.count }
+        var length = limit
+        // A character is at most four bytes; in bytes that are no UTF-8 the cut may fall anywhere.
+        while length > limit - 4 && length > 0 && bytes[length] & 0xC0 == 0x80 {
+            length -= 1
+        }
+        return bytes[length] & 0xC0 == 0x80 ? limit : length
+    }
+
+    private mutating func reserve(_ extra: Int) {
+        if self.count + extra > self.capacity { self.grow(extra) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ extra: Int) {
+        let capacity = max(2 * self.capacity, self.count + extra)
+        let base = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+        base.update(from: self.base, count: self.count)
+        self.base.deallocate()
+        self.base = base
+        self.capacity = capacity
+    }
+}

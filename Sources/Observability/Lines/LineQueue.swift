@@ -1,0 +1,168 @@
+/// A bounded queue of whole lines of one stream, in a ring of bytes. Any thread appends and never waits for the reader:
+/// when a line does not fit it is dropped whole and counted.
+package final class LineQueue: @unchecked Sendable {
+    /// The streams of lines, as they stand in `"stream"` and in `sallyport_log_dropped_total{stream}`.
+    package enum Stream: String, Sendable, CaseIterable {
+        case access, audit, log
+    }
+
+    package let stream: Stream
+    /// Bytes that may wait.
+    package let capacity: Int
+    private let doorbell: Doorbell
+    /// Written at once; others may wait a moment for company.
+    let isUrgent: Bool
+
+    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they are counted until
+    // it says that they are written, so nobody overwrites them.
+    private let ring: UnsafeMutableRawPointer
+    private var head = 0
+    private(set) var count = 0
+    /// Bytes that ever came in; with `count`, what a flush waits for.
+    private(set) var total: UInt64 = 0
+    private var droppedLines: UInt64 = 0
+    private var isClosed = false
+
+    init(_ stream: Stream, capacity: Int, doorbell: Doorbell) {
+        self.stream = stream
+        self.capacity = max(capacity, 4096)
+        self.doorbell = doorbell
+        self.isUrgent = stream != .access
+        self.ring = .allocate(byteCount: self.capacity, alignment: 64)
+    }
+
+    deinit {
+        self.ring.deallocate()
+    }
+
+    /// Appends whole lines; as many as fit, in order, and the rest is dropped.
+    ///
+    /// - Parameter bytes: one or more lines, each ended by a line feed, the last one too.
+    /// - Returns: how many bytes were taken: all, or the length of the lines that fitted.
+    @discardableResult
+    package func append(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        let monitor = self.doorbell.monitor
+        monitor.lock()
+        let room = self.isClosed ? 0 : self.capacity - self.count
+        let length = bytes.count <= room ? bytes.count : Self.wholeLines(in: bytes, room)
+        if length > 0 { self.put(bytes, length) }
+        if length < bytes.count {
+            self.droppedLines &+= Self.lineCount(UnsafeRawBufferPointer(rebasing: bytes[length...]))
+        }
+        let rings = length > 0 && self.doorbell.mustRing(added: length, isUrgent: self.isUrgent)
+        monitor.unlock()
+        if rings { monitor.signal(.work) }
+        return length
+    }
+
+    /// Appends one line; false when it was dropped.
+    @discardableResult
+    package func append(line: [UInt8]) -> Bool {
+        line.withUnsafeBytes { self.append($0) == $0.count }
+    }
+
+    /// Lines dropped since the start.
+    package var dropped: UInt64 {
+        self.doorbell.monitor.withLock { self.droppedLines }
+    }
+
+    // MARK: For the writer thread, with the lock held
+
+    /// The next bytes to write, up to `limit`; they end with a line if a whole one is among them.
+    func next(limit: Int) -> UnsafeRawBufferPointer {
+        let chunk = UnsafeRawBufferPointer(
+            start: self.ring + self.head,
+            count: min(self.count, self.capacity - self.head, limit)
+        )
+        let lines = Self.wholeLines(in: chunk, chunk.count)
+        return lines > 0 ? UnsafeRawBufferPointer(rebasing: chunk[..<lines]) : chunk
+    }
+
+    /// `count` bytes were written.
+    func release(_ count: Int) {
+        self.count -= count
+        self.head = (self.head + count) % self.capacity
+        // An idle queue stays in the few pages it has already touched.
+        if self.count == 0 { self.head = 0 }
+    }
+
+    /// Takes no more, and drops what waits.
+    func close() {
+        self.isClosed = true
+        var rest = 0
+        while rest < self.count {
+            let start = (self.head + rest) % self.capacity
+            let part = UnsafeRawBufferPointer(
+                start: self.ring + start,
+                count: min(self.count - rest, self.capacity - start)
+            )
+            self.droppedLines &+= Self.lineCount(part)
+            rest += part.count
+        }
+        self.release(self.count)
+    }
+
+    private func put(_ bytes: UnsafeRawBufferPointer, _ length: Int) {
+        guard let base = bytes.baseAddress else { return }
+        let tail = (self.head + self.count) % self.capacity
+        let first = min(length, self.capacity - tail)
+        (self.ring + tail).copyMemory(from: base, byteCount: first)
+        if first < length {
+            self.ring.copyMemory(from: base + first, byteCount: length - first)
+        }
+        self.count += length
+        self.total &+= UInt64(length)
+    }
+
+    /// The length of the lines that end within the first `limit` bytes.
+    private static func wholeLines(in bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
+        var length = limit
+        while length > 0 && bytes[length - 1] != 0x0A {
+            length -= 1
+        }
+        return length
+    }
+
+    private static func lineCount(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        bytes.reduce(into: 0) { if $1 == 0x0A { $0 += 1 } }
+    }
+}
+
+/// Wakes the writer thread, and only when it must: a wake-up costs the caller a system call.
+final class Doorbell: @unchecked Sendable {
+    /// What the writer thread does.
+    enum Waiting {
+        /// It writes, or backs off after a failure, and will look again by itself.
+        case not
+        /// It sleeps until something comes.
+        case forWork
+        /// Something has come; it waits a moment for more.
+        case forMore
+    }
+
+    let monitor = Monitor()
+    /// Guarded by the monitor, like `pending`.
+    var waiting = Waiting.not
+    /// Bytes in all queues.
+    var pending = 0
+    /// So many bytes are worth a write of their own.
+    let threshold: Int
+
+    init(threshold: Int) {
+        self.threshold = threshold
+    }
+
+    /// Whether whoever appended `added` bytes must signal `work`; called with the lock held.
+    func mustRing(added: Int, isUrgent: Bool) -> Bool {
+        self.pending += added
+        switch self.waiting {
+        case .not: return false
+        case .forWork: break
+        case .forMore where isUrgent || self.pending >= self.threshold: break
+        case .forMore: return false
+        }
+        self.waiting = .not
+        return true
+    }
+}

@@ -1,0 +1,227 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The one thread that writes log lines to a file descriptor, and may block there as long as it likes (security 8, 26).
+///
+/// Several streams share a descriptor (standard output) without tearing each other's lines, because only this thread
+/// writes and it changes streams at line ends only. A failed write (full disk, closed pipe) is counted and tried again
+/// where it stopped: no line is ever written in part, and what does not fit meanwhile is dropped whole by the queues.
+package final class LineWriter: @unchecked Sendable {
+    /// The thread could not be started.
+    package struct StartError: Error, CustomStringConvertible {
+        /// The system's error number.
+        package let code: Int32
+        package var description: String { "cannot start the log thread: error \(self.code)" }
+    }
+
+    /// Bytes in one `write`; a pipe holds so much by default.
+    private static let chunk = 65_536
+
+    private let descriptor: Int32
+    private let linger: Duration
+    private let doorbell = Doorbell(threshold: chunk / 2)
+    // Guarded by the doorbell's monitor.
+    private var queues: [LineQueue] = []
+    private var turn = 0
+    private var isMidLine = false
+    private var flushes = 0
+    private var isStopping = false
+    private var errors: UInt64 = 0
+
+    /// Starts the thread.
+    ///
+    /// - Parameters:
+    ///   - descriptor: where lines go; blocking or not. It stays the caller's to close.
+    ///   - linger: how long access lines may wait for more, so that a busy gateway is not woken for each.
+    package init(descriptor: Int32, linger: Duration = .milliseconds(20)) throws(StartError) {
+        self.descriptor = descriptor
+        self.linger = linger
+        try self.start()
+    }
+
+    /// A new queue of up to `capacity` bytes for `stream`.
+    package func queue(_ stream: LineQueue.Stream, capacity: Int) -> LineQueue {
+        let queue = LineQueue(stream, capacity: capacity, doorbell: self.doorbell)
+        self.doorbell.monitor.withLock { self.queues.append(queue) }
+        return queue
+    }
+
+    /// Failed writes since the start; each was tried again.
+    package var writeErrors: UInt64 {
+        self.doorbell.monitor.withLock { self.errors }
+    }
+
+    /// Waits until everything appended before is written; it blocks the calling thread, so never call it on a loop.
+    ///
+    /// - Returns: false when the reader did not take it within `timeout`.
+    @discardableResult
+    package func flush(timeout: Duration) -> Bool {
+        let deadline = Deadline(in: timeout)
+        let monitor = self.doorbell.monitor
+        return monitor.withLock {
+            let marks = self.queues.map { ($0, $0.total) }
+            self.flushes += 1
+            defer { self.flushes -= 1 }
+            monitor.broadcast(.work)
+            while marks.contains(where: { $0.total &- UInt64($0.count) < $1 }) {
+                if !monitor.wait(for: .progress, until: deadline) {
+                    return marks.allSatisfy { $0.total &- UInt64($0.count) >= $1 }
+                }
+            }
+            return true
+        }
+    }
+
+    /// Flushes, then lets the thread end; what could not be written is dropped and counted, later lines too.
+    ///
+    /// - Returns: false when the reader did not take everything within `timeout`.
+    @discardableResult
+    package func stop(timeout: Duration) -> Bool {
+        let isFlushed = self.flush(timeout: timeout)
+        let monitor = self.doorbell.monitor
+        monitor.withLock {
+            self.isStopping = true
+            monitor.broadcast(.work)
+        }
+        return isFlushed
+    }
+
+    /// Shows drops and failures in `registry`.
+    package func register(in registry: MetricsRegistry) {
+        registry.read(MetricNames.logWriteErrors) { Double(self.writeErrors) }
+        for stream in LineQueue.Stream.allCases {
+            registry.read(MetricNames.logDropped, stream.rawValue) {
+                let queues = self.doorbell.monitor.withLock { self.queues }
+                return queues.reduce(0) { $1.stream == stream ? $0 + Double($1.dropped) : $0 }
+            }
+        }
+    }
+
+    // MARK: The thread
+
+    private func start() throws(StartError) {
+        var thread = pthread_t()
+        let reference = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                let writer = Unmanaged<LineWriter>.fromOpaque(argument).takeRetainedValue()
+                writer.run()
+                return nil
+            },
+            reference.toOpaque()
+        )
+        guard code == 0 else {
+            reference.release()
+            throw StartError(code: code)
+        }
+        pthread_detach(thread)
+    }
+
+    private func run() {
+        // A reader that goes away raises SIGPIPE on the thread that writes: blocked here, it never ends the process,
+        // whatever the process does with the signal elsewhere. Other signals belong to other threads.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        while let (queue, chunk) = self.next() {
+            var written = 0
+            var failures = 0
+            while written < chunk.count {
+                let count = Glibc.write(self.descriptor, chunk.baseAddress.map { $0 + written }, chunk.count - written)
+                if count > 0 {
+                    failures = 0
+                    written += count
+                    self.wrote(count, of: queue, isLineEnd: chunk[written - 1] == 0x0A)
+                } else if !self.mayRetry(errno, &failures) {
+                    return self.close()
+                }
+            }
+        }
+        self.close()
+    }
+
+    /// The next chunk, when there is one; nil when the writer was stopped and nothing is left.
+    private func next() -> (LineQueue, UnsafeRawBufferPointer)? {
+        let monitor = self.doorbell.monitor
+        monitor.lock()
+        defer { monitor.unlock() }
+        var lingerEnd: Deadline?
+        while true {
+            self.doorbell.waiting = .not
+            if self.doorbell.pending == 0 {
+                if self.isStopping { return nil }
+                lingerEnd = nil
+                self.doorbell.waiting = .forWork
+                monitor.wait(for: .work)
+                continue
+            }
+            if self.mayLinger {
+                let end = lingerEnd ?? Deadline(in: self.linger)
+                lingerEnd = end
+                self.doorbell.waiting = .forMore
+                if monitor.wait(for: .work, until: end) { continue }
+                self.doorbell.waiting = .not
+            }
+            if !self.isMidLine || self.queues[self.turn].count == 0 {
+                self.turn = (self.turn + 1) % self.queues.count
+                while self.queues[self.turn].count == 0 {
+                    self.turn = (self.turn + 1) % self.queues.count
+                }
+            }
+            let queue = self.queues[self.turn]
+            return (queue, queue.next(limit: Self.chunk))
+        }
+    }
+
+    /// Nothing that waits is worth a write yet.
+    private var mayLinger: Bool {
+        guard !self.isStopping, self.flushes == 0, !self.isMidLine else { return false }
+        guard self.doorbell.pending < self.doorbell.threshold else { return false }
+        return self.queues.allSatisfy { !$0.isUrgent || $0.count == 0 }
+    }
+
+    private func wrote(_ count: Int, of queue: LineQueue, isLineEnd: Bool) {
+        let monitor = self.doorbell.monitor
+        monitor.withLock {
+            queue.release(count)
+            self.doorbell.pending -= count
+            self.isMidLine = !isLineEnd
+            if self.flushes > 0 { monitor.broadcast(.progress) }
+        }
+    }
+
+    /// Waits as the error demands; false when the writer was stopped meanwhile.
+    private func mayRetry(_ code: Int32, _ failures: inout Int) -> Bool {
+        let monitor = self.doorbell.monitor
+        switch code {
+        case EINTR:
+            return true
+        case EAGAIN:
+            // Somebody else made the descriptor non-blocking; wait for room, and look for a stop now and then.
+            var poll = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
+            _ = Glibc.poll(&poll, 1, 250)
+            return monitor.withLock { !self.isStopping }
+        default:
+            failures += 1
+            let pause = Duration.milliseconds(min(10 << min(failures - 1, 7), 1000))
+            return monitor.withLock {
+                self.errors &+= 1
+                if !self.isStopping { _ = monitor.wait(for: .work, until: Deadline(in: pause)) }
+                return !self.isStopping
+            }
+        }
+    }
+
+    private func close() {
+        let monitor = self.doorbell.monitor
+        monitor.withLock {
+            self.queues.forEach { $0.close() }
+            self.doorbell.pending = 0
+            monitor.broadcast(.progress)
+        }
+    }
+}

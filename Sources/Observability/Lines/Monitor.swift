@@ -1,0 +1,98 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A mutex with two conditions, as the writer thread needs it: to sleep until there is work, and to let a flush sleep
+/// until work is done. (`Synchronization.Mutex` has no condition.)
+///
+/// All state that it guards is touched between `lock` and `unlock` only; whoever uses it promises that.
+final class Monitor: @unchecked Sendable {
+    /// Which condition is meant.
+    enum Condition {
+        /// Something for the writer thread to do.
+        case work
+        /// Something was written.
+        case progress
+    }
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let work = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let progress = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+        self.mutex.initialize(to: pthread_mutex_t())
+        self.work.initialize(to: pthread_cond_t())
+        self.progress.initialize(to: pthread_cond_t())
+        pthread_mutex_init(self.mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // Deadlines must not move when somebody sets the clock.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(self.work, &attributes)
+        pthread_cond_init(self.progress, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(self.progress)
+        pthread_cond_destroy(self.work)
+        pthread_mutex_destroy(self.mutex)
+        self.progress.deallocate()
+        self.work.deallocate()
+        self.mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(self.mutex) }
+    func unlock() { pthread_mutex_unlock(self.mutex) }
+
+    func withLock<Result>(_ body: () -> Result) -> Result {
+        self.lock()
+        defer { self.unlock() }
+        return body()
+    }
+
+    /// Sleeps until the condition is signalled; the lock is held before and after.
+    func wait(for condition: Condition) {
+        pthread_cond_wait(self.pointer(condition), self.mutex)
+    }
+
+    /// Sleeps until the condition is signalled or the deadline has come; false when it has.
+    func wait(for condition: Condition, until deadline: Deadline) -> Bool {
+        var time = deadline.time
+        return pthread_cond_timedwait(self.pointer(condition), self.mutex, &time) != ETIMEDOUT
+    }
+
+    func signal(_ condition: Condition) {
+        pthread_cond_signal(self.pointer(condition))
+    }
+
+    func broadcast(_ condition: Condition) {
+        pthread_cond_broadcast(self.pointer(condition))
+    }
+
+    private func pointer(_ condition: Condition) -> UnsafeMutablePointer<pthread_cond_t> {
+        switch condition {
+        case .work: self.work
+        case .progress: self.progress
+        }
+    }
+}
+
+/// A point on the monotonic clock.
+struct Deadline {
+    fileprivate let time: timespec
+
+    /// `duration` from now.
+    init(in duration: Duration) {
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let (seconds, attoseconds) = duration.components
+        var nanoseconds = Int(attoseconds / 1_000_000_000) + now.tv_nsec
+        var whole = now.tv_sec + Int(seconds)
+        if nanoseconds >= 1_000_000_000 {
+            nanoseconds -= 1_000_000_000
+            whole += 1
+        }
+        self.time = timespec(tv_sec: whole, tv_nsec: nanoseconds)
+    }
+}

@@ -1,0 +1,74 @@
+package import Vocabulary
+
+/// Writes audit events, one JSON line each, through a queue of their own: access lines cannot crowd them out.
+package struct AuditStream: Sendable {
+    /// What a full queue means for the act that is to be recorded.
+    package enum WhenFull: Sendable {
+        /// It goes on; the loss is counted.
+        case drop
+        /// It must not happen unrecorded.
+        case refuse
+    }
+
+    /// nil: audit events are switched off.
+    private let queue: LineQueue?
+    private let whenFull: WhenFull
+    private let clock: Clock
+
+    /// - Parameter queue: nil to write nothing (`log.audit: false`).
+    package init(queue: LineQueue?, whenFull: WhenFull = .drop, clock: Clock = .system) {
+        self.queue = queue
+        self.whenFull = whenFull
+        self.clock = clock
+    }
+
+    /// Records what is about to happen; never waits.
+    ///
+    /// - Returns: false when there is no room and the policy is to refuse: the act must then not happen.
+    @discardableResult
+    package func emit(_ event: AuditEvent) -> Bool {
+        guard let queue = self.queue else { return true }
+        var line = LineBuffer(capacity: 1024)
+        Self.write(event, self.clock.now(), to: &line)
+        let bytes = line.bytes
+        return queue.append(bytes) == bytes.count || self.whenFull == .drop
+    }
+
+    private static func write(_ event: AuditEvent, _ time: UnixTime, to line: inout LineBuffer) {
+        line.begin("audit", time)
+        line.member("event", event.kind.rawValue)
+        line.member("code", event.code?.rawValue)
+        line.member("reason", event.reason?.rawValue)
+        line.member("subject", event.subject)
+        line.member("session", event.session)
+        line.member("client_id", event.clientID)
+        line.member("host", event.host)
+        line.member("address", event.address)
+        if let asn = event.asn { line.member("asn", Int64(asn)) }
+        line.member("bound_address", event.boundAddress)
+        if let asn = event.boundASN { line.member("bound_asn", Int64(asn)) }
+        line.member("user_agent", event.userAgent)
+        line.member("request_id", event.requestID)
+        self.writeDetails(of: event, to: &line)
+        line.end()
+    }
+
+    private static func writeDetails(of event: AuditEvent, to line: inout LineBuffer) {
+        guard event.isTriggeredByTransferToken || !event.details.isEmpty else { return }
+        line.key("details")
+        line.byte(UInt8(ascii: "{"))
+        var isFirst = true
+        if event.isTriggeredByTransferToken {
+            line.literal("\"triggered_by_session_transfer_token\":true")
+            isFirst = false
+        }
+        for (name, value) in event.details {
+            if !isFirst { line.byte(UInt8(ascii: ",")) }
+            isFirst = false
+            line.string(name)
+            line.byte(UInt8(ascii: ":"))
+            line.string(value)
+        }
+        line.byte(UInt8(ascii: "}"))
+    }
+}

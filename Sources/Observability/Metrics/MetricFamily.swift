@@ -1,0 +1,67 @@
+/// The name, help text and label names of one metric: what stands in its HELP and TYPE lines.
+package struct MetricFamily: Sendable, Hashable {
+    /// How the values of a family behave (Prometheus text format 0.0.4).
+    package enum Kind: String, Sendable {
+        case counter, gauge, histogram
+    }
+
+    package let kind: Kind
+    package let name: String
+    package let help: String
+    /// Label names in the order in which values are given.
+    package let labels: [String]
+    /// A series is shown only once it has moved: for families whose labels multiply (route x decision x reason).
+    package let hidesZero: Bool
+
+    package init(_ kind: Kind, _ name: String, help: String, labels: [String] = [], hidesZero: Bool = false) {
+        self.kind = kind
+        self.name = name
+        self.help = help
+        self.labels = labels
+        self.hidesZero = hidesZero
+    }
+
+    /// Whether names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
+    /// counters and only there, base units on histograms, no suffix that the text format gives to histograms itself.
+    package var isValid: Bool {
+        guard Self.isSnakeCase(self.name), !self.help.isEmpty else { return false }
+        guard !["_bucket", "_count", "_sum"].contains(where: self.name.hasSuffix) else { return false }
+        guard self.name.hasSuffix("_total") == (self.kind == .counter) else { return false }
+        guard self.kind != .histogram || self.name.hasSuffix("_seconds") else { return false }
+        guard Set(self.labels).count == self.labels.count else { return false }
+        return self.labels.allSatisfy { Self.isSnakeCase($0) && !$0.hasPrefix("__") && $0 != "le" && $0 != "quantile" }
+    }
+
+    private static func isSnakeCase(_ text: String) -> Bool {
+        guard let first = text.utf8.first, first == 0x5F || (0x61...0x7A).contains(first) else { return false }
+        return text.utf8.allSatisfy { $0 == 0x5F || (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) }
+    }
+}
+
+/// A counter's slot; made by a `MetricsRegistry` and good for its shards only.
+package struct CounterID: Sendable, Hashable {
+    @usableFromInline package let slot: Int32
+
+    init(slot: Int) { self.slot = Int32(slot) }
+}
+
+/// A gauge's slot; made by a `MetricsRegistry` and good for its shards only.
+package struct GaugeID: Sendable, Hashable {
+    @usableFromInline package let slot: Int32
+
+    init(slot: Int) { self.slot = Int32(slot) }
+}
+
+/// A histogram's slots: one a bucket, one for what is above the last bound, one for the sum.
+package struct HistogramID: Sendable, Hashable {
+    @usableFromInline package let slot: Int32
+    /// Where its bounds begin among all bounds.
+    @usableFromInline package let bound: Int32
+    @usableFromInline package let boundCount: Int32
+
+    init(slot: Int, bound: Int, boundCount: Int) {
+        self.slot = Int32(slot)
+        self.bound = Int32(bound)
+        self.boundCount = Int32(boundCount)
+    }
+}

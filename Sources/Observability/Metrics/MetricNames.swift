@@ -1,0 +1,187 @@
+/// Every metric of the gateway. Labels never carry a user, a path or an address; route and upstream names come from
+/// the configuration, so the number of series is known when it is read.
+package enum MetricNames {
+    /// Bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones below for the gateway's own share.
+    package static let durationBuckets: [Double] = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+    ]
+
+    // Requests and connections.
+    package static let httpRequests = MetricFamily(
+        .counter,
+        "sallyport_http_requests_total",
+        help: "Requests answered, by route, class of the status code (1xx to 5xx) and outcome.",
+        labels: ["route", "code_class", "outcome"],
+        hidesZero: true
+    )
+    package static let httpRequestDuration = MetricFamily(
+        .histogram,
+        "sallyport_http_request_duration_seconds",
+        help: "Time from the first byte of a request to the last byte of its answer.",
+        labels: ["route"]
+    )
+    package static let gatewayOverhead = MetricFamily(
+        .histogram,
+        "sallyport_gateway_overhead_seconds",
+        help: "Time that a forwarded request spent in the gateway before its head went to the app."
+    )
+    package static let httpRequestsInFlight = MetricFamily(
+        .gauge,
+        "sallyport_http_requests_in_flight",
+        help: "Requests that are being answered."
+    )
+    package static let connectionsOpen = MetricFamily(
+        .gauge,
+        "sallyport_connections_open",
+        help: "Open client connections, by listener.",
+        labels: ["listener"]
+    )
+    package static let connectionsRefused = MetricFamily(
+        .counter,
+        "sallyport_connections_refused_total",
+        help: "Client connections closed unanswered, by listener and limit.",
+        labels: ["listener", "limit"]
+    )
+
+    // Decisions, sessions, handoff.
+    package static let decisions = MetricFamily(
+        .counter,
+        "sallyport_decisions_total",
+        help: "Decisions on requests, by route, decision and reason id (empty when allowed).",
+        labels: ["route", "decision", "reason"],
+        hidesZero: true
+    )
+    package static let transferTokens = MetricFamily(
+        .counter,
+        "sallyport_transfer_tokens_total",
+        help: "Session-transfer tokens, by what became of them.",
+        labels: ["result"]
+    )
+    package static let sessionResolve = MetricFamily(
+        .counter,
+        "sallyport_session_resolve_total",
+        help: "Sessions looked up, by source (l1, store) and result (hit, miss, error).",
+        labels: ["source", "result"]
+    )
+    package static let bindingChecks = MetricFamily(
+        .counter,
+        "sallyport_binding_checks_total",
+        help: "Device bindings judged, by kind of binding and result (match, mismatch, unknown, dry_run).",
+        labels: ["kind", "result"]
+    )
+
+    // Apps.
+    package static let upstreamRequests = MetricFamily(
+        .counter,
+        "sallyport_upstream_requests_total",
+        help: "Requests sent to an app, by upstream and class of the status code (error when none came).",
+        labels: ["upstream", "code_class"]
+    )
+    package static let upstreamDuration = MetricFamily(
+        .histogram,
+        "sallyport_upstream_duration_seconds",
+        help: "Time from the request head to the answer's head of an app.",
+        labels: ["upstream"]
+    )
+    package static let upstreamConnections = MetricFamily(
+        .gauge,
+        "sallyport_upstream_connections",
+        help: "Connections to apps, by state (idle, active).",
+        labels: ["state"]
+    )
+    package static let upstreamRetries = MetricFamily(
+        .counter,
+        "sallyport_upstream_retries_total",
+        help: "Requests sent again because a reused connection died before any byte of the answer.",
+        labels: ["upstream"]
+    )
+
+    // Operation.
+    package static let buildInfo = MetricFamily(
+        .gauge,
+        "sallyport_build_info",
+        help: "The running build; always 1.",
+        labels: ["version", "swift"]
+    )
+    package static let configReloads = MetricFamily(
+        .counter,
+        "sallyport_config_reloads_total",
+        help: "Reloads of the configuration, by result (ok, error).",
+        labels: ["result"]
+    )
+    package static let configLastReloadSuccessful = MetricFamily(
+        .gauge,
+        "sallyport_config_last_reload_successful",
+        help: "1 when the last reload of the configuration succeeded, 0 when the old one was kept."
+    )
+    package static let configLastReloadSuccessTimestamp = MetricFamily(
+        .gauge,
+        "sallyport_config_last_reload_success_timestamp_seconds",
+        help: "When the running configuration was read, in Unix time."
+    )
+    package static let asnDatabaseBuildTimestamp = MetricFamily(
+        .gauge,
+        "sallyport_asn_database_build_timestamp_seconds",
+        help: "When the ASN database in use was built, in Unix time; 0 when there is none."
+    )
+    package static let logDropped = MetricFamily(
+        .counter,
+        "sallyport_log_dropped_total",
+        help: "Log lines dropped because their reader was too slow or the disk full, by stream.",
+        labels: ["stream"]
+    )
+    package static let logWriteErrors = MetricFamily(
+        .counter,
+        "sallyport_log_write_errors_total",
+        help: "Failed writes of log lines; each is tried again."
+    )
+
+    // The process, in the names that every Prometheus client library uses.
+    package static let processStartTime = MetricFamily(
+        .gauge,
+        "process_start_time_seconds",
+        help: "Start time of the process since the Unix epoch."
+    )
+    package static let processOpenFiles = MetricFamily(
+        .gauge,
+        "process_open_fds",
+        help: "Open file descriptors."
+    )
+    package static let processMaxFiles = MetricFamily(
+        .gauge,
+        "process_max_fds",
+        help: "Largest number of open file descriptors allowed."
+    )
+    package static let processResidentMemory = MetricFamily(
+        .gauge,
+        "process_resident_memory_bytes",
+        help: "Resident memory."
+    )
+    package static let processCPU = MetricFamily(
+        .counter,
+        "process_cpu_seconds_total",
+        help: "User and system CPU time spent."
+    )
+
+    /// All families, for the tests and the documentation.
+    package static let all: [MetricFamily] = [
+        httpRequests, httpRequestDuration, gatewayOverhead, httpRequestsInFlight, connectionsOpen, connectionsRefused,
+        decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
+        upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
+        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
+        processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
+    ]
+}
+
+/// What became of a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
+package enum TransferTokenResult: String, Sendable, CaseIterable {
+    case minted
+    case consumed
+    case repeated
+    case replayed
+    case expired
+    case invalid
+    case bindingMismatch = "binding_mismatch"
+    case refused
+    case storeError = "store_error"
+}

@@ -1,0 +1,172 @@
+package import NIOCore
+import Synchronization
+
+/// The gateway's metrics: families and label sets are made when the configuration is read, values live in one
+/// `MetricsShard` a loop, and a scrape adds them up.
+///
+/// Registering the same family and labels again returns the same id, so a reload may simply register everything.
+package final class MetricsRegistry: Sendable {
+    /// A value that is asked for at scrape time. It runs off the event loops and may read files.
+    package typealias Reading = @Sendable () -> Double
+
+    private let state = Mutex(MetricsState())
+
+    package init() {}
+
+    // MARK: Registration
+
+    /// The counter of `family` with these label values, in the order of the family's label names.
+    package func counter(_ family: MetricFamily, _ values: String...) -> CounterID {
+        CounterID(slot: Int(self.register(family, .counter, values)))
+    }
+
+    /// The gauge of `family` with these label values; it shows the sum of what all loops and `add` and `set` made it.
+    package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {
+        GaugeID(slot: Int(self.register(family, .gauge, values)))
+    }
+
+    /// The histogram of `family` with these label values.
+    ///
+    /// - Parameter buckets: upper bounds in seconds, ascending; the first registration of a family decides.
+    package func histogram(
+        _ family: MetricFamily,
+        _ values: String...,
+        buckets: [Double] = MetricNames.durationBuckets
+    ) -> HistogramID {
+        self.histogram(family, values, buckets: buckets)
+    }
+
+    /// A counter or gauge whose value `read` says at each scrape; registering it again replaces `read`.
+    package func read(_ family: MetricFamily, _ values: String..., from read: @escaping Reading) {
+        precondition(family.kind != .histogram, "a histogram cannot be read")
+        self.state.withLock { state in
+            let source = state.insert(family, values, buckets: []) { _, _ in .reading(read) }
+            guard case .reading = source else { preconditionFailure("\(family.name) is counted, not read") }
+            state.replace(family, values, .reading(read))
+        }
+    }
+
+    /// A counter with labels as pairs; see `counter(_:_:)`.
+    package func counter(_ name: String, help: String, labels: [(String, String)] = []) -> CounterID {
+        let family = MetricFamily(.counter, name, help: help, labels: labels.map(\.0))
+        return CounterID(slot: Int(self.register(family, .counter, labels.map(\.1))))
+    }
+
+    /// A gauge with labels as pairs; see `gauge(_:_:)`.
+    package func gauge(_ name: String, help: String, labels: [(String, String)] = []) -> GaugeID {
+        let family = MetricFamily(.gauge, name, help: help, labels: labels.map(\.0))
+        return GaugeID(slot: Int(self.register(family, .gauge, labels.map(\.1))))
+    }
+
+    /// A histogram with labels as pairs; see `histogram(_:_:buckets:)`.
+    package func histogram(
+        _ name: String,
+        help: String,
+        labels: [(String, String)] = [],
+        buckets: [Double] = MetricNames.durationBuckets
+    ) -> HistogramID {
+        let family = MetricFamily(.histogram, name, help: help, labels: labels.map(\.0))
+        return self.histogram(family, labels.map(\.1), buckets: buckets)
+    }
+
+    /// A gauge that `read` says at each scrape.
+    package func gauge(_ name: String, help: String, read: @escaping Reading) {
+        self.read(MetricFamily(.gauge, name, help: help), from: read)
+    }
+
+    private func histogram(_ family: MetricFamily, _ values: [String], buckets: [Double]) -> HistogramID {
+        precondition(family.kind == .histogram, "\(family.name) is no histogram")
+        precondition(!buckets.isEmpty && zip(buckets, buckets.dropFirst()).allSatisfy { $0 < $1 }, "bounds must ascend")
+        return self.state.withLock { state in
+            let source = state.insert(family, values, buckets: buckets) { state, registered in
+                let count = registered.buckets.count
+                let slot = state.allocate(count + 2)
+                return .histogram(HistogramID(slot: slot, bound: registered.bound, boundCount: count))
+            }
+            guard case .histogram(let id) = source else { preconditionFailure("\(family.name) is no histogram") }
+            return id
+        }
+    }
+
+    private func register(_ family: MetricFamily, _ kind: MetricFamily.Kind, _ values: [String]) -> Int32 {
+        precondition(family.kind == kind, "\(family.name) is a \(family.kind.rawValue)")
+        return self.state.withLock { state in
+            let source = state.insert(family, values, buckets: []) { state, _ in .slot(Int32(state.allocate(1))) }
+            guard case .slot(let slot) = source else { preconditionFailure("\(family.name) is read, not counted") }
+            return slot
+        }
+    }
+
+    // MARK: Counting off the loops
+
+    /// Adds to a counter from any thread.
+    package func increment(_ id: CounterID, by amount: UInt64 = 1) {
+        self.state.withLock { $0.slots[Int(id.slot)] &+= amount }
+    }
+
+    /// Moves a gauge from any thread.
+    package func add(_ id: GaugeID, _ delta: Int64) {
+        self.state.withLock { $0.slots[Int(id.slot)] &+= UInt64(bitPattern: delta) }
+    }
+
+    /// Sets a gauge that no loop moves; with `MetricsShard.add` on the same gauge the two add up.
+    package func set(_ id: GaugeID, to value: Int64) {
+        self.state.withLock { $0.slots[Int(id.slot)] = UInt64(bitPattern: value) }
+    }
+
+    /// Counts a duration from any thread; a negative one counts as 0.
+    package func observe(_ id: HistogramID, nanoseconds: Int64) {
+        let value = max(nanoseconds, 0)
+        self.state.withLock { state in
+            let bounds = state.bounds[Int(id.bound)..<Int(id.bound + id.boundCount)]
+            let bucket = bounds.count { value > $0 }
+            state.slots[Int(id.slot) + bucket] &+= 1
+            state.slots[Int(id.slot) + bounds.count + 1] &+= UInt64(value)
+        }
+    }
+
+    // MARK: Shards and scrapes
+
+    /// The share of the loop that calls this; one a loop, kept by the registry for as long as it lives.
+    ///
+    /// - Precondition: called on `loop`.
+    package func makeShard(on loop: any EventLoop) -> MetricsShard {
+        let shard = MetricsShard(registry: self)
+        let bound = NIOLoopBound(shard, eventLoop: loop)
+        self.state.withLock { $0.shards.append((loop, bound)) }
+        return shard
+    }
+
+    /// All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
+    ///
+    /// Each loop is asked for a copy of its slots in turn; the text is made off the loops.
+    ///
+    /// - Throws: an `EventLoopError` when a loop is gone: a sum without it would look like counters that were reset.
+    package func render() async throws -> [UInt8] {
+        let shards = self.state.withLock { $0.shards }
+        var totals: [UInt64] = []
+        for (loop, shard) in shards {
+            // Scheduled, not submitted: what is submitted to a loop that is gone never answers.
+            let slots = try await loop.scheduleTask(in: .zero) { shard.value.snapshot() }.futureResult.get()
+            totals.append(contentsOf: repeatElement(0, count: max(0, slots.count - totals.count)))
+            for index in slots.indices {
+                totals[index] &+= slots[index]
+            }
+        }
+        let (families, others) = self.state.withLock { (Array($0.families.values), $0.slots) }
+        totals.append(contentsOf: repeatElement(0, count: max(0, others.count - totals.count)))
+        for index in others.indices {
+            totals[index] &+= others[index]
+        }
+        var text = PrometheusText(slots: totals)
+        for registered in families.sorted(by: { $0.family.name < $1.family.name }) {
+            text.append(registered)
+        }
+        return text.bytes
+    }
+
+    /// The number of slots and all bounds in nanoseconds, for a shard that grows.
+    var layout: (slotCount: Int, bounds: [Int64]) {
+        self.state.withLock { ($0.slots.count, $0.bounds) }
+    }
+}

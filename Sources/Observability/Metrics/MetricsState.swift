@@ -1,0 +1,77 @@
+internal import NIOCore
+
+/// What a `MetricsRegistry` guards: the families with their series, and what was counted off the loops.
+struct MetricsState {
+    /// Where the value of a series comes from.
+    enum Source {
+        case slot(Int32)
+        case histogram(HistogramID)
+        case reading(MetricsRegistry.Reading)
+    }
+
+    struct Series {
+        /// The label set as it is written, without braces: `route="app",code_class="2xx"`.
+        let labels: String
+        var source: Source
+    }
+
+    struct Registered {
+        let family: MetricFamily
+        /// Bounds in seconds, as written in `le`.
+        let buckets: [Double]
+        /// Where they begin among all bounds.
+        let bound: Int
+        var series: [Series] = []
+        var index: [String: Int] = [:]
+    }
+
+    private(set) var families: [String: Registered] = [:]
+    /// All bounds in nanoseconds.
+    private(set) var bounds: [Int64] = []
+    /// What was counted off the loops; its count is the number of slots there are.
+    var slots: [UInt64] = []
+    var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
+
+    /// The source of a series, made by `make` when it is new.
+    mutating func insert(
+        _ family: MetricFamily,
+        _ values: [String],
+        buckets: [Double],
+        make: (inout MetricsState, Registered) -> Source
+    ) -> Source {
+        precondition(values.count == family.labels.count, "\(family.name) has \(family.labels.count) labels")
+        // Taken out while it is changed, so that its arrays are not copied for each of thousands of series.
+        var registered: Registered
+        if let known = self.families.removeValue(forKey: family.name) {
+            precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
+            precondition(known.family.labels == family.labels, "\(family.name) has other labels")
+            registered = known
+        } else {
+            precondition(family.isValid, "\(family.name): not a proper metric name")
+            registered = Registered(family: family, buckets: buckets, bound: self.bounds.count)
+            self.bounds.append(contentsOf: buckets.map { Int64(($0 * 1e9).rounded()) })
+        }
+        defer { self.families[family.name] = registered }
+        let labels = PrometheusText.labels(family.labels, values)
+        if let index = registered.index[labels] { return registered.series[index].source }
+        let source = make(&self, registered)
+        registered.index[labels] = registered.series.count
+        registered.series.append(Series(labels: labels, source: source))
+        return source
+    }
+
+    /// Gives a series that exists another source.
+    mutating func replace(_ family: MetricFamily, _ values: [String], _ source: Source) {
+        guard let index = self.families[family.name]?.index[PrometheusText.labels(family.labels, values)] else {
+            return
+        }
+        self.families[family.name]?.series[index].source = source
+    }
+
+    /// `count` new slots; the first one's number.
+    mutating func allocate(_ count: Int) -> Int {
+        let first = self.slots.count
+        self.slots.append(contentsOf: repeatElement(0, count: count))
+        return first
+    }
+}

@@ -1,0 +1,85 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The standard metrics of a process, read from `/proc` at each scrape, and what was built.
+package enum ProcessMetrics {
+    /// The Swift release that compiled this.
+    package static var swiftVersion: String {
+        #if compiler(>=6.5)
+        "6.5 or later"
+        #elseif compiler(>=6.4)
+        "6.4"
+        #else
+        "6.3"
+        #endif
+    }
+
+    /// Registers them all.
+    ///
+    /// - Parameter version: the gateway's own version.
+    package static func register(in registry: MetricsRegistry, version: String) {
+        registry.read(MetricNames.buildInfo, version, self.swiftVersion) { 1 }
+        let start = self.startTime()
+        registry.read(MetricNames.processStartTime) { start }
+        registry.read(MetricNames.processOpenFiles) { self.openFiles() }
+        registry.read(MetricNames.processMaxFiles) { self.maxFiles() }
+        registry.read(MetricNames.processResidentMemory) { self.residentBytes() }
+        registry.read(MetricNames.processCPU) { self.cpuSeconds() }
+    }
+
+    /// Unix time in seconds: field 22 of `/proc/self/stat` counts clock ticks from boot.
+    static func startTime() -> Double {
+        var now = timespec()
+        var sinceBoot = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
+        // The program's name in brackets may hold spaces and brackets, so the fields are counted from its last one.
+        let fields = self.text(of: "/proc/self/stat")
+        guard let name = fields.lastIndex(of: ")") else { return .nan }
+        let rest = fields[name...].split(separator: " ")
+        guard rest.count > 20, let ticks = Double(rest[20]) else { return .nan }
+        let boot = Double(now.tv_sec - sinceBoot.tv_sec) + Double(now.tv_nsec - sinceBoot.tv_nsec) / 1e9
+        return boot + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+
+    static func residentBytes() -> Double {
+        let fields = self.text(of: "/proc/self/statm").split(separator: " ")
+        guard fields.count > 1, let pages = Double(fields[1]) else { return .nan }
+        return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    static func openFiles() -> Double {
+        guard let directory = opendir("/proc/self/fd") else { return .nan }
+        defer { closedir(directory) }
+        // ".", ".." and the descriptor of the directory itself are not counted.
+        var count = -3
+        while readdir(directory) != nil {
+            count += 1
+        }
+        return Double(count)
+    }
+
+    static func maxFiles() -> Double {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .nan }
+        return Double(limit.rlim_cur)
+    }
+
+    static func cpuSeconds() -> Double {
+        var time = timespec()
+        guard clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return .nan }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// The first 4 KiB of a small file; empty when it cannot be read.
+    private static func text(of path: String) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        // Files of `/proc` this small are read whole by one call.
+        return String(unsafeUninitializedCapacity: 4096) { bytes in
+            max(0, Glibc.read(descriptor, bytes.baseAddress, bytes.count))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+/// Writes families in Prometheus' text format 0.0.4: one HELP and TYPE line a family, then its series, `\n` at every end.
+struct PrometheusText {
+    private(set) var bytes: [UInt8] = []
+    private let slots: [UInt64]
+
+    /// - Parameter slots: the totals, by slot number.
+    init(slots: [UInt64]) {
+        self.slots = slots
+        self.bytes.reserveCapacity(32 * slots.count)
+    }
+
+    mutating func append(_ registered: MetricsState.Registered) {
+        let family = registered.family
+        self.write("# HELP \(family.name) \(Self.escaped(family.help, quotes: false))\n")
+        self.write("# TYPE \(family.name) \(family.kind.rawValue)\n")
+        for series in registered.series {
+            switch series.source {
+            case .slot(let slot):
+                let value = self.slot(Int(slot))
+                if family.hidesZero && value == 0 { continue }
+                let text = family.kind == .gauge ? "\(Int64(bitPattern: value))" : "\(value)"
+                self.line(family.name, series.labels, text)
+            case .reading(let read):
+                self.line(family.name, series.labels, Self.number(read()))
+            case .histogram(let id):
+                self.histogram(family.name, series.labels, id, registered.buckets)
+            }
+        }
+    }
+
+    private mutating func histogram(_ name: String, _ labels: String, _ id: HistogramID, _ buckets: [Double]) {
+        let separator = labels.isEmpty ? "" : ","
+        var count: UInt64 = 0
+        for (index, bound) in buckets.enumerated() {
+            count &+= self.slot(Int(id.slot) + index)
+            self.line("\(name)_bucket", "\(labels)\(separator)le=\"\(Self.number(bound))\"", "\(count)")
+        }
+        count &+= self.slot(Int(id.slot) + buckets.count)
+        self.line("\(name)_bucket", "\(labels)\(separator)le=\"+Inf\"", "\(count)")
+        self.line("\(name)_sum", labels, Self.seconds(nanoseconds: self.slot(Int(id.slot) + buckets.count + 1)))
+        self.line("\(name)_count", labels, "\(count)")
+    }
+
+    /// 0 for a series that was registered after the loops were asked.
+    private func slot(_ index: Int) -> UInt64 {
+        index < self.slots.count ? self.slots[index] : 0
+    }
+
+    private mutating func line(_ name: String, _ labels: String, _ value: String) {
+        self.write(name)
+        if !labels.isEmpty {
+            self.write("{\(labels)}")
+        }
+        self.write(" \(value)\n")
+    }
+
+    private mutating func write(_ text: String) {
+        self.bytes.append(contentsOf: text.utf8)
+    }
+
+    /// A label set as it is written, without braces.
+    static func labels(_ names: [String], _ values: [String]) -> String {
+        zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
+    }
+
+    /// `\`, line feed and, in label values, `"` escaped as the format demands.
+    static func escaped(_ text: String, quotes: Bool) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\"" where quotes: result += "\\\""
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    /// A value as Go's `ParseFloat` reads it; whole numbers without exponent.
+    static func number(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        if value == value.rounded(), abs(value) < 9e15 { return "\(Int64(value))" }
+        return "\(value)"
+    }
+
+    /// Exact seconds, without the detour over a float.
+    static func seconds(nanoseconds: UInt64) -> String {
+        let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        if rest == 0 { return "\(whole)" }
+        var digits = "\(rest)"
+        digits = String(repeating: "0", count: 9 - digits.utf8.count) + digits
+        while digits.utf8.last == 0x30 {
+            digits.removeLast()
+        }
+        return "\(whole).\(digits)"
+    }
+}

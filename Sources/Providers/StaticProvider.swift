@@ -1,0 +1,43 @@
+import Cryptography
+internal import Sessions
+package import Settings
+package import Vocabulary
+
+/// Users from the configuration, with scrypt hashes: for the demo and tests, on loopback unless a flag says otherwise.
+package struct StaticProvider: IdentityProvider {
+    /// The longest password in bytes; hashing more is work that an attacker chooses.
+    private static let longestPassword = 1024
+
+    private let users: [UserIdentifier: UserSettings]
+    /// What is verified for unknown users: nobody's hashes, of the cost of known ones, so that the work is the same.
+    private let decoys: [Secret]
+    private let workers: PasswordWorkers
+
+    /// - Parameters:
+    ///   - users: Settings have refused identifiers that differ by case only; of such, the first is served.
+    ///   - workers: Where the hashing is done, shared by everything in the process that hashes.
+    package init(users: [UserSettings], workers: PasswordWorkers = PasswordWorkers()) {
+        self.users = Dictionary(
+            users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
+            uniquingKeysWith: { first, _ in first }
+        )
+        let hashes = users.map(\.passwordHash)
+        self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(Scrypt.decoy(like:))
+        self.workers = workers
+    }
+
+    package func authenticate(identifier: String, password: Secret) async -> AuthenticationResult {
+        let identifier = UserIdentifier(identifier)
+        let user = identifier.flatMap { self.users[$0] }
+        // The same unknown identifier always meets the same decoy, as a known one always meets its own hash.
+        let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
+        let isTooLong = password.bytes.count > Self.longestPassword
+        let bytes = isTooLong ? [] : password.bytes
+        let verified = await self.workers.run {
+            Scrypt.verify(password: bytes, encoded: user?.passwordHash ?? decoy)
+        }
+        guard let verified else { return .unavailable }
+        guard verified, !isTooLong, let user else { return .refused }
+        return .authenticated(Identity(id: user.id, traits: user.traits), aal: user.aal, methods: ["password"])
+    }
+}

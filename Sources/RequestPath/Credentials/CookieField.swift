@@ -1,0 +1,121 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The cookies that are ours: found in one pass over `Cookie`, and taken out of it without touching another byte.
+package struct OwnCookies: Sendable {
+    private let session: [UInt8]
+    private let handoff: [[UInt8]]
+
+    /// What one `Cookie` field holds of ours.
+    package struct Found: Equatable {
+        /// The session cookie's value; nil when absent or ambiguous.
+        package var session: Slice?
+        /// The handoff cookie's value; nil when absent or ambiguous.
+        package var handoff: Slice?
+        /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared
+        /// (DESIGN 2 Credentials; systems.md T9).
+        package var sessionIsAmbiguous = false
+        package var handoffIsAmbiguous = false
+        package var hasSession = false
+        package var hasHandoff = false
+
+        package init() {}
+    }
+
+    package init(session: String, handoff: [String]) {
+        self.session = Array(session.utf8)
+        self.handoff = handoff.map { Array($0.utf8) }
+    }
+
+    private enum Owner { case session, handoff }
+
+    /// Whose the cookie-pair in `pair` is, and where its value begins.
+    @inline(__always)
+    private func owner(_ base: Bytes, _ start: Int, _ end: Int) -> (owner: Owner, value: Slice)? {
+        guard let equals = memchr(base + start, 0x3D, end - start) else { return nil }
+        let valueStart = UnsafeRawPointer(equals) - UnsafeRawPointer(base) + 1
+        let nameCount = valueStart - 1 - start
+        let value = Slice(valueStart, end - valueStart)
+        if Self.isName(self.session, base + start, nameCount) { return (.session, value) }
+        for name in self.handoff where Self.isName(name, base + start, nameCount) { return (.handoff, value) }
+        return nil
+    }
+
+    @inline(__always)
+    private static func isName(_ name: [UInt8], _ bytes: Bytes, _ count: Int) -> Bool {
+        count == name.count && name.withUnsafeBufferPointer { memcmp($0.baseAddress!, bytes, count) == 0 }
+    }
+
+    /// The end of the cookie-pair that begins at `start`, and its bounds without surrounding spaces.
+    @inline(__always)
+    private static func pair(_ base: Bytes, _ start: Int, _ end: Int) -> (first: Int, last: Int, next: Int) {
+        var next = end
+        if let semicolon = memchr(base + start, 0x3B, end - start) {
+            next = UnsafeRawPointer(semicolon) - UnsafeRawPointer(base)
+        }
+        var first = start
+        var last = next
+        while first < last, base[first] == 0x20 || base[first] == 0x09 { first &+= 1 }
+        while last > first, base[last &- 1] == 0x20 || base[last &- 1] == 0x09 { last &-= 1 }
+        return (first, last, next)
+    }
+
+    /// Looks for our cookies in the field value `field` of the buffer at `base`.
+    package func find(in field: Slice, _ base: Bytes) -> Found {
+        var found = Found()
+        var position = field.start
+        while position < field.end {
+            let pair = Self.pair(base, position, field.end)
+            if let (owner, value) = self.owner(base, pair.first, pair.last) {
+                switch owner {
+                case .session:
+                    if found.hasSession, !Self.same(found.session, value, base) {
+                        found.sessionIsAmbiguous = true
+                        found.session = nil
+                    } else if !found.sessionIsAmbiguous {
+                        found.session = value
+                    }
+                    found.hasSession = true
+                case .handoff:
+                    if found.hasHandoff, !Self.same(found.handoff, value, base) {
+                        found.handoffIsAmbiguous = true
+                        found.handoff = nil
+                    } else if !found.handoffIsAmbiguous {
+                        found.handoff = value
+                    }
+                    found.hasHandoff = true
+                }
+            }
+            position = pair.next + 1
+        }
+        return found
+    }
+
+    private static func same(_ known: Slice?, _ value: Slice, _ base: Bytes) -> Bool {
+        guard let known, known.length == value.length else { return false }
+        return memcmp(base + known.start, base + value.start, value.length) == 0
+    }
+
+    /// Calls `keep` with each run of bytes of `field` that is not ours, in order, separators included.
+    ///
+    /// - Parameter dropsHandoff: false on routes where the handoff cookie is the app's.
+    package func forEachKept(of field: Slice, _ base: Bytes, dropsHandoff: Bool, _ keep: (Slice) -> Void) {
+        var position = field.start
+        var hasKept = false
+        while position < field.end {
+            let pair = Self.pair(base, position, field.end)
+            var isOurs = false
+            if let (owner, _) = self.owner(base, pair.first, pair.last) {
+                isOurs = owner == .session || dropsHandoff
+            }
+            if !isOurs {
+                // The first kept pair loses what separated it from ours before it; later ones keep their `; `.
+                let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
+                keep(Slice(start, pair.next - start))
+                hasKept = true
+            }
+            position = pair.next + 1
+        }
+    }
+}

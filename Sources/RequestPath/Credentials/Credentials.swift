@@ -1,0 +1,84 @@
+import Settings
+package import Vocabulary
+
+/// What a request presents to say who it is, before anything is looked up.
+package struct Credentials: Equatable {
+    /// The one credential that counts: an explicit one beats the ambient cookie and never falls back to it (DESIGN 2).
+    package enum Presented: Equatable {
+        case none
+        /// `X-Session-Token`, or `Authorization: Bearer`.
+        case explicit(Slice)
+        /// An explicit credential that cannot be one of ours: judged, and refused.
+        case unusable(Reason)
+        case cookie(Slice)
+    }
+
+    package var presented = Presented.none
+    package var cookies = OwnCookies.Found()
+    package var handoffParameter: HandoffParameter.Found?
+    /// `Authorization` is the gateway's here and does not go on.
+    package var dropsAuthorization = false
+
+    package init() {}
+
+    /// Reads the credentials of `head`, or says why two of them cannot be told apart.
+    package static func read(
+        _ head: RequestHead,
+        _ base: Bytes,
+        route: RouteEntry,
+        cookies: OwnCookies,
+        parameter: HandoffParameter
+    ) -> Result<Credentials, Refusal> {
+        var credentials = Credentials()
+        if let line = head.line(.cookie) {
+            credentials.cookies = cookies.find(in: head.fields[line].value, base)
+            if let session = credentials.cookies.session { credentials.presented = .cookie(session) }
+        }
+        if route.settings.handoff, head.hasQuery {
+            credentials.handoffParameter = parameter.find(in: head.query, base)
+        }
+        var hasExplicit = false
+        if let line = head.line(.authorization), route.settings.bearer == .gateway {
+            let value = head.fields[line].value
+            switch Self.scheme(value, base) {
+            case .bearer(let token):
+                credentials.presented = token.isEmpty ? .unusable(.credentialMalformed) : .explicit(token)
+                credentials.dropsAuthorization = true
+                hasExplicit = true
+            case .dpop:
+                // No session of this store is bound to a key: a proof-bound credential cannot be one of ours.
+                credentials.presented = .unusable(.credentialMalformed)
+                credentials.dropsAuthorization = true
+                hasExplicit = true
+            case .other:
+                break
+            }
+        }
+        if let line = head.line(.sessionToken) {
+            guard !hasExplicit else { return .failure(Refusal(400, .credentialRepeated)) }
+            let value = head.fields[line].value
+            credentials.presented = value.isEmpty ? .unusable(.credentialMalformed) : .explicit(value)
+        }
+        return .success(credentials)
+    }
+
+    private enum Scheme {
+        case bearer(Slice)
+        case dpop
+        case other
+    }
+
+    /// `auth-scheme 1*SP token68` (RFC 9110 11.4); the scheme is case-insensitive.
+    private static func scheme(_ value: Slice, _ base: Bytes) -> Scheme {
+        let bytes = value.bytes(in: base)
+        var end = 0
+        while end < bytes.count, bytes[end] != 0x20 { end += 1 }
+        let name = UnsafeBufferPointer(rebasing: bytes[0..<end])
+        if ByteClass.equal(name, "bearer") {
+            var start = end
+            while start < bytes.count, bytes[start] == 0x20 { start += 1 }
+            return .bearer(Slice(value.start + start, bytes.count - start))
+        }
+        return ByteClass.equal(name, "dpop") ? .dpop : .other
+    }
+}

@@ -1,0 +1,87 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The handoff parameter in a query: found once, and taken out without touching another byte, so that what else the query
+/// holds (a SAML signature, say) survives.
+package struct HandoffParameter: Sendable {
+    private let name: [UInt8]
+
+    package struct Found: Equatable {
+        /// The raw value; nil when the parameter is repeated.
+        package var value: Slice?
+        package var isRepeated = false
+
+        package init(value: Slice?) {
+            self.value = value
+        }
+    }
+
+    package init(name: String) {
+        self.name = Array(name.utf8)
+    }
+
+    /// Looks for the parameter in `query` (without `?`); nil when it is not there.
+    package func find(in query: Slice, _ base: Bytes) -> Found? {
+        var found: Found?
+        self.forEachPair(of: query, base) { pair, value in
+            guard let value else { return }
+            if found == nil {
+                found = Found(value: value)
+            } else {
+                found?.isRepeated = true
+                found?.value = nil
+            }
+            _ = pair
+        }
+        return found
+    }
+
+    /// Calls `keep` with each run of `query` that is not ours, separators included.
+    package func forEachKept(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
+        var hasKept = false
+        self.forEachPair(of: query, base) { pair, value in
+            guard value == nil else { return }
+            keep(hasKept ? Slice(pair.start - 1, pair.length + 1) : pair)
+            hasKept = true
+        }
+    }
+
+    /// Calls `body` with every `&`-separated pair, and its value if the pair is ours.
+    private func forEachPair(of query: Slice, _ base: Bytes, _ body: (_ pair: Slice, _ value: Slice?) -> Void) {
+        var position = query.start
+        while position <= query.end {
+            var end = query.end
+            if let ampersand = memchr(base + position, 0x26, query.end - position) {
+                end = UnsafeRawPointer(ampersand) - UnsafeRawPointer(base)
+            }
+            body(Slice(position, end - position), self.value(base, position, end))
+            position = end + 1
+        }
+    }
+
+    private func value(_ base: Bytes, _ start: Int, _ end: Int) -> Slice? {
+        // An app would decode the name before it compares, so `session%5Ftransfer_token` is ours too.
+        var index = start
+        var matched = 0
+        while index < end, base[index] != 0x3D {
+            var byte = base[index]
+            index += 1
+            if byte == 0x25, index + 1 < end, let high = Self.hex(base[index]), let low = Self.hex(base[index + 1]) {
+                byte = high << 4 | low
+                index += 2
+            }
+            guard matched < self.name.count, self.name[matched] == byte else { return nil }
+            matched += 1
+        }
+        guard matched == self.name.count else { return nil }
+        let valueStart = min(index + 1, end)
+        return Slice(valueStart, end - valueStart)
+    }
+
+    private static func hex(_ byte: UInt8) -> UInt8? {
+        if byte &- 0x30 <= 9 { return byte &- 0x30 }
+        let lower = (byte | 0x20) &- 0x61
+        return lower < 6 ? lower + 10 : nil
+    }
+}

@@ -1,0 +1,20 @@
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// What a route demands of a session beyond being one (`require`).
+package enum Requirements {
+    /// The first demand that `session` does not meet, or nil.
+    package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
+        if let aal = require.aal, session.aal < aal { return .requireAAL }
+        if !require.groupsAny.isEmpty {
+            guard case .array(let groups)? = session.identity.traits["groups"],
+                groups.contains(where: { group in group.string.map(require.groupsAny.contains) ?? false })
+            else { return .requireGroups }
+        }
+        if !require.scopes.allSatisfy(session.scopes.contains) { return .requireScopes }
+        if !require.origins.isEmpty, !require.origins.contains(session.origin.rawValue) { return .requireOrigin }
+        if let maxAge = require.maxAge, now.since(session.authenticatedAt) > maxAge { return .requireMaxAge }
+        return nil
+    }
+}

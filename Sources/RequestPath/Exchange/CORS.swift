@@ -1,0 +1,48 @@
+import Settings
+import Vocabulary
+
+/// Cross-origin answers of our own, so that a script can read why it was refused (Fetch 3.2). The app's answers carry the
+/// app's own CORS fields.
+extension DownstreamConnection {
+    /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
+    func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
+        guard head.knownMethod == .options, let cors = route.settings.cors, head.line(.preflightMethod) != nil,
+            let origin = head.value(.origin, in: base)
+        else { return nil }
+        guard let allowed = Self.allowedOrigin(cors, origin) else {
+            return .problem(403, .requestCrossSite, requestID: self.facts.requestID, fields: [("Vary", "Origin")])
+        }
+        var fields = Self.fields(cors, allowed)
+        fields.append(("Access-Control-Allow-Methods", cors.methods.joined(separator: ", ")))
+        if !cors.headers.isEmpty {
+            fields.append(("Access-Control-Allow-Headers", cors.headers.joined(separator: ", ")))
+        }
+        fields.append(("Access-Control-Max-Age", String(cors.maxAge.components.seconds)))
+        return LocalAnswer(status: 204, fields: fields)
+    }
+
+    /// Adds the CORS fields of the route to a refusal.
+    func refusal(_ answer: LocalAnswer, _ head: RequestHead, _ base: Bytes) -> LocalAnswer {
+        guard let cors = self.facts.route?.settings.cors, let origin = head.value(.origin, in: base),
+            let allowed = Self.allowedOrigin(cors, origin)
+        else { return answer }
+        var answer = answer
+        answer.fields += Self.fields(cors, allowed)
+        answer.fields.append(("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"))
+        return answer
+    }
+
+    private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
+        // Whole origins, byte for byte: no suffixes, no wildcards within a name (CVE-2021-21291).
+        if let exact = cors.origins.first(where: { $0 != "*" && $0.utf8.elementsEqual(origin) }) { return exact }
+        return cors.origins.contains("*") && !cors.credentials ? "*" : nil
+    }
+
+    private static func fields(_ cors: CORSSettings, _ allowed: String) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = [
+            ("Access-Control-Allow-Origin", allowed), ("Vary", "Origin"),
+        ]
+        if cors.credentials { fields.append(("Access-Control-Allow-Credentials", "true")) }
+        return fields
+    }
+}

@@ -1,0 +1,173 @@
+import Settings
+import Endpoints
+import NIOCore
+import Vocabulary
+
+/// Answers of the gateway's own, and what becomes of the connection after one.
+extension DownstreamConnection {
+    /// Sends an answer of ours and ends the exchange.
+    func answer(_ answer: LocalAnswer) {
+        guard let context = self.context, self.phase != .closed else { return }
+        self.releaseWaiting()
+        self.releaseUpstreamHead()
+        // A client that was not told to go on may send the body or not: only the connection's end settles it.
+        let mayReadOn = !answer.closes && !self.facts.expectsContinue && self.mayDrain
+        self.facts.keepsAlive = self.facts.keepsAlive && mayReadOn && !self.loop.isDraining
+        self.facts.status = answer.status
+        self.facts.hasBegunAnswer = true
+        let bytes = answer.serialized(
+            requestID: self.facts.requestID,
+            date: self.loop.date,
+            extraLines: self.facts.extraLines,
+            isHead: self.facts.method == .head,
+            keepsAlive: self.facts.keepsAlive,
+            saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
+        )
+        self.facts.bytesOut += answer.body.count
+        context.writeAndFlush(NIOAny(ByteBuffer(bytes: bytes)), promise: nil)
+        self.conclude(answer.reason)
+        if !self.facts.keepsAlive {
+            self.linger()
+        } else if self.body.isDone {
+            self.becomeIdle()
+        } else {
+            self.phase = .draining
+            self.deadline = self.loop.now + self.loop.configuration.timeouts.bodyGrace
+            self.resumeReading()
+        }
+    }
+
+    /// What is left of the request's body is small enough to be read away.
+    private var mayDrain: Bool {
+        if self.body.isDone { return true }
+        guard let remaining = self.body.remaining else { return true }
+        return remaining <= self.loop.configuration.limits.drainBody
+    }
+
+    /// Reads a body away whose request was answered already, so that it is not taken for the next request.
+    func drainBody(_ buffer: inout ByteBuffer) {
+        let outcome = self.body.discard(&buffer)
+        if outcome == .malformed || self.body.byteCount > self.loop.configuration.limits.drainBody {
+            return self.linger()
+        }
+        if outcome == .end { self.becomeIdle() }
+    }
+
+    func becomeIdle() {
+        self.phase = .idle
+        self.deadline = self.loop.now + self.loop.configuration.timeouts.idle
+        self.resumeReading()
+    }
+
+    /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
+    /// not read yet (RFC 9112 9.6).
+    func linger() {
+        guard self.phase != .closed, self.phase != .lingering, let context = self.context else { return }
+        self.phase = .lingering
+        self.input = nil
+        self.deadline = self.loop.now + .seconds(2)
+        self.resumeReading()
+        context.close(mode: .output, promise: nil)
+    }
+
+    // MARK: Our endpoints
+
+    func beginCollecting(_ pending: PendingEndpoint) {
+        self.endpoint = pending
+        self.collected = []
+        if let remaining = self.body.remaining, remaining > pending.endpoint.bodyLimit {
+            self.endpoint = nil
+            return self.answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID))
+        }
+        if self.body.isDone { return self.callEndpoint() }
+        self.phase = .collecting
+        self.facts.lastProgress = self.loop.now
+        self.sendContinue()
+    }
+
+    func collectBody(_ buffer: inout ByteBuffer) {
+        guard let pending = self.endpoint else { return }
+        self.facts.expectsContinue = false
+        let outcome = self.body.collect(&buffer, into: &self.collected)
+        if self.collected.count > pending.endpoint.bodyLimit {
+            self.endpoint = nil
+            return self.answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID, closes: true))
+        }
+        switch outcome {
+        case .more: break
+        case .end: self.callEndpoint()
+        case .malformed:
+            self.endpoint = nil
+            self.answer(.problem(400, .requestFraming, requestID: self.facts.requestID, closes: true))
+        }
+    }
+
+    private func callEndpoint() {
+        guard let pending = self.endpoint else { return }
+        var request = pending.request
+        request.body = self.collected
+        self.collected = []
+        self.phase = .waiting
+        let exchange = self.exchangeNumber
+        pending.start(request, on: self.loop.eventLoop) { [self] response in
+            guard self.exchangeNumber == exchange, self.phase == .waiting else { return }
+            self.endpoint = nil
+            self.answer(
+                LocalAnswer(
+                    status: response.status,
+                    reason: response.reason,
+                    fields: response.fields,
+                    body: response.body
+                )
+            )
+            self.process()
+        }
+    }
+
+    // MARK: The end of an exchange
+
+    /// Closes the books of an exchange: metrics and the log line.
+    func conclude(_ reason: Reason?) {
+        guard self.facts.isOpen else { return }
+        self.facts.isOpen = false
+        if let reason { self.facts.reason = reason }
+        let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
+        self.loop.metrics.requestEnded(
+            route: self.facts.route, status: self.facts.status, reason: self.facts.reason, nanoseconds: duration)
+        if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
+        self.facts.logBytes = nil
+        self.facts.session = nil
+        self.facts.extraLines = []
+    }
+}
+
+/// A request to one of our endpoints: collected on the loop, answered by a task, cancelled when the client leaves unless
+/// it may have written something single-use (DESIGN 4).
+final class PendingEndpoint {
+    let endpoint: Endpoint
+    let request: EndpointRequest
+    private var task: Task<Void, Never>?
+
+    init(endpoint: Endpoint, request: EndpointRequest) {
+        self.endpoint = endpoint
+        self.request = request
+    }
+
+    /// Runs the endpoint and hands its answer back on `loop`.
+    func start(
+        _ request: EndpointRequest,
+        on loop: any EventLoop,
+        _ then: @escaping (EndpointResponse) -> Void
+    ) {
+        let answer = self.endpoint.answer
+        nonisolated(unsafe) let done = then
+        self.task = Task {
+            let response = await answer(request)
+            loop.execute { done(response) }
+        }
+    }
+
+    func clientLeft() {
+        if !self.endpoint.outlivesClient { self.task?.cancel() }
+    }
+}

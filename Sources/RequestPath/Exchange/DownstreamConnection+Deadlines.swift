@@ -1,0 +1,88 @@
+import Settings
+import Sessions
+import NIOCore
+import Vocabulary
+
+/// What ends by itself. One sweep per loop four times a second looks at every connection: cheaper than a timer for each
+/// request, and exact enough for seconds.
+extension DownstreamConnection {
+    func sweep(_ now: NIODeadline) {
+        switch self.phase {
+        case .idle:
+            if now >= self.deadline || self.loop.isDraining { self.closeNow() }
+        case .head:
+            guard now >= self.deadline else { return }
+            self.beginFacts(keepsAlive: false)
+            self.answer(.problem(408, .requestTimeout, closes: true))
+        case .collecting:
+            if self.isBodyTooSlow(now) {
+                self.endpoint = nil
+                self.answer(.problem(408, .requestTimeout, closes: true))
+            }
+        case .draining, .lingering:
+            if now >= self.deadline { self.closeNow() }
+        case .exchange:
+            self.sweepExchange(now)
+        case .tunnel:
+            if now - self.facts.lastProgress > self.loop.configuration.timeouts.streamIdle {
+                self.abort(.upstreamTimeout)
+            } else {
+                self.checkSession()
+            }
+        case .waiting, .connecting, .closed:
+            break
+        }
+    }
+
+    private func sweepExchange(_ now: NIODeadline) {
+        let timeouts = self.loop.configuration.timeouts
+        if let context = self.context, !context.channel.isWritable {
+            // The client takes nothing: the app is not to blame, and not read either.
+            if now - self.facts.lastProgress > timeouts.write { self.abort(.requestTimeout) }
+            return
+        }
+        if !self.body.isDone, !self.facts.hasBegunAnswer {
+            if let upstream = self.upstream, !upstream.isWritable {
+                if now - self.facts.lastProgress > timeouts.upstreamIdle { self.upstreamTimedOut() }
+            } else if self.isBodyTooSlow(now) {
+                self.upstream?.abandon()
+                self.upstream = nil
+                self.answer(.problem(408, .requestTimeout, requestID: self.facts.requestID, closes: true))
+            }
+            return
+        }
+        if !self.facts.hasBegunAnswer {
+            if now >= self.facts.responseDeadline { self.upstreamTimedOut() }
+            return
+        }
+        let limit = self.facts.isEventStream ? timeouts.streamIdle : timeouts.upstreamIdle
+        if now - self.facts.lastProgress > limit { return self.abort(.upstreamTimeout) }
+        self.checkSession()
+    }
+
+    private func upstreamTimedOut() {
+        self.upstream?.abandon()
+        self.upstream = nil
+        self.upstreamFailed(.upstreamTimeout)
+    }
+
+    /// The body's average rate since it began, after a grace, is below the least that is waited for.
+    private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
+        let timeouts = self.loop.configuration.timeouts
+        let elapsed = now - self.facts.startedAt
+        guard elapsed > timeouts.bodyGrace else { return false }
+        let seconds = Int(elapsed.nanoseconds / 1_000_000_000)
+        return self.body.byteCount < seconds * timeouts.bodyRate
+    }
+
+    /// A stream outlives the moment in which its session was found: the absolute end counts for it too.
+    private func checkSession() {
+        guard let session = self.facts.session, self.loop.wallNow >= session.session.expiresAt else { return }
+        self.sessionEnded()
+    }
+
+    func closeNow() {
+        guard self.phase != .closed else { return }
+        self.context?.close(promise: nil)
+    }
+}

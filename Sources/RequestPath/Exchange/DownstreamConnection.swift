@@ -1,0 +1,371 @@
+import AddressIntelligence
+package import NIOCore
+import Sessions
+import Settings
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// One client connection: reads requests in order, has each judged once, and passes the exchange on or answers it.
+///
+/// ```
+///   idle ─▶ head ─▶ waiting ───────────┐        a future: session, handoff, an endpoint's answer
+///     ▲       │        │               ▼
+///     │       ├────────┴─▶ connecting ─▶ exchange ─▶ (tunnel)
+///     │       └─▶ collecting ─▶ waiting    │          collecting: the body of an endpoint's request
+///     │                           │        │
+///     └────────── draining ◀──────┴────────┘          draining: what is left of a body after our answer
+///                     └─▶ lingering ─▶ closed          lingering: our answer must arrive before the connection goes
+/// ```
+///
+/// Everything here runs on the connection's loop; nothing is shared.
+package final class DownstreamConnection: ChannelDuplexHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    enum Phase: Equatable {
+        case idle, head, waiting, collecting, connecting, exchange, draining, lingering, tunnel, closed
+    }
+
+    let loop: PathLoop
+    package internal(set) var context: ChannelHandlerContext?
+    /// The place in the loop's list of connections.
+    var listIndex = -1
+    var phase = Phase.idle
+    /// Bytes that were read and not yet used.
+    var input: ByteBuffer?
+    /// How much of `input` the head parser has seen without finding the head's end.
+    private var seenCount = 0
+    /// When the phase ends by itself.
+    var deadline = NIODeadline.distantFuture
+    private var isPaused = false
+    private var hasPendingRead = false
+
+    // The connection.
+    let peer: IPAddress
+    let peerText: [UInt8]
+    private(set) var requestCount = 0
+
+    // The request; valid from `head` to `answerEnded`.
+    package internal(set) var exchangeNumber: UInt64 = 0
+    var facts = ExchangeFacts()
+    var permit: Permit?
+    /// The judged head while the exchange waits for a future, and the bytes it refers to.
+    var waitingHead: RequestHead?
+    var waitingBytes: ByteBuffer?
+    /// The head towards the app, kept until the first byte of the answer for one retry.
+    var upstreamHead: ByteBuffer?
+    var upstream: UpstreamConnection?
+    var body = BodyRelay(.none)
+    var collected: [UInt8] = []
+    var endpoint: PendingEndpoint?
+    var frames: WebSocketFrames { self.upstream?.frames ?? WebSocketFrames() }
+
+    init(loop: PathLoop, peer: IPAddress) {
+        self.loop = loop
+        self.peer = peer
+        self.peerText = Array(peer.description.utf8)
+    }
+
+    // MARK: Channel events
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        self.loop.add(self)
+        self.deadline = self.loop.now + self.loop.configuration.timeouts.idle
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        guard self.phase != .closed else { return }
+        let wasBusy = self.phase != .idle && self.phase != .head
+        self.phase = .closed
+        self.loop.remove(self)
+        self.exchangeNumber &+= 1
+        self.endpoint?.clientLeft()
+        self.upstream?.abandon()
+        self.upstream = nil
+        self.releaseWaiting()
+        if wasBusy, self.facts.isOpen { self.conclude(.clientGone) }
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = self.unwrapInboundIn(data)
+        if self.phase == .tunnel { return self.tunnelToUpstream(buffer) }
+        if self.phase == .lingering || self.phase == .closed { return }
+        if var input = self.input {
+            self.input = nil
+            input.writeBuffer(&buffer)
+            self.input = input
+        } else {
+            self.input = buffer
+        }
+        self.process()
+    }
+
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            self.facts.lastProgress = self.loop.now
+            self.upstream?.resume()
+        }
+    }
+
+    // MARK: Back-pressure
+
+    package func read(context: ChannelHandlerContext) {
+        if self.isPaused { self.hasPendingRead = true } else { context.read() }
+    }
+
+    func pauseReading() {
+        self.isPaused = true
+    }
+
+    func resumeReading() {
+        guard self.isPaused else { return }
+        self.isPaused = false
+        if self.hasPendingRead {
+            self.hasPendingRead = false
+            self.context?.read()
+        }
+    }
+
+    // MARK: Input
+
+    /// Uses as much of the input as the phase allows; one pass of the loop per request, so pipelined ones need no stack.
+    func process() {
+        while var buffer = self.input, buffer.readableBytes > 0 {
+            self.input = nil
+            switch self.phase {
+            case .idle, .head:
+                let isWhole = self.readHead(&buffer)
+                if self.phase != .closed, self.phase != .lingering, buffer.readableBytes > 0 { self.input = buffer }
+                if !isWhole { return }
+            case .exchange where !self.body.isDone:
+                self.forwardBody(&buffer)
+                if buffer.readableBytes > 0, self.phase != .closed, self.phase != .lingering { self.input = buffer }
+                if self.isPaused { return }
+            case .collecting:
+                self.collectBody(&buffer)
+                if buffer.readableBytes > 0, self.phase != .closed, self.phase != .lingering { self.input = buffer }
+            case .draining:
+                self.drainBody(&buffer)
+                if buffer.readableBytes > 0, self.phase != .closed, self.phase != .lingering { self.input = buffer }
+            case .waiting, .connecting, .exchange:
+                // Pipelined requests wait; a client that sends without end is not read any further.
+                self.input = buffer
+                if buffer.readableBytes >= 65_536 || self.phase != .exchange { self.pauseReading() }
+                return
+            case .lingering, .tunnel, .closed:
+                return
+            }
+        }
+    }
+
+    /// Parses a head from the front of `buffer`; false when it is not whole yet.
+    private func readHead(_ buffer: inout ByteBuffer) -> Bool {
+        let configuration = self.loop.configuration
+        if self.phase == .idle {
+            self.phase = .head
+            self.seenCount = 0
+            self.deadline = self.loop.now + configuration.timeouts.header
+        } else if self.seenCount > 0, self.seenCount < buffer.readableBytes {
+            // Nothing can have been completed without another LF: an attacker's byte at a time is not parsed each time.
+            let seen = self.seenCount
+            let hasLineFeed = buffer.withUnsafeReadableBytes { bytes in
+                bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
+            }
+            if !hasLineFeed, buffer.readableBytes < configuration.limits.requestLine {
+                self.seenCount = buffer.readableBytes
+                return false
+            }
+        }
+        let head = self.loop.requestHead
+        let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
+            guard let base = bytes.baseAddress else { return .incomplete }
+            return configuration.requestParser.parse(base.assumingMemoryBound(to: UInt8.self), bytes.count, into: head)
+        }
+        switch result {
+        case .incomplete:
+            self.seenCount = buffer.readableBytes
+            return false
+        case .refused(let refusal):
+            self.beginFacts(keepsAlive: false)
+            self.answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID, closes: true))
+            return true
+        case .complete:
+            self.beginRequest(head, &buffer)
+            return true
+        }
+    }
+
+    /// Starts the books of a new exchange.
+    func beginFacts(keepsAlive: Bool) {
+        self.exchangeNumber &+= 1
+        self.requestCount += 1
+        self.deadline = .distantFuture
+        self.facts = ExchangeFacts()
+        self.facts.isOpen = true
+        self.facts.startedAt = .now()
+        self.facts.lastProgress = self.loop.now
+        self.facts.requestID = self.loop.nextRequestID()
+        self.facts.keepsAlive =
+            keepsAlive && self.requestCount < self.loop.configuration.limits.requestsPerConnection
+            && !self.loop.isDraining
+        self.loop.metrics.requestBegan()
+    }
+
+    private func beginRequest(_ head: RequestHead, _ buffer: inout ByteBuffer) {
+        self.beginFacts(keepsAlive: head.keepsAlive)
+        self.facts.method = head.knownMethod
+        self.facts.minorVersion = head.minorVersion
+        self.facts.expectsContinue = head.expectsContinue
+        self.facts.isWebSocket = head.isWebSocketUpgrade
+        self.facts.requestFraming = head.framing
+        self.body = BodyRelay(head.framing)
+        if self.loop.accessLog != nil { self.facts.keep(head, buffer) }
+        let step = buffer.withUnsafeReadableBytes { bytes -> Step in
+            guard let base = bytes.baseAddress else { return .answer(.problem(400, .requestMalformed, closes: true)) }
+            return self.judge(head, base.assumingMemoryBound(to: UInt8.self))
+        }
+        if step.waits {
+            // The head outlives this event: it is taken along with its bytes, and the loop uses another.
+            self.waitingHead = self.loop.takeRequestHead()
+            self.waitingBytes = buffer
+        }
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        self.take(step)
+    }
+
+    /// Goes on with a request that waited, with what it waited for.
+    func resumeJudging(_ session: SessionState, _ handoff: HandoffState) {
+        guard self.phase == .waiting, let head = self.waitingHead, let bytes = self.waitingBytes else { return }
+        let step = bytes.withUnsafeReadableBytes { bytes -> Step in
+            guard let base = bytes.baseAddress else { return .answer(.problem(400, .requestMalformed, closes: true)) }
+            return self.judge(head, base.assumingMemoryBound(to: UInt8.self), session, handoff)
+        }
+        if !step.waits { self.releaseWaiting() }
+        self.take(step)
+        self.process()
+    }
+
+    func releaseWaiting() {
+        if let head = self.waitingHead {
+            self.loop.giveBack(head)
+            self.waitingHead = nil
+        }
+        self.waitingBytes = nil
+    }
+
+    /// Does what judging came to.
+    private func take(_ step: Step) {
+        switch step {
+        case .forward:
+            self.startExchange()
+        case .answer(let answer):
+            self.answer(answer)
+        case .collect(let pending):
+            self.beginCollecting(pending)
+        case .session(let future):
+            self.await(future) { connection, result in
+                switch result {
+                case .success(let session): connection.resumeJudging(.resolved(session), .none)
+                case .failure: connection.storeFailed()
+                }
+            }
+        case .handoff(let request, let session):
+            self.beginHandoff(request, session)
+        case .existing(let future):
+            self.await(future) { connection, result in
+                switch result {
+                case .success(let session): connection.resumeJudging(.existing(session), .none)
+                case .failure: connection.storeFailed()
+                }
+            }
+        }
+    }
+
+    /// Waits for a future of this loop; the answer to a request that is over is nobody's.
+    func await<Value>(
+        _ future: EventLoopFuture<Value>,
+        _ then: @escaping (DownstreamConnection, Result<Value, any Error>) -> Void
+    ) {
+        self.phase = .waiting
+        let exchange = self.exchangeNumber
+        future.assumeIsolated().whenComplete { result in
+            guard self.exchangeNumber == exchange, self.phase == .waiting else { return }
+            then(self, result)
+        }
+    }
+
+    func storeFailed() {
+        self.releaseWaiting()
+        self.answer(.problem(503, .storeUnavailable, requestID: self.facts.requestID))
+        self.process()
+    }
+}
+
+/// What is known of the exchange under way, for its end, its log line and its deadlines.
+struct ExchangeFacts {
+    var isOpen = false
+    var startedAt = NIODeadline.uptimeNanoseconds(0)
+    var lastProgress = NIODeadline.uptimeNanoseconds(0)
+    var requestID = RequestID(seed: 0, sequence: 0)
+    var method = KnownMethod.other
+    var minorVersion = 1
+    var keepsAlive = false
+    var expectsContinue = false
+    var isWebSocket = false
+    var requestFraming = BodyFraming.none
+    var clientAddress: IPAddress?
+    var host: HostEntry?
+    var route: RouteEntry?
+    var session: CachedSession?
+    var sessionSource = SessionSource.none
+    /// Lines of ours that are due on the answer, whoever gives it.
+    var extraLines: [UInt8] = []
+    var status = 0
+    var reason: Reason?
+    var answerFraming = OutgoingFraming.asIs
+    var hasBegunAnswer = false
+    var hasSentRequest = false
+    var hasRetried = false
+    var isEventStream = false
+    var upstreamReused = false
+    var upstreamStartedAt = NIODeadline.uptimeNanoseconds(0)
+    var responseDeadline = NIODeadline.distantFuture
+    var bytesOut = 0
+    /// The head's bytes, only while an access log is written.
+    var logBytes: ByteBuffer?
+    var logMethod = Slice.empty
+    var logPath = Slice.empty
+    var logAuthority = Slice.empty
+    var logUserAgent: Slice?
+    var logReferer: Slice?
+
+    mutating func keep(_ head: RequestHead, _ buffer: ByteBuffer) {
+        self.logBytes = buffer
+        self.logMethod = head.method
+        self.logPath = head.path
+        self.logAuthority = head.authority
+        self.logUserAgent = head.line(.userAgent).map { head.fields[$0].value }
+        self.logReferer = head.line(.referer).map { head.fields[$0].value }
+    }
+}
+
+/// Where a session was found.
+enum SessionSource: String, CaseIterable {
+    case none, l1, store
+}

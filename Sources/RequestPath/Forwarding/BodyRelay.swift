@@ -1,0 +1,209 @@
+package import NIOCore
+
+/// Collects what one event sends to one channel: small runs are copied together, large ones pass as slices, and all leave
+/// with one flush. One per loop, used by one event at a time.
+package final class Stage {
+    private var buffer: ByteBuffer
+    private static let copyLimit = 8192
+
+    package init(allocator: ByteBufferAllocator) {
+        self.buffer = allocator.buffer(capacity: 32_768)
+    }
+
+    /// Begins a collection; what an earlier one wrote has left or is kept by the channel that could not send it yet.
+    @inline(__always)
+    package func begin() {
+        self.buffer.clear(minimumCapacity: 16_384)
+    }
+
+    /// Lets `body` append to the collection directly.
+    @inline(__always)
+    package func append(_ body: (inout ByteBuffer) -> Void) {
+        body(&self.buffer)
+    }
+
+    /// Adds the next `count` bytes of `source`.
+    @inline(__always)
+    package func take(_ count: Int, from source: inout ByteBuffer, to context: ChannelHandlerContext) {
+        if count <= Self.copyLimit {
+            source.withUnsafeReadableBytes { bytes in
+                _ = self.buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
+            }
+            source.moveReaderIndex(forwardBy: count)
+        } else if let slice = source.readSlice(length: count) {
+            self.pass(to: context)
+            context.write(NIOAny(slice), promise: nil)
+            self.buffer.clear(minimumCapacity: 16_384)
+        }
+    }
+
+    private func pass(to context: ChannelHandlerContext) {
+        if self.buffer.readableBytes > 0 { context.write(NIOAny(self.buffer), promise: nil) }
+    }
+
+    /// Sends everything collected.
+    @inline(__always)
+    package func flush(to context: ChannelHandlerContext) {
+        if self.buffer.readableBytes > 0 {
+            context.writeAndFlush(NIOAny(self.buffer), promise: nil)
+        } else {
+            context.flush()
+        }
+    }
+
+    @inline(__always)
+    package var byteCount: Int { self.buffer.readableBytes }
+}
+
+/// Passes one message body on with its framing rewritten: the same code towards the app and towards the client.
+package struct BodyRelay {
+    package enum Outcome: Equatable {
+        case more
+        case end
+        case malformed
+    }
+
+    private enum State {
+        case length(Int)
+        case chunked(ChunkedDecoder)
+        case untilClose
+        case done
+        /// Only while `advance` works on the decoder.
+        case moved
+    }
+
+    private var state: State
+    /// Bytes of content that passed.
+    package private(set) var byteCount = 0
+
+    package init(_ framing: BodyFraming) {
+        switch framing {
+        case .none: self.state = .done
+        case .length(let length): self.state = length == 0 ? .done : .length(length)
+        case .chunked: self.state = .chunked(ChunkedDecoder())
+        case .untilClose: self.state = .untilClose
+        }
+    }
+
+    @inline(__always)
+    package var isDone: Bool {
+        if case .done = self.state { return true }
+        return false
+    }
+
+    /// The body ends when the connection does.
+    package var endsWithConnection: Bool {
+        if case .untilClose = self.state { return true }
+        return false
+    }
+
+    /// Bytes still to come, where that is known.
+    package var remaining: Int? {
+        switch self.state {
+        case .length(let count): count
+        case .done: 0
+        default: nil
+        }
+    }
+
+    /// Moves what `buffer` holds of the body to `stage`; bytes after its end stay in `buffer`.
+    @inline(__always)
+    package mutating func relay(
+        _ buffer: inout ByteBuffer,
+        as framing: OutgoingFraming,
+        through stage: Stage,
+        to context: ChannelHandlerContext
+    ) -> Outcome {
+        if self.isDone { return .end }
+        let outcome = self.advance(&buffer) { count, buffer in
+            guard framing == .chunked else { return stage.take(count, from: &buffer, to: context) }
+            stage.append { out in
+                out.writeWithUnsafeMutableBytes(minimumWritableBytes: 18) { raw in
+                    guard let start = raw.baseAddress else { return 0 }
+                    var writer = ByteWriter(start.assumingMemoryBound(to: UInt8.self))
+                    writer.writeHex(count)
+                    writer.write("\r\n")
+                    return writer.count
+                }
+            }
+            stage.take(count, from: &buffer, to: context)
+            stage.append { $0.writeStaticString("\r\n") }
+        }
+        if outcome == .end { Self.end(framing, stage) }
+        return outcome
+    }
+
+    /// Reads the body away.
+    package mutating func discard(_ buffer: inout ByteBuffer) -> Outcome {
+        self.advance(&buffer) { count, buffer in buffer.moveReaderIndex(forwardBy: count) }
+    }
+
+    /// Appends the body's content to `collected`.
+    package mutating func collect(_ buffer: inout ByteBuffer, into collected: inout [UInt8]) -> Outcome {
+        self.advance(&buffer) { count, buffer in
+            buffer.withUnsafeReadableBytes { collected.append(contentsOf: $0[0..<count]) }
+            buffer.moveReaderIndex(forwardBy: count)
+        }
+    }
+
+    /// The connection has ended: the end of a body that ends with it, a truncation of any other.
+    package mutating func connectionEnded(as framing: OutgoingFraming, through stage: Stage) -> Outcome {
+        switch self.state {
+        case .untilClose:
+            self.state = .done
+            Self.end(framing, stage)
+            return .end
+        case .done:
+            return .end
+        case .length, .chunked, .moved:
+            return .malformed
+        }
+    }
+
+    /// Calls `pass` with each run of content at the front of `buffer`, which it must consume.
+    @inline(__always)
+    private mutating func advance(_ buffer: inout ByteBuffer, _ pass: (Int, inout ByteBuffer) -> Void) -> Outcome {
+        switch self.state {
+        case .done, .moved:
+            return .end
+        case .length(let remaining):
+            let count = min(remaining, buffer.readableBytes)
+            self.byteCount &+= count
+            if count > 0 { pass(count, &buffer) }
+            self.state = count == remaining ? .done : .length(remaining &- count)
+            return count == remaining ? .end : .more
+        case .untilClose:
+            let count = buffer.readableBytes
+            self.byteCount &+= count
+            if count > 0 { pass(count, &buffer) }
+            return .more
+        case .chunked(var decoder):
+            // The decoder is moved out and back, so that it is not copied at each step.
+            self.state = .moved
+            while buffer.readableBytes > 0 {
+                let step = buffer.withUnsafeReadableBytes { decoder.next($0.assumingMemoryBound(to: UInt8.self)) }
+                switch step {
+                case .skip(let count):
+                    buffer.moveReaderIndex(forwardBy: count)
+                case .data(let count):
+                    self.byteCount &+= count
+                    pass(count, &buffer)
+                case .end(let count):
+                    buffer.moveReaderIndex(forwardBy: count)
+                    self.state = .done
+                    return .end
+                case .malformed:
+                    self.state = .chunked(decoder)
+                    return .malformed
+                }
+            }
+            self.state = .chunked(decoder)
+            return .more
+        }
+    }
+
+    @inline(__always)
+    private static func end(_ framing: OutgoingFraming, _ stage: Stage) {
+        if framing == .chunked { stage.append { $0.writeStaticString("0\r\n\r\n") } }
+    }
+}

@@ -1,0 +1,200 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The head of an app's answer, by offsets into its buffer.
+package final class ResponseHead {
+    package var fields: FieldLines
+    package var status = 0
+    package var reasonPhrase = Slice.empty
+    package var minorVersion = 1
+    package var byteCount = 0
+    package var framing = BodyFraming.untilClose
+    package var contentLength: Int?
+    package var isChunked = false
+    package var keepsAlive = true
+    package var upgradesToWebSocket = false
+    /// NTLM and Negotiate bind an identity to the connection: it must not carry another client (CVE-2026-88007).
+    package var bindsConnection = false
+    package var isEventStream = false
+    package var hasDate = false
+    package var cacheControl = -1
+
+    package init(fieldCount: Int) {
+        self.fields = FieldLines(capacity: fieldCount)
+    }
+
+    @inline(__always)
+    func reset() {
+        self.fields.removeAll()
+        self.framing = .untilClose
+        self.contentLength = nil
+        self.isChunked = false
+        self.keepsAlive = true
+        self.upgradesToWebSocket = false
+        self.bindsConnection = false
+        self.isEventStream = false
+        self.hasDate = false
+        self.cacheControl = -1
+    }
+}
+
+/// What the parser makes of an app's bytes so far.
+package enum ResponseParseResult: Equatable {
+    case incomplete
+    case complete
+    /// Not an answer that every reader would read alike: 502, and the connection is closed.
+    case malformed
+}
+
+/// Parses an answer's head as strictly as a request's: what one client reads otherwise than the next desynchronises them.
+package struct ResponseParser: Sendable {
+    private let names: FieldNames
+    private let limit: Int
+    // Immutable for the life of the process.
+    private nonisolated(unsafe) let table = ByteClass.normalizedToken
+
+    /// - Parameter limit: the most bytes of a head.
+    package init(names: FieldNames, limit: Int) {
+        self.names = names
+        self.limit = limit
+    }
+
+    /// Parses the `count` bytes at `base` into `head`; the framing of RFC 9112 6.3 but for what the request decides.
+    package func parse(_ base: Bytes, _ count: Int, into head: ResponseHead) -> ResponseParseResult {
+        head.reset()
+        guard let lineFeed = memchr(base, 0x0A, count) else {
+            return self.startsLikeAnswer(base, count) && count <= self.limit ? .incomplete : .malformed
+        }
+        let lineEnd = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
+        guard self.statusLine(base, lineEnd, head) else { return .malformed }
+        var position = lineEnd + 1
+        while true {
+            guard let lineFeed = memchr(base + position, 0x0A, count &- position) else {
+                return count <= self.limit ? .incomplete : .malformed
+            }
+            let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
+            if end == position &+ 1, base[position] == 0x0D {
+                head.byteCount = end &+ 1
+                break
+            }
+            guard end < self.limit, self.field(base, position, end, head) else { return .malformed }
+            position = end &+ 1
+        }
+        return self.conclude(head) ? .complete : .malformed
+    }
+
+    private func startsLikeAnswer(_ base: Bytes, _ count: Int) -> Bool {
+        memcmp(base, "HTTP/1.", min(count, 7)) == 0
+    }
+
+    /// `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4); the second SP may be missing, as many apps have it.
+    private func statusLine(_ base: Bytes, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
+        let end = lineFeed - 1
+        guard end >= 12, base[end] == 0x0D, memcmp(base, "HTTP/1.", 7) == 0 else { return false }
+        let minor = base[7] &- 0x30
+        guard minor <= 1, base[8] == 0x20 else { return false }
+        head.minorVersion = Int(minor)
+        head.keepsAlive = minor == 1
+        guard let status = ByteClass.decimal(UnsafeBufferPointer(start: base + 9, count: 3)), status >= 100, status <= 599
+        else { return false }
+        head.status = status
+        if end == 12 {
+            head.reasonPhrase = .empty
+            return true
+        }
+        guard base[12] == 0x20, !ByteClass.hasControl(base + 13, end - 13) else { return false }
+        head.reasonPhrase = Slice(13, end - 13)
+        return true
+    }
+
+    @inline(__always)
+    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
+        let end = lineFeed &- 1
+        guard end > start, base[end] == 0x0D else { return false }
+        var role = FieldRole.other
+        var index = start
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
+            let name = normalized.baseAddress!
+            var hash = FieldNames.hashSeed
+            while true {
+                let lower = self.table[Int(base[index])]
+                if lower == 0 { break }
+                hash = FieldNames.hash(hash, lower)
+                if index &- start < FieldNames.longestName { name[index &- start] = lower }
+                index &+= 1
+            }
+            if index > start { role = self.names.role(name, min(index &- start, FieldNames.longestName), hash) }
+        }
+        guard index > start, base[index] == 0x3A else { return false }
+        var valueStart = index &+ 1
+        var valueEnd = end
+        while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
+        while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
+        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return false }
+        let line = head.fields.count
+        guard
+            head.fields.append(
+                FieldLine(
+                    name: Slice(start, index &- start),
+                    value: Slice(valueStart, valueEnd &- valueStart),
+                    lineStart: UInt32(truncatingIfNeeded: start),
+                    lineEnd: UInt32(truncatingIfNeeded: lineFeed &+ 1),
+                    role: role,
+                    isDropped: role.isHopByHop || role == .managed
+                )
+            )
+        else { return false }
+        return role == .other || self.note(role, line, base, head)
+    }
+
+    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: ResponseHead) -> Bool {
+        let value = head.fields[line].value.bytes(in: base)
+        switch role {
+        case .contentLength:
+            guard let length = ByteClass.decimal(value), head.contentLength == nil else { return false }
+            head.contentLength = length
+        case .transferEncoding:
+            guard ByteClass.equal(value, "chunked"), !head.isChunked, head.minorVersion == 1 else { return false }
+            head.isChunked = true
+            head.fields[line].isDropped = true
+        case .connection:
+            ByteClass.forEachElement(of: value) { token in
+                if ByteClass.equal(token, "close") {
+                    head.keepsAlive = false
+                } else if ByteClass.equal(token, "keep-alive"), head.minorVersion == 0 {
+                    head.keepsAlive = true
+                }
+            }
+        case .upgrade:
+            if ByteClass.equal(value, "websocket") { head.upgradesToWebSocket = true }
+        case .authenticate:
+            let scheme = value.prefix { $0 != 0x20 }
+            let name = UnsafeBufferPointer(rebasing: scheme)
+            if ByteClass.equal(name, "ntlm") || ByteClass.equal(name, "negotiate") { head.bindsConnection = true }
+        case .contentType:
+            let type = UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3B && $0 != 0x20 })
+            if ByteClass.equal(type, "text/event-stream") { head.isEventStream = true }
+        case .date:
+            head.hasDate = true
+        case .cacheControl:
+            if head.cacheControl < 0 { head.cacheControl = line }
+        default:
+            break
+        }
+        return true
+    }
+
+    private func conclude(_ head: ResponseHead) -> Bool {
+        // Both at once "ought to be handled as an error" (RFC 9112 6.3).
+        if head.isChunked {
+            guard head.contentLength == nil else { return false }
+            head.framing = .chunked
+        } else if let length = head.contentLength {
+            head.framing = length == 0 ? .none : .length(length)
+        } else {
+            head.framing = .untilClose
+        }
+        return true
+    }
+}

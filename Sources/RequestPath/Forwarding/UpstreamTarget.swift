@@ -1,0 +1,123 @@
+import Dispatch
+package import NIOCore
+package import NIOSSL
+package import Settings
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// One app as all loops share it: where it is, how TLS is spoken to it, and the addresses its name had last.
+package final class UpstreamTarget: Sendable {
+    package let settings: UpstreamSettings
+    /// The app's own origin, as it may stand in `Location`.
+    package let origin: [UInt8]
+    package let tls: NIOSSLContext?
+    private let addresses: Mutex<[SocketAddress]>
+    private let isLiteral: Bool
+    private let isResolving = Mutex(false)
+
+    /// - Throws: the first TLS file that cannot be used, by name.
+    package init(_ settings: UpstreamSettings) throws(UpstreamTLSError) {
+        self.settings = settings
+        let scheme = settings.isHTTPS ? "https" : "http"
+        let isDefaultPort = settings.port == (settings.isHTTPS ? 443 : 80)
+        self.origin = Array("\(scheme)://\(settings.host)\(isDefaultPort ? "" : ":\(settings.port)")".utf8)
+        self.tls = settings.isHTTPS ? try UpstreamTLS.context(settings) : nil
+        let bare = settings.host.hasPrefix("[") ? String(settings.host.dropFirst().dropLast()) : settings.host
+        if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
+            self.isLiteral = true
+            self.addresses = Mutex([address])
+        } else {
+            self.isLiteral = false
+            self.addresses = Mutex([])
+        }
+    }
+
+    /// The last good addresses; empty until the name was resolved once.
+    package var currentAddresses: [SocketAddress] {
+        self.addresses.withLock { $0 }
+    }
+
+    /// Resolves the name on another thread (`getaddrinfo` blocks) and keeps the last good answer when that fails.
+    package func refresh(_ then: @escaping @Sendable () -> Void = {}) {
+        guard !self.isLiteral else { return then() }
+        let mayStart = self.isResolving.withLock { isResolving in
+            defer { isResolving = true }
+            return !isResolving
+        }
+        guard mayStart else { return then() }
+        DispatchQueue.global(qos: .utility).async {
+            let fresh = Self.resolve(self.settings.host, self.settings.port)
+            if !fresh.isEmpty { self.addresses.withLock { $0 = fresh } }
+            self.isResolving.withLock { $0 = false }
+            then()
+        }
+    }
+
+    private static func resolve(_ host: String, _ port: Int) -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
+        defer { freeaddrinfo(list) }
+        var found: [SocketAddress] = []
+        var next = list
+        while let info = next {
+            if let raw = info.pointee.ai_addr {
+                switch info.pointee.ai_family {
+                case AF_INET:
+                    raw.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                        found.append(SocketAddress($0.pointee, host: host))
+                    }
+                case AF_INET6:
+                    raw.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                        found.append(SocketAddress($0.pointee, host: host))
+                    }
+                default: break
+                }
+            }
+            next = info.pointee.ai_next
+        }
+        return found
+    }
+}
+
+/// A TLS file towards an app that cannot be used.
+package struct UpstreamTLSError: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// TLS towards apps by NIOSSL: verification cannot be switched off (CVE-2026-31923).
+enum UpstreamTLS {
+    static func context(_ settings: UpstreamSettings) throws(UpstreamTLSError) -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        func read<Value>(_ key: String, _ path: String?, _ body: (String) throws -> Value) throws(UpstreamTLSError) -> Value? {
+            guard let path else { return nil }
+            do {
+                return try body(path)
+            } catch {
+                throw UpstreamTLSError(
+                    description: "upstreams.\(settings.name).\(key): \(path) cannot be used: \(error)"
+                )
+            }
+        }
+        if let roots = try read("ca_file", settings.caFile, { try NIOSSLCertificate.fromPEMFile($0) }) {
+            configuration.trustRoots = .certificates(roots)
+        }
+        if let chain = try read("certificate_file", settings.certificateFile, { try NIOSSLCertificate.fromPEMFile($0) }) {
+            configuration.certificateChain = chain.map { .certificate($0) }
+        }
+        if let key = try read("key_file", settings.keyFile, { try NIOSSLPrivateKey(file: $0, format: .pem) }) {
+            configuration.privateKey = .privateKey(key)
+        }
+        do {
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw UpstreamTLSError(description: "upstreams.\(settings.name): TLS cannot be set up: \(error)")
+        }
+    }
+}

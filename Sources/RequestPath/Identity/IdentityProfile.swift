@@ -1,0 +1,120 @@
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Why a session's identity cannot be put into fields.
+package struct IdentityRefusal: Error, Equatable, Sendable {
+    package let reason: Reason
+    /// The field that could not be written; nil when they are too much together.
+    package let field: String?
+}
+
+/// Which fields tell an app who the user is, and which fields therefore nobody else may send it.
+package struct IdentityProfile: Sendable {
+    package let fields: [IdentitySettings.Field]
+    /// What is stripped from every request before a field of ours is set.
+    package let managed: ManagedNames
+    private let basic: IdentitySettings.BasicAuth?
+    private let text: IdentityText
+    private let maxSize: Int
+
+    package init(_ settings: IdentitySettings) {
+        self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
+        self.managed = ManagedNames(configured: self.fields.map(\.name))
+        self.basic = settings.basic
+        self.text = IdentityText(delimiter: settings.delimiter)
+        self.maxSize = settings.maxSize
+    }
+
+    /// The identity brings an `Authorization` of its own.
+    package var replacesAuthorization: Bool {
+        self.basic != nil || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
+    }
+
+    /// Normalised names (lower case, `_` as `-`) that are stripped from every request.
+    package var managedNames: [String] { self.managed.names }
+
+    /// Normalised prefixes whose every name is stripped: what an app of one of the presets could believe.
+    package var managedPrefixes: [String] { self.managed.prefixes }
+
+    // MARK: Rendering
+
+    /// The lines for `session`, ready to be copied into a request. A value that is missing gives no line, never an empty
+    /// one (CVE-2026-30851).
+    package func render(_ session: Session) -> Result<[UInt8], IdentityRefusal> {
+        var lines: [UInt8] = []
+        for field in self.fields {
+            do {
+                let value = IdentityPath.value(field.path, of: session)
+                guard let text = try self.text.text(value, isList: IdentityPath.isList(field.path)) else { continue }
+                Self.append(field.name, text, to: &lines)
+            } catch {
+                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: field.name))
+            }
+        }
+        if let basic = self.basic, let user = IdentityPath.value(basic.usernamePath, of: session)?.string, !user.isEmpty {
+            // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
+            guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }) else {
+                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization"))
+            }
+            let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
+            Self.append("Authorization", Array("Basic ".utf8) + Base64Text.encode(credentials), to: &lines)
+        }
+        guard lines.count <= self.maxSize else {
+            return .failure(IdentityRefusal(reason: .identityTooLarge, field: nil))
+        }
+        return .success(lines)
+    }
+
+    private static func append(_ name: String, _ value: [UInt8], to lines: inout [UInt8]) {
+        lines += name.utf8
+        lines += [0x3A, 0x20]
+        lines += value
+        lines += [0x0D, 0x0A]
+    }
+
+    // MARK: Configuration
+
+    /// What is wrong with the settings, in words; with any of it a client could set a field that the app believes, or an
+    /// app could misread one.
+    package static func problems(_ settings: IdentitySettings) -> [String] {
+        var problems: [String] = []
+        var spellings: [String: String] = [:]
+        for field in settings.fields {
+            let name = ManagedNames.normalized(field.name)
+            if !field.name.utf8.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }) || field.name.isEmpty {
+                problems.append("identity.headers: \(field.name) is no field name")
+            }
+            if field.name.utf8.count > FieldNames.longestName {
+                problems.append("identity.headers: \(field.name) is longer than \(FieldNames.longestName) bytes")
+            }
+            if let other = spellings.updateValue(field.name, forKey: name) {
+                problems.append("identity.headers: \(field.name) and \(other) are one name to an app")
+            }
+            if Self.isTaken(name) {
+                problems.append("identity.headers: \(field.name) means something else in HTTP or is set by the gateway")
+            }
+            if !IdentityPath.isValid(field.path) {
+                problems.append("identity.headers: \(field.path) is no path into a session")
+            }
+        }
+        if let path = settings.basic?.usernamePath, !IdentityPath.isValid(path) {
+            problems.append("identity.basic.username: \(path) is no path into a session")
+        }
+        let delimiter = Unicode.Scalar(settings.delimiter)
+        if !(0x21..<0x7F).contains(settings.delimiter) || delimiter.properties.isAlphabetic
+            || (0x30...0x39).contains(settings.delimiter) || delimiter == "%"
+        {
+            problems.append("identity.delimiter: a visible character that is no letter, digit or %")
+        }
+        return problems
+    }
+
+    /// Names that the request path gives a meaning (a client's field of that name would not be stripped) or writes.
+    private static func isTaken(_ name: String) -> Bool {
+        if name == "authorization" { return false }
+        let written = ["for", "host", "proto", "port", "prefix"].map { "x-forwarded-\($0)" } + ["x-request-id"]
+        return written.contains(name) || name.hasPrefix("content-")
+            || FieldNames.requestRoles.contains { $0.0 == name }
+    }
+}

@@ -1,0 +1,72 @@
+/// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
+///
+/// One name is every spelling that some app could fold into it: upper and lower case, and any byte that is no letter or
+/// digit for `-` (CVE-2025-64484, CVE-2026-52845).
+package struct ManagedNames: Sendable {
+    /// Names in lower case with `-`.
+    package let names: [String]
+    /// What such names may begin with.
+    package let prefixes: [String]
+    private let table: FieldNames
+
+    /// - Parameter configured: the names of the identity's fields, in any spelling.
+    package init(configured: [String]) {
+        // The parser takes `_` for `-` and leaves other bytes; both spellings are stripped.
+        let own = configured.flatMap { name in
+            [Self.normalized(name), String(name.lowercased().map { $0 == "_" ? "-" : $0 })]
+        }
+        self.names = Set(Self.always + own.filter { $0 != "authorization" }).sorted()
+        self.prefixes = Self.alwaysPrefixes
+        self.table = FieldNames(roles: [], managedNames: self.names, managedPrefixes: self.prefixes)
+    }
+
+    /// Whether the name is managed.
+    ///
+    /// - Parameters:
+    ///   - name: in lower case with `_` as `-`; of a long name the first `FieldNames.longestName` bytes.
+    ///   - hash: `FieldNames.hash` over the whole name.
+    @inline(__always)
+    package func contains(normalizedName name: UnsafeBufferPointer<UInt8>, hash: UInt32) -> Bool {
+        guard let base = name.baseAddress, !name.isEmpty else { return false }
+        return self.table.role(base, name.count, hash) == .managed
+    }
+
+    /// Whether the name is managed, whatever its spelling; for names that the parser has not seen.
+    package func contains(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { folded in
+            var hash = FieldNames.hashSeed
+            for (index, byte) in name.enumerated() {
+                let lower = Self.folded(byte)
+                hash = FieldNames.hash(hash, lower)
+                if index < folded.count { folded[index] = lower }
+            }
+            let kept = UnsafeBufferPointer(rebasing: folded[..<min(name.count, folded.count)])
+            return self.contains(normalizedName: kept, hash: hash)
+        }
+    }
+
+    /// The one spelling of a name.
+    package static func normalized(_ name: String) -> String {
+        String(decoding: name.utf8.map(Self.folded), as: UTF8.self)
+    }
+
+    @inline(__always)
+    private static func folded(_ byte: UInt8) -> UInt8 {
+        if byte &- 0x41 < 26 { return byte | 0x20 }
+        return byte &- 0x30 <= 9 || byte &- 0x61 < 26 ? byte : UInt8(ascii: "-")
+    }
+
+    /// Names that some framework or proxy takes for the truth about the client, the host, the path or the method, and
+    /// `Proxy`, which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
+    private static let always = [
+        "auth0-forwarded-for", "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded",
+        "proxy", "proxy-client-ip", "true-client-ip", "wl-proxy-client-ip", "x-client-ip", "x-cluster-client-ip",
+        "x-envoy-external-address", "x-envoy-original-path", "x-forwarded", "x-host", "x-http-host-override",
+        "x-proxyuser-ip", "x-real-ip", "x-remote-addr", "x-remote-ip", "x-remote-user",
+    ]
+
+    /// The namespaces of the gateway, of every preset (so that a changed preset opens nothing) and of forwarding.
+    private static let alwaysPrefixes = [
+        "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-",
+    ]
+}

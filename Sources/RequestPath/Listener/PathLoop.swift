@@ -1,0 +1,195 @@
+import Settings
+package import NIOCore
+import NIOPosix
+package import Observability
+package import Sessions
+package import Vocabulary
+
+/// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it uses again and
+/// again. Nothing in it is touched by another thread.
+package final class PathLoop {
+    package let eventLoop: any EventLoop
+    /// Swapped whole by a reload.
+    package private(set) var configuration: PathConfiguration
+    package let sessions: SessionResolver
+    let metrics: PathMetrics
+    let accessLog: AccessLog?
+    let stage: Stage
+    private(set) var requestHead: RequestHead
+    let responseHead: ResponseHead
+    let scratch: PathScratch
+    /// Exact to a quarter of a second: for deadlines.
+    private(set) var now: NIODeadline
+    /// Exact to a quarter of a second: for the lifetimes of sessions.
+    private(set) var wallNow: UnixTime
+    /// `Date` of this second (RFC 9110 6.6.1).
+    private(set) var date: String
+    /// SIGTERM has come: connections are not kept.
+    private(set) var isDraining = false
+
+    private let clock: Clock
+    private var connections: [DownstreamConnection] = []
+    private var pools: [UpstreamPool] = []
+    private var spareHeads: [RequestHead] = []
+    private var spareBuffers: [ByteBuffer] = []
+    private let requestSeed: UInt64
+    private var requestSequence: UInt64 = 0
+    private var sweeper: RepeatedTask?
+
+    package init(
+        eventLoop: any EventLoop,
+        configuration: PathConfiguration,
+        sessions: SessionResolver,
+        shard: MetricsShard,
+        accessLog: AccessLog?,
+        clock: Clock
+    ) {
+        self.eventLoop = eventLoop
+        self.configuration = configuration
+        self.sessions = sessions
+        self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
+        self.accessLog = accessLog
+        self.stage = Stage(allocator: ByteBufferAllocator())
+        self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
+        self.responseHead = ResponseHead(fieldCount: 200)
+        self.scratch = PathScratch()
+        self.clock = clock
+        self.now = .now()
+        self.wallNow = clock.now()
+        self.date = HTTPDate.text(self.wallNow)
+        self.requestSeed = UInt64.random(in: .min ... .max)
+        self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
+        self.sessions.cache.onInvalidation = { [unowned self] invalidation in self.ended(invalidation) }
+    }
+
+    /// Starts the sweep of deadlines; on the loop.
+    package func start() {
+        nonisolated(unsafe) let loop = self
+        self.sweeper = self.eventLoop.scheduleRepeatedTask(
+            initialDelay: .milliseconds(250), delay: .milliseconds(250)
+        ) { _ in loop.sweep() }
+    }
+
+    private func sweep() {
+        self.now = .now()
+        let wall = self.clock.now()
+        if wall.seconds != self.wallNow.seconds { self.date = HTTPDate.text(wall) }
+        self.wallNow = wall
+        // Backwards, because a connection that ends here gives its place to the last one.
+        var index = self.connections.count - 1
+        while index >= 0 {
+            if index < self.connections.count { self.connections[index].sweep(self.now) }
+            index -= 1
+        }
+        for pool in self.pools { pool.sweep() }
+        self.accessLog?.flushIfNeeded()
+    }
+
+    // MARK: Connections
+
+    var connectionCount: Int { self.connections.count }
+
+    func add(_ connection: DownstreamConnection) {
+        connection.listIndex = self.connections.count
+        self.connections.append(connection)
+        self.metrics.connectionOpened()
+    }
+
+    func remove(_ connection: DownstreamConnection) {
+        let index = connection.listIndex
+        guard index >= 0, let last = self.connections.popLast() else { return }
+        connection.listIndex = -1
+        if last !== connection {
+            self.connections[index] = last
+            last.listIndex = index
+        }
+        self.metrics.connectionClosed()
+    }
+
+    private func ended(_ invalidation: Invalidation) {
+        // A reload or a doubt empties the cache; it ends nobody's session.
+        if case .all = invalidation { return }
+        for connection in self.connections where connection.isEnded(by: invalidation) { connection.sessionEnded() }
+    }
+
+    /// The exchanges that are still under way.
+    package var busyCount: Int {
+        self.connections.reduce(0) { $0 + ($1.facts.isOpen ? 1 : 0) }
+    }
+
+    /// From now on every answer is the last of its connection, and idle connections close at the next sweep.
+    package func drain() {
+        self.isDraining = true
+    }
+
+    /// Ends everything at once.
+    package func closeAll() {
+        for connection in self.connections { connection.closeNow() }
+        for pool in self.pools { pool.closeIdle() }
+        self.sweeper?.cancel()
+    }
+
+    // MARK: Reload
+
+    /// Takes a new configuration; exchanges under way end with the route they were judged by.
+    package func adopt(_ configuration: PathConfiguration) {
+        self.configuration = configuration
+        for pool in self.pools { pool.closeIdle() }
+        self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
+        self.metrics.adopt(configuration.metrics)
+        if self.requestHead.fields.capacity != configuration.limits.fieldCount {
+            self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
+            self.spareHeads = []
+        }
+    }
+
+    func pool(_ index: Int) -> UpstreamPool { self.pools[index] }
+
+    // MARK: What is used again
+
+    /// The head just parsed, for an exchange that has to wait with it; the loop goes on with another.
+    func takeRequestHead() -> RequestHead {
+        let taken = self.requestHead
+        self.requestHead =
+            self.spareHeads.popLast() ?? RequestHead(fieldCount: self.configuration.limits.fieldCount)
+        return taken
+    }
+
+    func giveBack(_ head: RequestHead) {
+        if self.spareHeads.count < 64, head.fields.capacity == self.configuration.limits.fieldCount {
+            self.spareHeads.append(head)
+        }
+    }
+
+    @inline(__always)
+    func takeBuffer() -> ByteBuffer {
+        var buffer = self.spareBuffers.popLast() ?? ByteBufferAllocator().buffer(capacity: 2048)
+        buffer.clear()
+        return buffer
+    }
+
+    @inline(__always)
+    func giveBack(_ buffer: ByteBuffer) {
+        if self.spareBuffers.count < 256, buffer.capacity <= 16_384 { self.spareBuffers.append(buffer) }
+    }
+
+    @inline(__always)
+    func nextRequestID() -> RequestID {
+        self.requestSequence &+= 1
+        return RequestID(seed: self.requestSeed, sequence: self.requestSequence)
+    }
+}
+
+/// Buffers that judging uses and leaves empty.
+final class PathScratch {
+    /// The reading of a path that is not its own.
+    let reading: UnsafeMutableBufferPointer<UInt8>
+
+    init() {
+        self.reading = .allocate(capacity: 65_536)
+    }
+
+    deinit {
+        self.reading.deallocate()
+    }
+}

@@ -1,0 +1,138 @@
+package import Observability
+import Vocabulary
+
+/// The ids of the path's metrics under one configuration; made once, read by every loop.
+package struct PathMetricIDs: Sendable {
+    package enum Outcome: Int, CaseIterable, Sendable {
+        /// Forwarded, or answered by an endpoint.
+        case ok
+        /// Refused by us, with a reason id.
+        case refused
+        /// Something that we lean on failed.
+        case failed
+
+        var label: String { "\(self)" }
+    }
+
+    /// `requests[route][class - 1][outcome]`; the last route is "none": requests that no route matched.
+    fileprivate let requests: [CounterID]
+    fileprivate let durations: [HistogramID]
+    /// `decisions[route][reason]`; the last reason is "allowed".
+    fileprivate let decisions: [CounterID]
+    fileprivate let routeCount: Int
+    fileprivate let inFlight: GaugeID
+    fileprivate let connections: GaugeID
+    fileprivate let resolvedL1: CounterID
+    fileprivate let resolvedStore: CounterID
+    fileprivate let resolvedMiss: CounterID
+    fileprivate let upstreamRequests: CounterID
+    fileprivate let upstreamRetries: CounterID
+    fileprivate let upstreamConnections: GaugeID
+    private static let classes = 5
+
+    /// - Parameter routes: the route names in the order of their indices.
+    package init(registry: MetricsRegistry, routes: [String]) {
+        let names = routes + ["none"]
+        self.routeCount = names.count
+        self.requests = names.flatMap { route in
+            (1...Self.classes).flatMap { class_ in
+                Outcome.allCases.map {
+                    registry.counter(MetricNames.httpRequests, route, "\(class_)xx", $0.label)
+                }
+            }
+        }
+        self.durations = names.map { registry.histogram(MetricNames.httpRequestDuration, $0) }
+        self.decisions = names.flatMap { route in
+            Reason.allCases.map { registry.counter(MetricNames.decisions, route, "denied", $0.rawValue) }
+                + [registry.counter(MetricNames.decisions, route, "allowed", "")]
+        }
+        self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
+        self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
+        self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
+        self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
+        self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
+        self.upstreamRequests = registry.counter(MetricNames.upstreamRequests)
+        self.upstreamRetries = registry.counter(MetricNames.upstreamRetries)
+        self.upstreamConnections = registry.gauge(MetricNames.upstreamConnections)
+    }
+
+    fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
+        let class_ = min(max(status / 100, 1), Self.classes) - 1
+        return self.requests[(route * Self.classes + class_) * Outcome.allCases.count + outcome.rawValue]
+    }
+
+    fileprivate func decision(_ route: Int, _ reason: Int) -> CounterID {
+        self.decisions[route * (Reason.allCases.count + 1) + reason]
+    }
+}
+
+/// One loop's view of the metrics: plain additions, no locks.
+final class PathMetrics {
+    private let shard: MetricsShard
+    private var ids: PathMetricIDs
+    private static let reasonIndex: [Reason: Int] = Dictionary(
+        uniqueKeysWithValues: Reason.allCases.enumerated().map { ($1, $0) })
+
+    init(shard: MetricsShard, ids: PathMetricIDs) {
+        self.shard = shard
+        self.ids = ids
+    }
+
+    func adopt(_ ids: PathMetricIDs) {
+        self.ids = ids
+    }
+
+    @inline(__always)
+    func requestBegan() {
+        self.shard.add(self.ids.inFlight, 1)
+    }
+
+    @inline(__always)
+    func requestEnded(route: RouteEntry?, status: Int, reason: Reason?, nanoseconds: Int64) {
+        self.shard.add(self.ids.inFlight, -1)
+        let index = min(route?.index ?? .max, self.ids.routeCount - 1)
+        let outcome: PathMetricIDs.Outcome =
+            switch reason {
+            case nil: .ok
+            case .some(let reason) where reason.isFailure: .failed
+            case .some: .refused
+            }
+        self.shard.increment(self.ids.request(index, status, outcome))
+        self.shard.observe(self.ids.durations[index], nanoseconds: nanoseconds)
+        if let reason {
+            if let number = Self.reasonIndex[reason] { self.shard.increment(self.ids.decision(index, number)) }
+        } else {
+            self.shard.increment(self.ids.decision(index, Reason.allCases.count))
+        }
+    }
+
+    func connectionOpened() { self.shard.add(self.ids.connections, 1) }
+    func connectionClosed() { self.shard.add(self.ids.connections, -1) }
+
+    @inline(__always)
+    func sessionResolved(_ source: SessionSource) {
+        switch source {
+        case .l1: self.shard.increment(self.ids.resolvedL1)
+        case .store: self.shard.increment(self.ids.resolvedStore)
+        case .none: self.shard.increment(self.ids.resolvedMiss)
+        }
+    }
+
+    @inline(__always)
+    func upstreamRequest() { self.shard.increment(self.ids.upstreamRequests) }
+    func upstreamRetried() { self.shard.increment(self.ids.upstreamRetries) }
+    func upstreamOpened(_ target: UpstreamTarget) { self.shard.add(self.ids.upstreamConnections, 1) }
+    func upstreamClosed(_ target: UpstreamTarget) { self.shard.add(self.ids.upstreamConnections, -1) }
+}
+
+extension Reason {
+    /// Something that the gateway leans on failed, rather than the request.
+    var isFailure: Bool {
+        switch self {
+        case .storeUnavailable, .storeFull, .upstreamUnreachable, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
+            .upstreamTruncated, .gatewayOverloaded, .gatewayDraining, .clientGone:
+            true
+        default: false
+        }
+    }
+}

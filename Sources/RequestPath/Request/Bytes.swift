@@ -1,0 +1,145 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The bytes of a head where they lie in its buffer; valid only inside the closure that lent them.
+package typealias Bytes = UnsafePointer<UInt8>
+
+/// A run of bytes by offset into the buffer it was parsed from, so that it outlives the pointer.
+package struct Slice: Sendable, Equatable {
+    package var offset: UInt32
+    package var count: UInt32
+
+    @inline(__always)
+    package init(_ offset: Int, _ count: Int) {
+        self.offset = UInt32(truncatingIfNeeded: offset)
+        self.count = UInt32(truncatingIfNeeded: count)
+    }
+
+    package static let empty = Slice(0, 0)
+
+    @inline(__always) package var start: Int { Int(self.offset) }
+    @inline(__always) package var length: Int { Int(self.count) }
+    @inline(__always) package var end: Int { Int(self.offset) &+ Int(self.count) }
+    @inline(__always) package var isEmpty: Bool { self.count == 0 }
+
+    /// The bytes themselves in `base`, the start of the buffer that was parsed.
+    @inline(__always)
+    package func bytes(in base: Bytes) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: base + Int(self.offset), count: Int(self.count))
+    }
+}
+
+/// Byte classes and comparisons that the parsers share.
+package enum ByteClass {
+    /// Maps a token byte (RFC 9110 5.6.2) to itself in lower case with `_` as `-`, and every other byte to 0.
+    ///
+    /// A `static let` of pointer type is checked for initialisation at each use, so the parsers hold a copy of it.
+    package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
+        let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
+        table.initialize(repeating: 0, count: 256)
+        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { table[Int(byte)] = byte }
+        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") {
+            table[Int(byte)] = byte
+            table[Int(byte & 0xDF)] = byte
+        }
+        for byte in "!#$%&'*+-.^`|~".utf8 { table[Int(byte)] = byte }
+        table[Int(UInt8(ascii: "_"))] = UInt8(ascii: "-")
+        return UnsafePointer(table)
+    }()
+
+    /// True when the bytes hold a control character other than TAB: NUL, bare CR and DEL among them (RFC 9110 5.5).
+    ///
+    /// Eight bytes at a time in general registers; comparisons of `SIMD16<UInt8>` compile to byte loops.
+    @inline(__always)
+    package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
+        var index = 0
+        while index &+ 8 <= count {
+            let word = UnsafeRawPointer(bytes + index).loadUnaligned(as: UInt64.self)
+            let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
+            let low = (word &- 0x2020_2020_2020_2020) & ~word
+            let seven = (delete &- 0x0101_0101_0101_0101) & ~delete
+            // A TAB trips the first test too: those eight bytes are looked at one by one.
+            if (low | seven) & 0x8080_8080_8080_8080 != 0, self.hasControlBytewise(bytes + index, 8) { return true }
+            index &+= 8
+        }
+        return self.hasControlBytewise(bytes + index, count &- index)
+    }
+
+    @inline(__always)
+    private static func hasControlBytewise(_ bytes: Bytes, _ count: Int) -> Bool {
+        var index = 0
+        while index < count {
+            let byte = bytes[index]
+            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return true }
+            index &+= 1
+        }
+        return false
+    }
+
+    /// The digits as a number; nil when there are none, more than 18, or anything but digits.
+    @inline(__always)
+    package static func decimal(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard !bytes.isEmpty, bytes.count <= 18 else { return nil }
+        var value = 0
+        for byte in bytes {
+            let digit = byte &- 0x30
+            guard digit <= 9 else { return nil }
+            value = value &* 10 &+ Int(digit)
+        }
+        return value
+    }
+
+    /// Compares with a lower-case ASCII literal, ignoring the case of letters.
+    @inline(__always)
+    package static func equal(_ bytes: UnsafeBufferPointer<UInt8>, _ lowercase: StaticString) -> Bool {
+        let count = lowercase.utf8CodeUnitCount
+        guard bytes.count == count else { return false }
+        let other = lowercase.utf8Start
+        for index in 0..<count {
+            var byte = bytes[index]
+            if byte &- 0x41 < 26 { byte |= 0x20 }
+            if byte != other[index] { return false }
+        }
+        return true
+    }
+
+    /// Compares two runs of bytes, ignoring the case of ASCII letters.
+    package static func equalIgnoringCase(
+        _ left: UnsafeBufferPointer<UInt8>,
+        _ right: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in 0..<left.count {
+            var a = left[index]
+            var b = right[index]
+            if a &- 0x41 < 26 { a |= 0x20 }
+            if b &- 0x41 < 26 { b |= 0x20 }
+            if a != b { return false }
+        }
+        return true
+    }
+
+    /// The bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
+    @inline(__always)
+    package static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        var start = 0
+        var end = bytes.count
+        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start &+= 1 }
+        while end > start, bytes[end &- 1] == 0x20 || bytes[end &- 1] == 0x09 { end &-= 1 }
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// Calls `body` with each element of a comma-separated list, trimmed; empty elements are left out (RFC 9110 5.6.1).
+    package static func forEachElement(
+        of list: UnsafeBufferPointer<UInt8>,
+        _ body: (UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        var start = 0
+        for index in 0...list.count where index == list.count || list[index] == UInt8(ascii: ",") {
+            let element = Self.trimmed(UnsafeBufferPointer(rebasing: list[start..<index]))
+            if !element.isEmpty { body(element) }
+            start = index + 1
+        }
+    }
+}

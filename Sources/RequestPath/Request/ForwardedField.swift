@@ -1,0 +1,69 @@
+package import AddressIntelligence
+
+/// The grammar of what proxies write of a hop: `X-Forwarded-For` elements and `Forwarded` (RFC 7239).
+package enum ForwardedField {
+    /// The value of `for` in one element of `Forwarded`, without quotes; nil when there is none, more than one, or one
+    /// that no proxy needs to write an address.
+    package static func node(in element: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
+        // An address needs no quoted-pair; with one, the end of a quoted string is a matter of opinion.
+        guard !element.contains(UInt8(ascii: "\\")) else { return nil }
+        var node: UnsafeBufferPointer<UInt8>?
+        var start = 0
+        var isQuoted = false
+        for index in 0...element.count {
+            if index < element.count {
+                if element[index] == UInt8(ascii: "\"") { isQuoted.toggle() }
+                if element[index] != UInt8(ascii: ";") || isQuoted { continue }
+            }
+            let pair = ByteClass.trimmed(UnsafeBufferPointer(rebasing: element[start..<index]))
+            start = index + 1
+            // Parameter names are case-insensitive (RFC 7239 4).
+            guard pair.count >= 4, ByteClass.equal(UnsafeBufferPointer(rebasing: pair[0..<4]), "for=") else { continue }
+            // "Each parameter MUST NOT occur more than once per field-value" element (RFC 7239 4).
+            guard node == nil else { return nil }
+            node = Self.unquoted(UnsafeBufferPointer(rebasing: pair[4...]))
+            if node == nil { return nil }
+        }
+        return isQuoted ? nil : node
+    }
+
+    private static func unquoted(_ value: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
+        guard value.contains(UInt8(ascii: "\"")) else { return value }
+        guard value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") else { return nil }
+        let inner = UnsafeBufferPointer(rebasing: value[1..<(value.count - 1)])
+        return inner.contains(UInt8(ascii: "\"")) ? nil : inner
+    }
+
+    /// `address`, `address:port`, `[v6]`, `[v6]:port`, zone ids included; nil for names, `unknown` and obfuscated hops.
+    package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
+        var bytes = text
+        if bytes.first == UInt8(ascii: "[") {
+            guard let end = bytes.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            if end + 1 < bytes.count {
+                guard Self.isPort(UnsafeBufferPointer(rebasing: bytes[(end + 1)...])) else { return nil }
+            }
+            bytes = UnsafeBufferPointer(rebasing: bytes[1..<end])
+            guard bytes.contains(UInt8(ascii: ":")) else { return nil }
+        } else if let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+            !bytes[(colon + 1)...].contains(UInt8(ascii: ":"))
+        {
+            guard Self.isPort(UnsafeBufferPointer(rebasing: bytes[colon...])) else { return nil }
+            bytes = UnsafeBufferPointer(rebasing: bytes[..<colon])
+        }
+        return IPAddress(utf8: bytes)
+    }
+
+    /// `":" ( port / obfport )` (RFC 7239 6).
+    private static func isPort(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard bytes.count > 1, bytes[0] == UInt8(ascii: ":") else { return false }
+        let port = UnsafeBufferPointer(rebasing: bytes[1...])
+        if port[0] == UInt8(ascii: "_") {
+            return port.count > 1
+                && port.dropFirst().allSatisfy { byte in
+                    byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == 0x2E || byte == 0x5F || byte == 0x2D
+                }
+        }
+        guard port.count <= 5, let number = ByteClass.decimal(port) else { return false }
+        return number <= 65_535
+    }
+}

@@ -1,0 +1,158 @@
+/// One field line of a head, by offsets into its buffer.
+package struct FieldLine {
+    package var name: Slice
+    package var value: Slice
+    /// Where the line begins and where the next one does.
+    package var lineStart: UInt32
+    package var lineEnd: UInt32
+    package var role: FieldRole
+    /// The line is not forwarded.
+    package var isDropped: Bool
+}
+
+/// The field lines of one head in storage that is reused for the next.
+package struct FieldLines: ~Copyable {
+    private let lines: UnsafeMutablePointer<FieldLine>
+    package let capacity: Int
+    package private(set) var count = 0
+
+    package init(capacity: Int) {
+        self.capacity = capacity
+        self.lines = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        self.lines.deallocate()
+    }
+
+    @inline(__always)
+    package subscript(index: Int) -> FieldLine {
+        unsafeAddress {
+            precondition(index < self.count)
+            return UnsafePointer(self.lines + index)
+        }
+        unsafeMutableAddress {
+            precondition(index < self.count)
+            return self.lines + index
+        }
+    }
+
+    /// Appends a line; false when there is no room.
+    @inline(__always)
+    package mutating func append(_ line: FieldLine) -> Bool {
+        guard self.count < self.capacity else { return false }
+        (self.lines + self.count).initialize(to: line)
+        self.count &+= 1
+        return true
+    }
+
+    @inline(__always)
+    package mutating func removeAll() {
+        self.count = 0
+    }
+}
+
+/// How the end of a message body is found (RFC 9112 6.3).
+package enum BodyFraming: Equatable, Sendable {
+    case none
+    case length(Int)
+    case chunked
+    /// Answers only: the body ends with the connection.
+    case untilClose
+}
+
+/// The canonical request: what routing, authorisation, logging and forwarding read, and nothing else (DESIGN 1).
+///
+/// Slices refer to the buffer the head was parsed from. One object per loop is filled again and again; an exchange that
+/// has to wait takes it along and gives it back.
+package final class RequestHead {
+    package var fields: FieldLines
+    package var method = Slice.empty
+    /// The whole request target as sent, origin-form part only: path and query.
+    package var target = Slice.empty
+    /// The path without the query.
+    package var path = Slice.empty
+    /// The query without its `?`; empty when there is none.
+    package var query = Slice.empty
+    package var hasQuery = false
+    /// `Host`, validated.
+    package var authority = Slice.empty
+    package var minorVersion = 1
+    /// Bytes of the head, the empty line included: the body begins here.
+    package var byteCount = 0
+    /// Where the field lines begin.
+    package var fieldsStart = 0
+    package var framing = BodyFraming.none
+    package var keepsAlive = true
+    package var expectsContinue = false
+    package var isWebSocketUpgrade = false
+    package var hasTransferEncoding = false
+    /// The index of the first line with each role; -1: absent.
+    private let firstLines: UnsafeMutablePointer<Int16>
+    private static let roleCount = 48
+    /// The method as one of the common ones.
+    package var knownMethod = KnownMethod.other
+
+    package init(fieldCount: Int) {
+        self.fields = FieldLines(capacity: fieldCount)
+        self.firstLines = .allocate(capacity: Self.roleCount)
+        self.firstLines.initialize(repeating: -1, count: Self.roleCount)
+    }
+
+    deinit {
+        self.firstLines.deallocate()
+    }
+
+    /// The first line with `role`, or nil.
+    @inline(__always)
+    package func line(_ role: FieldRole) -> Int? {
+        let index = self.firstLines[Int(role.rawValue)]
+        return index < 0 ? nil : Int(index)
+    }
+
+    /// The value of the first field with `role`, or nil.
+    @inline(__always)
+    package func value(_ role: FieldRole, in base: Bytes) -> UnsafeBufferPointer<UInt8>? {
+        guard let index = self.line(role) else { return nil }
+        return self.fields[index].value.bytes(in: base)
+    }
+
+    /// Notes that line `index` has `role`; false when it is not the first.
+    @inline(__always)
+    func note(_ role: FieldRole, at index: Int) -> Bool {
+        guard self.firstLines[Int(role.rawValue)] < 0 else { return false }
+        self.firstLines[Int(role.rawValue)] = Int16(truncatingIfNeeded: index)
+        return true
+    }
+
+    @inline(__always)
+    func reset() {
+        self.fields.removeAll()
+        self.firstLines.update(repeating: -1, count: Self.roleCount)
+        self.framing = .none
+        self.keepsAlive = true
+        self.expectsContinue = false
+        self.isWebSocketUpgrade = false
+        self.hasTransferEncoding = false
+        self.hasQuery = false
+        self.query = .empty
+    }
+}
+
+/// The methods that something here depends on.
+package enum KnownMethod: UInt8, Sendable {
+    case get, head, post, put, patch, delete, options, other
+
+    /// Safe (RFC 9110 9.2.1): needs no cross-site check.
+    @inline(__always)
+    package var isSafe: Bool { self == .get || self == .head || self == .options }
+
+    /// Idempotent (RFC 9110 9.2.2): may be sent again when a reused connection died without an answer.
+    @inline(__always)
+    package var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .put, .delete: true
+        case .post, .patch, .other: false
+        }
+    }
+}

@@ -1,0 +1,406 @@
+package import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Why a head is not taken: the status and the reason id.
+package struct Refusal: Error, Equatable, Sendable {
+    package var status: Int
+    package var reason: Reason
+
+    package init(_ status: Int, _ reason: Reason) {
+        self.status = status
+        self.reason = reason
+    }
+}
+
+/// What the parser makes of the bytes so far.
+package enum ParseResult: Equatable {
+    /// All bytes so far are fine; the head is not whole yet.
+    case incomplete
+    case complete
+    case refused(Refusal)
+}
+
+/// The sizes a request head may have.
+package struct HeadLimits: Sendable {
+    package var line: Int
+    package var field: Int
+    package var fields: Int
+    package var fieldCount: Int
+
+    package init(line: Int, field: Int, fields: Int, fieldCount: Int) {
+        self.line = line
+        self.field = field
+        self.fields = fields
+        self.fieldCount = fieldCount
+    }
+}
+
+/// Parses a request head once, where it lies, and refuses whatever two readers could read in two ways (RFC 9112, DESIGN 2).
+///
+/// Nothing is normalised: what is accepted goes to the app as it came.
+package struct RequestParser: Sendable {
+    package let names: FieldNames
+    package let limits: HeadLimits
+    // Immutable for the life of the process.
+    private nonisolated(unsafe) let table = ByteClass.normalizedToken
+    /// Client fields whose name contains `_` never reach the app.
+    private let dropsUnderscore: Bool
+
+    package init(names: FieldNames, limits: HeadLimits, dropsUnderscore: Bool) {
+        self.names = names
+        self.limits = limits
+        self.dropsUnderscore = dropsUnderscore
+    }
+
+    /// Parses the `count` bytes at `base` into `head`.
+    package func parse(_ base: Bytes, _ count: Int, into head: RequestHead) -> ParseResult {
+        head.reset()
+        var start = 0
+        // "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line (CRLF)
+        // received prior to the request-line" (RFC 9112 2.2): exactly one.
+        if count >= 1, base[0] == 0x0D {
+            if count == 1 { return .incomplete }
+            guard base[1] == 0x0A else { return .refused(Refusal(400, .requestMalformed)) }
+            start = 2
+        }
+        guard let lineFeed = memchr(base + start, 0x0A, count - start) else {
+            return self.partialRequestLine(base, start, count)
+        }
+        let lineEnd = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
+        if lineEnd - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        if let refusal = self.requestLine(base, start, lineEnd, head) { return .refused(refusal) }
+        var position = lineEnd + 1
+        head.fieldsStart = position
+        let fieldsStart = position
+        while true {
+            guard let lineFeed = memchr(base + position, 0x0A, count &- position) else {
+                return self.partialField(base, position, count, fieldsStart)
+            }
+            let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
+            if end == position &+ 1, base[position] == 0x0D {
+                head.byteCount = end &+ 1
+                break
+            }
+            if end &+ 1 &- fieldsStart > self.limits.fields || end &- position > self.limits.field {
+                return .refused(Refusal(431, .requestFieldsTooLarge))
+            }
+            if let refusal = self.field(base, position, end, head) { return .refused(refusal) }
+            position = end &+ 1
+        }
+        if let refusal = self.conclude(base, head) { return .refused(refusal) }
+        return .complete
+    }
+
+    /// Checks what can be checked of a request line without its end, so that garbage is answered at once.
+    private func partialRequestLine(_ base: Bytes, _ start: Int, _ count: Int) -> ParseResult {
+        if count - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        var index = start
+        while index < count, self.table[Int(base[index])] != 0 { index += 1 }
+        if index < count, base[index] != 0x20 || index == start { return .refused(Refusal(400, .requestMalformed)) }
+        return .incomplete
+    }
+
+    private func partialField(_ base: Bytes, _ start: Int, _ count: Int, _ fieldsStart: Int) -> ParseResult {
+        if count - start > self.limits.field || count - fieldsStart > self.limits.fields {
+            return .refused(Refusal(431, .requestFieldsTooLarge))
+        }
+        return .incomplete
+    }
+
+    // MARK: Request line
+
+    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), single spaces, nothing else.
+    private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
+        guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return Refusal(400, .requestMalformed) }
+        let end = lineFeed - 1
+        var index = start
+        while self.table[Int(base[index])] != 0 { index &+= 1 }
+        guard index > start, base[index] == 0x20 else { return Refusal(400, .requestMethod) }
+        head.method = Slice(start, index - start)
+        head.knownMethod = Self.knownMethod(base + start, index - start)
+        let targetStart = index + 1
+        index = targetStart
+        var queryMark = -1
+        while index < end {
+            let byte = base[index]
+            if byte == 0x20 { break }
+            if byte == 0x3F, queryMark < 0 { queryMark = index }
+            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a fragment is never sent (RFC 9112 3.2; CVE-2026-41059).
+            if byte &- 0x21 >= 0x5E || byte == 0x23 { return Refusal(400, .requestTarget) }
+            index &+= 1
+        }
+        guard index > targetStart else { return Refusal(400, .requestTarget) }
+        head.target = Slice(targetStart, index - targetStart)
+        // "HTTP/1.1" or "HTTP/1.0", to the end of the line.
+        guard end - index == 9, base[index] == 0x20 else { return Refusal(400, .requestMalformed) }
+        let version = base + index + 1
+        guard version[0] == 0x48, version[1] == 0x54, version[2] == 0x54, version[3] == 0x50, version[4] == 0x2F,
+            version[5] &- 0x30 <= 9, version[6] == 0x2E, version[7] &- 0x30 <= 9
+        else { return Refusal(400, .requestVersion) }
+        guard version[5] == 0x31, version[7] <= 0x31 else { return Refusal(505, .requestVersion) }
+        head.minorVersion = Int(version[7] &- 0x30)
+        head.keepsAlive = head.minorVersion == 1
+        return self.target(base, queryMark, head)
+    }
+
+    /// Origin-form; `*` for OPTIONS; absolute-form, which is cut down to its origin-form part once `Host` has agreed.
+    private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Refusal? {
+        // CONNECT would make us a tunnel, TRACE an echo of credentials: neither is a gateway's business (DESIGN 2).
+        let method = head.method.bytes(in: base)
+        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return Refusal(405, .requestMethod) }
+        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return Refusal(405, .requestMethod) }
+        var start = head.target.start
+        let end = head.target.end
+        head.authority = .empty
+        if base[start] != 0x2F {
+            if end - start == 1, base[start] == 0x2A {
+                guard head.knownMethod == .options else { return Refusal(400, .requestTarget) }
+                head.path = head.target
+                return nil
+            }
+            guard let slash = self.absoluteForm(base, start, end, head) else { return Refusal(400, .requestTarget) }
+            start = slash
+            // `http://host` and `http://host?query` have an empty path, which no app would see as we do.
+            guard start < end, base[start] == 0x2F else { return Refusal(400, .requestTarget) }
+            head.target = Slice(start, end - start)
+        }
+        if queryMark >= 0 {
+            head.path = Slice(start, queryMark - start)
+            head.query = Slice(queryMark + 1, end - queryMark - 1)
+            head.hasQuery = true
+        } else {
+            head.path = head.target
+        }
+        return nil
+    }
+
+    /// The offset after `http://authority`, whose authority is kept for the comparison with `Host`.
+    private func absoluteForm(_ base: Bytes, _ start: Int, _ end: Int, _ head: RequestHead) -> Int? {
+        var index = start
+        let bytes = UnsafeBufferPointer(start: base + start, count: end - start)
+        if bytes.count > 8, ByteClass.equal(UnsafeBufferPointer(rebasing: bytes[0..<8]), "https://") {
+            index += 8
+        } else if bytes.count > 7, ByteClass.equal(UnsafeBufferPointer(rebasing: bytes[0..<7]), "http://") {
+            index += 7
+        } else {
+            return nil
+        }
+        let authority = index
+        while index < end, base[index] != 0x2F, base[index] != 0x3F { index += 1 }
+        guard index > authority else { return nil }
+        head.authority = Slice(authority, index - authority)
+        return index
+    }
+
+    @inline(__always)
+    private static func knownMethod(_ bytes: Bytes, _ count: Int) -> KnownMethod {
+        switch count {
+        case 3:
+            if bytes[0] == 0x47, bytes[1] == 0x45, bytes[2] == 0x54 { return .get }
+            if bytes[0] == 0x50, bytes[1] == 0x55, bytes[2] == 0x54 { return .put }
+        case 4:
+            if memcmp(bytes, "POST", 4) == 0 { return .post }
+            if memcmp(bytes, "HEAD", 4) == 0 { return .head }
+        case 5:
+            if memcmp(bytes, "PATCH", 5) == 0 { return .patch }
+        case 6:
+            if memcmp(bytes, "DELETE", 6) == 0 { return .delete }
+        case 7:
+            if memcmp(bytes, "OPTIONS", 7) == 0 { return .options }
+        default: break
+        }
+        return .other
+    }
+
+    // MARK: Field lines
+
+    /// `field-name ":" OWS field-value OWS CRLF`. No space before the colon (RFC 9112 5.1: "MUST reject"), no folding (5.2).
+    @inline(__always)
+    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
+        let end = lineFeed &- 1
+        guard end > start, base[end] == 0x0D else { return Refusal(400, .requestMalformed) }
+        var role = FieldRole.other
+        var hasUnderscore = false
+        var index = start
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
+            let name = normalized.baseAddress!
+            var hash = FieldNames.hashSeed
+            while true {
+                let byte = base[index]
+                let lower = self.table[Int(byte)]
+                if lower == 0 { break }
+                if byte == 0x5F { hasUnderscore = true }
+                hash = FieldNames.hash(hash, lower)
+                if index &- start < FieldNames.longestName { name[index &- start] = lower }
+                index &+= 1
+            }
+            if index > start {
+                role = self.names.role(name, min(index &- start, FieldNames.longestName), hash)
+            }
+        }
+        guard index > start, base[index] == 0x3A else { return Refusal(400, .requestMalformed) }
+        var valueStart = index &+ 1
+        var valueEnd = end
+        while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
+        while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
+        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return Refusal(400, .requestMalformed) }
+        if index &- start > FieldNames.longestName, role != .managed { role = .other }
+        var isDropped = false
+        if hasUnderscore {
+            // `Content_Length` is not Content-Length to us, but may be to an app behind a CGI-like interface.
+            if role != .other, role != .managed { isDropped = true }
+            if role != .managed { role = .other }
+            if self.dropsUnderscore { isDropped = true }
+        }
+        let line = head.fields.count
+        let kept = head.fields.append(
+            FieldLine(
+                name: Slice(start, index &- start),
+                value: Slice(valueStart, valueEnd &- valueStart),
+                lineStart: UInt32(truncatingIfNeeded: start),
+                lineEnd: UInt32(truncatingIfNeeded: lineFeed &+ 1),
+                role: role,
+                isDropped: isDropped
+            )
+        )
+        guard kept else { return Refusal(431, .requestFieldsTooLarge) }
+        if role != .other { return self.note(role, line, base, head) }
+        return nil
+    }
+
+    /// What a known field does to the head.
+    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Refusal? {
+        let isFirst = head.note(role, at: line)
+        if !isFirst, role.isSingleton {
+            switch role {
+            case .host: return Refusal(400, .requestHost)
+            case .contentLength, .transferEncoding: return Refusal(400, .requestFraming)
+            case .authorization, .sessionToken, .dpop, .cookie: return Refusal(400, .credentialRepeated)
+            default: return Refusal(400, .requestMalformed)
+            }
+        }
+        let value = head.fields[line].value.bytes(in: base)
+        switch role {
+        case .contentLength:
+            // One field, one number: lists and signs are how two parsers come to two lengths (RFC 9112 6.3).
+            guard let length = ByteClass.decimal(value) else { return Refusal(400, .requestFraming) }
+            if head.hasTransferEncoding { return Refusal(400, .requestFraming) }
+            head.framing = .length(length)
+        case .transferEncoding:
+            guard head.minorVersion == 1, ByteClass.equal(value, "chunked"), head.framing == .none else {
+                return Refusal(400, .requestFraming)
+            }
+            head.framing = .chunked
+            head.hasTransferEncoding = true
+        case .expect:
+            guard ByteClass.equal(value, "100-continue") else { return Refusal(417, .requestExpectation) }
+            head.expectsContinue = head.minorVersion == 1
+            head.fields[line].isDropped = true
+        case .host:
+            guard HostField.isValid(value) else { return Refusal(400, .requestHost) }
+        case .managed, .forwardedFor, .forwarded, .requestID:
+            head.fields[line].isDropped = true
+        default:
+            if role.isHopByHop { head.fields[line].isDropped = true }
+        }
+        return nil
+    }
+
+    // MARK: The head as a whole
+
+    private func conclude(_ base: Bytes, _ head: RequestHead) -> Refusal? {
+        guard let host = head.line(.host) else { return Refusal(400, .requestHost) }
+        let authority = head.fields[host].value
+        if !head.authority.isEmpty {
+            // RFC 9112 3.2.2: absolute-form and Host name the same thing, or somebody is being misled.
+            guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
+                return Refusal(400, .requestHost)
+            }
+        }
+        head.authority = authority
+        if head.framing == .length(0) { head.framing = .none }
+        if head.line(.connection) != nil { return self.connection(base, head) }
+        return nil
+    }
+
+    /// `Connection`: persistence, upgrade, and the fields it takes off the message (RFC 9110 7.6.1).
+    private func connection(_ base: Bytes, _ head: RequestHead) -> Refusal? {
+        var refusal: Refusal?
+        var closes = false
+        var upgrades = false
+        for index in 0..<head.fields.count where head.fields[index].role == .connection {
+            ByteClass.forEachElement(of: head.fields[index].value.bytes(in: base)) { token in
+                if ByteClass.equal(token, "close") {
+                    closes = true
+                } else if ByteClass.equal(token, "keep-alive") {
+                    head.keepsAlive = true
+                } else if ByteClass.equal(token, "upgrade") {
+                    upgrades = true
+                } else if let refused = self.nominated(token, base, head) {
+                    refusal = refused
+                }
+            }
+        }
+        if let refusal { return refusal }
+        if closes { head.keepsAlive = false }
+        if upgrades, let upgrade = head.value(.upgrade, in: base), ByteClass.equal(upgrade, "websocket"),
+            head.knownMethod == .get, head.minorVersion == 1, head.framing == .none
+        {
+            head.isWebSocketUpgrade = true
+        }
+        return nil
+    }
+
+    /// Takes a field that `Connection` names off the message, unless it is one that must not be taken off: a client that
+    /// nominates an identity or forwarding field wants ours removed (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Refusal? {
+        for byte in token where self.table[Int(byte)] == 0 { return Refusal(400, .requestMalformed) }
+        let role = self.names.role(of: token)
+        if role.isHopByHop { return nil }
+        guard role == .other else { return Refusal(400, .requestConnectionNamesIdentity) }
+        for index in 0..<head.fields.count {
+            if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
+                head.fields[index].isDropped = true
+            }
+        }
+        return nil
+    }
+}
+
+/// The grammar of `Host` that a gateway can route by: a name or an address and an optional port.
+package enum HostField {
+    /// `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
+    package static func isValid(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = value.first, value.count <= 255 else { return false }
+        var index = 0
+        if first == 0x5B {  // "[": an IPv6 address
+            index = 1
+            while index < value.count, value[index] != 0x5D {
+                let byte = value[index]
+                guard Self.isHex(byte) || byte == 0x3A || byte == 0x2E else { return false }
+                index += 1
+            }
+            guard index > 2, index < value.count else { return false }
+            index += 1
+        } else {
+            while index < value.count, value[index] != 0x3A {
+                let byte = value[index]
+                let isAlphanumeric = byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26
+                guard isAlphanumeric || byte == 0x2D || byte == 0x2E || byte == 0x5F else { return false }
+                index &+= 1
+            }
+            guard index > 0 else { return false }
+        }
+        if index == value.count { return true }
+        guard value[index] == 0x3A else { return false }
+        guard let port = ByteClass.decimal(UnsafeBufferPointer(rebasing: value[(index + 1)...])) else { return false }
+        return port <= 65_535
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
+    }
+}

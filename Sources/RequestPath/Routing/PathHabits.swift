@@ -1,0 +1,228 @@
+/// What an app may do to a path before it looks at it.
+///
+/// No app does everything: nginx decodes and merges, servlet containers drop `;parameters` and then decode, some decode
+/// twice, file systems of Windows ignore dots and spaces at the end of a name. A path is safe to route when all of them
+/// arrive at routes that demand the same (`RouteTable.match`).
+package struct PathHabits: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// `%61` is `a`.
+    package static let decodes = PathHabits(rawValue: 1)
+    /// `%2F` is a separator; otherwise it stays as it is, part of its segment.
+    package static let splitsEncodedSlash = PathHabits(rawValue: 2)
+    /// `%2561` is `a`.
+    package static let decodesTwice = PathHabits(rawValue: 4)
+    /// `;` ends a segment before anything is decoded (RFC 3986 3.3).
+    package static let dropsParameters = PathHabits(rawValue: 8)
+    /// `;` and `%3B` end a segment.
+    package static let dropsEncodedParameters = PathHabits(rawValue: 16)
+    /// Dots and spaces at the end of a segment do not count.
+    package static let trims = PathHabits(rawValue: 32)
+    /// `//` is `/`.
+    package static let merges = PathHabits(rawValue: 64)
+    /// The decoded path is taken for a URL: `%23` and `%3F` end it (CVE-2026-41059).
+    package static let reparses = PathHabits(rawValue: 128)
+
+    /// The reading by which routes are matched (DESIGN 2): decoded once, runs of `/` merged, parameters dropped.
+    package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
+
+    /// How many of them there are.
+    package var count: Int { self.rawValue.nonzeroBitCount }
+
+    /// Whether an app could have exactly these habits, and no smaller set reads the path alike, in a path in which
+    /// `present` are the habits that matter.
+    func isCoherent(among present: PathHabits) -> Bool {
+        let needDecoding: PathHabits = [
+            .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses,
+        ]
+        if !self.contains(.decodes), !self.isDisjoint(with: needDecoding) { return false }
+        if self.contains([.dropsParameters, .dropsEncodedParameters]) { return false }
+        // Who decodes twice has met the encoded slash at the first time.
+        if self.contains(.decodesTwice), present.contains(.splitsEncodedSlash) {
+            return self.contains(.splitsEncodedSlash)
+        }
+        return true
+    }
+
+    /// Writes the path as an app with these habits reads it.
+    ///
+    /// - Parameters:
+    ///   - raw: a path that begins with `/` and whose escapes are well-formed.
+    ///   - output: room for `raw.count` bytes; no reading is longer.
+    /// - Returns: the number of bytes written.
+    func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
+        var count = self.copy(raw, output)
+        if self.contains(.decodes) { count = self.decode(output, count) }
+        if self.contains(.decodesTwice) { count = HiddenEscapes.decode(output, count).count }
+        if self.contains(.reparses) {
+            count = (0..<count).first { PathHabits.endsPath(output[$0]) } ?? count
+        }
+        return self.isDisjoint(with: [.dropsEncodedParameters, .trims, .merges]) ? count : self.tidy(output, count)
+    }
+
+    @inline(__always)
+    static func endsPath(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "#") || byte == UInt8(ascii: "?") }
+
+    private func copy(_ raw: UnsafeBufferPointer<UInt8>, _ output: UnsafeMutablePointer<UInt8>) -> Int {
+        let drops = self.contains(.dropsParameters)
+        var count = 0
+        var isDropping = false
+        for byte in raw {
+            if byte == UInt8(ascii: "/") {
+                isDropping = false
+            } else if drops, byte == UInt8(ascii: ";") {
+                isDropping = true
+            }
+            if isDropping { continue }
+            output[count] = byte
+            count &+= 1
+        }
+        return count
+    }
+
+    private func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
+        let keepsSlash = !self.contains(.splitsEncodedSlash)
+        var read = 0
+        var write = 0
+        while read < count {
+            guard bytes[read] == UInt8(ascii: "%"), let byte = Hexadecimal.escape(bytes, at: read, count) else {
+                bytes[write] = bytes[read]
+                read &+= 1
+                write &+= 1
+                continue
+            }
+            read &+= 3
+            if keepsSlash, byte == UInt8(ascii: "/") {
+                // One spelling for both cases of the hexadecimal digit.
+                bytes[write] = UInt8(ascii: "%")
+                bytes[write + 1] = UInt8(ascii: "2")
+                bytes[write + 2] = UInt8(ascii: "F")
+                write &+= 3
+            } else {
+                bytes[write] = byte
+                write &+= 1
+            }
+        }
+        return write
+    }
+
+    /// What is done segment by segment once the separators are known.
+    private func tidy(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
+        var read = 0
+        var write = 0
+        while read < count {
+            let start = read + 1
+            let next = PathSegments.end(bytes, from: start, count)
+            var end = next
+            if self.contains(.dropsEncodedParameters) { end = PathSegments.parameters(bytes, start, end) }
+            if self.contains(.trims) { end = PathSegments.trimmed(bytes, start, end) }
+            read = next
+            if self.contains(.merges), end == start, next < count { continue }
+            bytes[write] = UInt8(ascii: "/")
+            write &+= 1
+            for index in start..<end {
+                bytes[write] = bytes[index]
+                write &+= 1
+            }
+        }
+        return write
+    }
+}
+
+/// Escapes that appear only when a path has been decoded once: `%252e` hides `%2e`.
+enum HiddenEscapes {
+    struct Result {
+        var count: Int
+        /// At least one was there.
+        var isChanged = false
+        /// One of them is a separator, a control or not UTF-8.
+        var isForbidden = false
+        /// What they bring that apps read in more than one way.
+        var habits: PathHabits = []
+    }
+
+    /// Decodes in place; a `%` without two hexadecimal digits is a percent sign.
+    static func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Result {
+        var result = Result(count: 0)
+        var read = 0
+        while read < count {
+            var byte = bytes[read]
+            if byte == UInt8(ascii: "%"), let decoded = Hexadecimal.escape(bytes, at: read, count) {
+                byte = decoded
+                read &+= 3
+                result.isChanged = true
+                switch decoded {
+                case 0..<0x20, 0x2F, 0x5C, 0x7F, 0xC0, 0xC1: result.isForbidden = true
+                case UInt8(ascii: ";"): result.habits.insert(.dropsEncodedParameters)
+                case _ where PathHabits.endsPath(decoded): result.habits.insert(.reparses)
+                default: break
+                }
+            } else {
+                read &+= 1
+            }
+            bytes[result.count] = byte
+            result.count &+= 1
+        }
+        return result
+    }
+
+    /// Whether the bytes hold `%` and two hexadecimal digits.
+    static func exist(in bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
+        (0..<count).contains { bytes[$0] == UInt8(ascii: "%") && Hexadecimal.escape(bytes, at: $0, count) != nil }
+    }
+}
+
+/// Where the segments of a path begin and end.
+enum PathSegments {
+    /// The index of the next `/`, or `count`.
+    @inline(__always)
+    static func end(_ bytes: UnsafePointer<UInt8>, from start: Int, _ count: Int) -> Int {
+        var index = start
+        while index < count, bytes[index] != UInt8(ascii: "/") { index &+= 1 }
+        return index
+    }
+
+    /// The index of the first `;`, or `end`.
+    static func parameters(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
+        var index = start
+        while index < end, bytes[index] != UInt8(ascii: ";") { index &+= 1 }
+        return index
+    }
+
+    /// The end of the segment without dots and spaces.
+    static func trimmed(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
+        var end = end
+        while end > start, bytes[end - 1] == UInt8(ascii: ".") || bytes[end - 1] == 0x20 { end &-= 1 }
+        return end
+    }
+
+    /// Whether the segment is `.` or `..`, spaces at its end aside: it leads elsewhere than it says (RFC 3986 5.2.4).
+    static func isDots(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        var end = end
+        while end > start, bytes[end - 1] == 0x20 { end &-= 1 }
+        guard end - start == 1 || end - start == 2 else { return false }
+        return bytes[start] == UInt8(ascii: ".") && bytes[end - 1] == UInt8(ascii: ".")
+    }
+}
+
+/// Hexadecimal digits (RFC 3986 2.1: upper and lower case are equivalent).
+enum Hexadecimal {
+    @inline(__always)
+    static func value(_ byte: UInt8) -> UInt8? {
+        if byte &- 0x30 <= 9 { return byte &- 0x30 }
+        let letter = (byte | 0x20) &- 0x61
+        return letter < 6 ? letter &+ 10 : nil
+    }
+
+    /// The byte that the escape at `index` stands for; nil when two hexadecimal digits do not follow.
+    @inline(__always)
+    static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
+        guard index &+ 2 < count, let high = Self.value(bytes[index &+ 1]), let low = Self.value(bytes[index &+ 2])
+        else { return nil }
+        return high << 4 | low
+    }
+}

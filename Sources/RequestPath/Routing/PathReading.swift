@@ -1,0 +1,205 @@
+package import Vocabulary
+
+/// A path that means one thing, and what it means (DESIGN 2).
+///
+/// The pointers are those of the request's buffer and of the scratch: valid until either is used for the next path.
+package struct PathReading {
+    /// What became of reading a path.
+    package enum Outcome {
+        case read(PathReading)
+        /// 400: two readers could read it in two ways, or none can.
+        case refused(Reason)
+    }
+
+    /// The bytes as they came; these are forwarded.
+    package let raw: UnsafeBufferPointer<UInt8>
+    /// The path percent-decoded once, runs of `/` merged, `;parameters` dropped per segment; by these bytes routes are
+    /// matched. An encoded slash stays `%2F`.
+    package let bytes: UnsafeBufferPointer<UInt8>
+    /// The habits by which apps could come to different readings; empty for nearly every request, whose reading is `raw`.
+    package let habits: PathHabits
+    /// Whether the path is the gateway's own on every host: `/.sallyport` and all below it.
+    package let isReserved: Bool
+
+    /// The path is its own reading, byte for byte.
+    package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
+
+    /// The path holds `%2F`: only routes that say so take it.
+    package var hasEncodedSlash: Bool { self.habits.contains(.splitsEncodedSlash) }
+
+    /// Reads `raw`, the origin-form target up to `?`.
+    ///
+    /// A path of plain bytes is looked at once, eight bytes at a time, and nothing is copied.
+    ///
+    /// - Parameter scratch: where a reading goes that is not its own; a path that does not fit is refused.
+    @inline(__always)
+    package static func read(
+        _ raw: UnsafeBufferPointer<UInt8>,
+        into scratch: UnsafeMutableBufferPointer<UInt8>
+    ) -> Outcome {
+        if Self.isPlain(raw) {
+            return .read(PathReading(raw: raw, bytes: raw, habits: [], isReserved: false))
+        }
+        return Self.readOddities(raw, scratch)
+    }
+
+    /// Whether no app reads the path as anything but its bytes, and it is not ours: no `%`, `;`, `\`, `//`, no segment
+    /// that begins or ends with a dot.
+    @inline(__always)
+    static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
+        let count = raw.count
+        var index = 0
+        var afterSlash: UInt64 = 0
+        var afterDot: UInt64 = 0
+        while index &+ 8 <= count {
+            let word = UInt64(littleEndian: UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
+            // A borrow may mark the byte above a marked one too: that sends a path the slow way, never past it.
+            let slash = Self.mark(word, 0x2F2F_2F2F_2F2F_2F2F)
+            let dot = Self.mark(word, 0x2E2E_2E2E_2E2E_2E2E)
+            var odd = Self.mark(word, 0x2525_2525_2525_2525) | Self.mark(word, 0x3B3B_3B3B_3B3B_3B3B)
+            odd |= Self.mark(word, 0x5C5C_5C5C_5C5C_5C5C) | Self.mark(word, 0x2323_2323_2323_2323)
+            odd |= Self.mark(word, 0x3F3F_3F3F_3F3F_3F3F) | Self.mark(word, 0x7F7F_7F7F_7F7F_7F7F)
+            odd |= (word | ((word &- 0x2121_2121_2121_2121) & ~word)) & 0x8080_8080_8080_8080
+            odd |= (slash &<< 8 | afterSlash) & (slash | dot)
+            odd |= (dot &<< 8 | afterDot) & slash
+            if odd != 0 { return false }
+            afterSlash = slash &>> 56
+            afterDot = dot &>> 56
+            index &+= 8
+        }
+        var previous = index > 0 ? base[index &- 1] : 0
+        while index < count {
+            let byte = base[index]
+            switch byte {
+            case 0x25, 0x3B, 0x5C, 0x23, 0x3F, 0..<0x21, 0x7F...: return false
+            case 0x2F: if previous == 0x2F || previous == 0x2E { return false }
+            case 0x2E: if previous == 0x2F { return false }
+            default: break
+            }
+            previous = byte
+            index &+= 1
+        }
+        return previous != 0x2E
+    }
+
+    @inline(__always)
+    private static func mark(_ word: UInt64, _ pattern: UInt64) -> UInt64 {
+        let difference = word ^ pattern
+        return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
+    }
+
+    private static func readOddities(
+        _ raw: UnsafeBufferPointer<UInt8>,
+        _ scratch: UnsafeMutableBufferPointer<UInt8>
+    ) -> Outcome {
+        guard raw.first == UInt8(ascii: "/"), raw.count <= scratch.count, let output = scratch.baseAddress else {
+            return .refused(.requestTarget)
+        }
+        var inspection = PathInspection()
+        if let reason = inspection.refusal(raw, output) { return .refused(reason) }
+        let habits = inspection.habits
+        var bytes = raw
+        // Dots and spaces at the end alone leave the reading what the path is.
+        if !habits.isDisjoint(with: .reading) {
+            let count = PathHabits.reading.read(raw, into: output)
+            bytes = UnsafeBufferPointer(start: output, count: count)
+        }
+        let isReserved = Self.isReserved(bytes)
+        // What is ours by one reading and the app's by the other is nobody's.
+        guard isReserved == Self.isReserved(raw) else { return .refused(.pathAmbiguous) }
+        return .read(PathReading(raw: raw, bytes: bytes, habits: habits, isReserved: isReserved))
+    }
+
+    private static let reserved: StaticString = "/.sallyport"
+
+    /// Whether `path` is `/.sallyport` or lies below it.
+    package static func isReserved(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        let count = Self.reserved.utf8CodeUnitCount
+        guard path.count >= count else { return false }
+        for index in 0..<count where path[index] != Self.reserved.utf8Start[index] { return false }
+        return path.count == count || path[count] == UInt8(ascii: "/")
+    }
+}
+
+/// Looks for what must not be in a path and for what apps read differently.
+private struct PathInspection {
+    private(set) var habits: PathHabits = []
+    private var hasEncodedPercent = false
+
+    /// Why the path is refused; nil when it is not, and then `habits` tells how it can be read.
+    mutating func refusal(_ raw: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<UInt8>) -> Reason? {
+        if let reason = self.refusal(ofBytes: raw) { return reason }
+        let eager: PathHabits = [.decodes, .splitsEncodedSlash]
+        let count = eager.read(raw, into: scratch)
+        if let reason = self.refusal(ofSegments: scratch, count) { return reason }
+        return self.hasEncodedPercent ? self.refusal(ofHidden: scratch, count) : nil
+    }
+
+    private mutating func refusal(ofBytes raw: UnsafeBufferPointer<UInt8>) -> Reason? {
+        guard let base = raw.baseAddress else { return .requestTarget }
+        var index = 0
+        while index < raw.count {
+            switch base[index] {
+            case 0..<0x21, 0x7F..., UInt8(ascii: "#"), UInt8(ascii: "?"): return .requestTarget
+            case UInt8(ascii: "\\"): return .pathBackslash
+            case UInt8(ascii: ";"): self.habits.insert(.dropsParameters)
+            case UInt8(ascii: "%"):
+                guard let byte = Hexadecimal.escape(base, at: index, raw.count) else { return .pathBadEscape }
+                if let reason = self.refusal(ofEscaped: byte) { return reason }
+                index &+= 2
+            default: break
+            }
+            index &+= 1
+        }
+        return nil
+    }
+
+    private mutating func refusal(ofEscaped byte: UInt8) -> Reason? {
+        self.habits.insert(.decodes)
+        switch byte {
+        // Controls, and the two bytes that begin nothing but overlong forms of ASCII (RFC 3629 3).
+        case 0..<0x20, 0x7F, 0xC0, 0xC1: return .pathBadEscape
+        case UInt8(ascii: "\\"): return .pathBackslash
+        case UInt8(ascii: "/"): self.habits.insert(.splitsEncodedSlash)
+        case UInt8(ascii: ";"): self.habits.insert(.dropsEncodedParameters)
+        case UInt8(ascii: "%"): self.hasEncodedPercent = true
+        case _ where PathHabits.endsPath(byte): self.habits.insert(.reparses)
+        default: break
+        }
+        return nil
+    }
+
+    /// Looks at a decoded path, separators and all.
+    private mutating func refusal(ofSegments bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
+        for index in 0..<max(count - 1, 0) {
+            let next = bytes[index + 1]
+            // The other overlong forms; the rest of Latin-1 is some old app's business.
+            if bytes[index] == 0xE0, (0x80..<0xA0).contains(next) { return .pathBadEscape }
+            if bytes[index] == 0xF0, (0x80..<0x90).contains(next) { return .pathBadEscape }
+        }
+        var start = 1
+        while start <= count {
+            let next = PathSegments.end(bytes, from: start, count)
+            let end = PathSegments.parameters(bytes, start, next)
+            if PathSegments.isDots(bytes, start, end) { return .pathDotSegment }
+            let trimmed = PathSegments.trimmed(bytes, start, end)
+            if trimmed < end { self.habits.insert(.trims) }
+            if trimmed == start, next < count { self.habits.insert(.merges) }
+            // Trailing dots and spaces may also stand behind the parameters.
+            if PathSegments.trimmed(bytes, end, next) < next { self.habits.insert(.trims) }
+            start = next + 1
+        }
+        return nil
+    }
+
+    /// Looks at what a second decoding would bring to light.
+    private mutating func refusal(ofHidden bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
+        let hidden = HiddenEscapes.decode(bytes, count)
+        guard hidden.isChanged else { return nil }
+        self.habits.insert(.decodesTwice)
+        self.habits.formUnion(hidden.habits)
+        if hidden.isForbidden || HiddenEscapes.exist(in: bytes, hidden.count) { return .pathDoubleEncoding }
+        return self.refusal(ofSegments: bytes, hidden.count) == nil ? nil : .pathDoubleEncoding
+    }
+}

@@ -1,0 +1,52 @@
+/// The `path` of a route: literal segments, `*` for one segment, `**` at the end for the rest.
+///
+/// A pattern is written as the path reads, so `/café` matches `/caf%C3%A9`. It is compared byte by byte, upper and lower
+/// case are different, and there are no regular expressions: nothing is un-anchored and nothing backtracks. `/admin/**`
+/// is `/admin`, `/admin/` and all below; other than that a slash at the end makes another path.
+struct RoutePattern: Hashable {
+    enum Segment: Hashable {
+        case literal([UInt8])
+        /// `*`: exactly one segment that is not empty.
+        case any
+    }
+
+    var segments: [Segment] = []
+    /// The pattern ends with `**`.
+    var hasRest = false
+
+    /// Why a pattern cannot be one, with the mend.
+    struct Fault: Error {
+        var message: String
+    }
+
+    init(_ text: String) throws(Fault) {
+        guard text.utf8.first == UInt8(ascii: "/") else { throw Fault(message: "a path begins with /") }
+        for byte in text.utf8 {
+            switch byte {
+            case 0..<0x20, 0x7F, UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
+                throw Fault(message: "no path that is matched holds controls or any of ? # \\ ;")
+            case UInt8(ascii: "%"):
+                throw Fault(message: "patterns are compared with the decoded path: write the character itself")
+            default: break
+            }
+        }
+        let parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1
+            switch part {
+            case "**":
+                guard isLast else { throw Fault(message: "** stands at the end only; * is one segment") }
+                self.hasRest = true
+            case "*": self.segments.append(.any)
+            case ".", "..": throw Fault(message: "paths with dot segments are refused, so this never matches")
+            case "" where !isLast: throw Fault(message: "runs of / are merged, so this never matches")
+            default:
+                guard !part.contains("*") else { throw Fault(message: "* stands for a whole segment") }
+                self.segments.append(.literal(Array(part.utf8)))
+            }
+        }
+        if case .literal(let first)? = self.segments.first, first.elementsEqual(".sallyport".utf8) {
+            throw Fault(message: "/.sallyport is the gateway's own on every host")
+        }
+    }
+}

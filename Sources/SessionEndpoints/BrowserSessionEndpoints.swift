@@ -1,0 +1,149 @@
+package import Endpoints
+internal import Sessions
+internal import Vocabulary
+
+/// Sign-in and sign-out pages of browsers, and what the session says, below `/.sallyport/` on every host.
+package struct BrowserSessionEndpoints: Sendable {
+    private let service: SessionService
+
+    package init(service: SessionService) {
+        self.service = service
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(
+                path: Page.login,
+                methods: ["GET", "HEAD", "POST"],
+                scope: .everyHost,
+                outlivesClient: true,
+                answer: { $0.method == "POST" ? await self.signIn($0) : self.askToSignIn($0) }
+            ),
+            Endpoint(
+                path: Page.logout,
+                methods: ["GET", "HEAD", "POST"],
+                scope: .everyHost,
+                outlivesClient: true,
+                answer: { $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0) }
+            ),
+            Endpoint(
+                path: "/.sallyport/session",
+                methods: ["GET", "HEAD"],
+                scope: .everyHost,
+                answer: self.session
+            ),
+        ]
+    }
+
+    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may want them to sign in again.
+    private func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
+        Page.signIn(200, host: request.authority, returnTo: Self.returnTo(request.parameters("return_to")))
+    }
+
+    /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
+    private func signIn(_ request: EndpointRequest) async -> EndpointResponse {
+        let form = try? BodyParameters(request, accepting: [.form])
+        let returnTo = Self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let identifier = form?.text("identifier") ?? ""
+        func again(
+            _ status: Int,
+            _ reason: Reason,
+            _ notice: Page.Notice,
+            showing identifier: String = "",
+            fields: [(name: String, value: String)] = []
+        ) -> EndpointResponse {
+            Page.signIn(
+                status,
+                host: request.authority,
+                returnTo: returnTo,
+                notice: notice,
+                identifier: identifier,
+                fields: fields,
+                reason: reason
+            )
+        }
+        // Login CSRF: a foreign page must not sign the browser in as somebody else. What it typed is not shown either.
+        guard SameOrigin.isProven(request) else { return again(403, .requestCrossSite, .crossSite) }
+        guard let password = form?.text("password"), !identifier.isEmpty, !password.isEmpty else {
+            return again(form == nil ? 400 : 422, .signInMalformed, .incomplete, showing: identifier)
+        }
+        switch await self.service.signIn(
+            identifier: identifier,
+            password: Secret(password),
+            kind: .web,
+            request: request
+        ) {
+        case .signedIn(let token, _):
+            return .seeOther(returnTo, fields: [("set-cookie", self.service.cookie(request).setting(token))])
+        // Not 401, which would have to name a scheme that the browser can answer (RFC 9110 15.5.2).
+        case .refused:
+            return again(422, .signInRefused, .refused, showing: identifier)
+        case .throttled(let wait):
+            let fields = [(name: "retry-after", value: wait.retryAfter)]
+            return again(429, .signInThrottled, .throttled, showing: identifier, fields: fields)
+        case .unavailable(let reason):
+            let fields = [(name: "retry-after", value: "1")]
+            return again(503, reason, .unavailable, showing: identifier, fields: fields)
+        }
+    }
+
+    /// `GET /.sallyport/logout`: a page with a button; a link or an image signs nobody out.
+    private func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
+        Page.signOut(200, host: request.authority, returnTo: Self.returnTo(request.parameters("return_to")))
+    }
+
+    /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. Without a session it succeeds as
+    /// well. 204 for `Accept: application/json`, else 303 to `return_to`.
+    private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
+        let form = try? BodyParameters(request, accepting: [.form])
+        let returnTo = Self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
+        guard SameOrigin.isProven(request) else {
+            return wantsJSON
+                ? .problem(403, .requestCrossSite, title: "The request did not come from this host")
+                : Page.signOut(403, host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
+        }
+        do {
+            _ = try await self.service.signOutBrowser(request)
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        let cleared = [(name: "set-cookie", value: self.service.cookie(request).clearing())]
+        return wantsJSON ? .noContent(fields: cleared) : .seeOther(returnTo, fields: cleared)
+    }
+
+    /// `GET /.sallyport/session`: who the browser is signed in as, for the app's scripts. It reads the cookie alone, moves
+    /// no idle deadline and shows no credential (CVE-2024-39315, peers #53).
+    @Sendable
+    private func session(_ request: EndpointRequest) async -> EndpointResponse {
+        let isAmbiguous = self.service.cookieValues(request).count > 1
+        do {
+            if let found = try await self.service.web(request) {
+                let now = self.service.clock.now()
+                return .json(
+                    200,
+                    SessionDocument.value(found.session, origin: request.origin, now: now),
+                    fields: [("vary", "Cookie")]
+                )
+            }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        var fields = [(name: "www-authenticate", value: "Bearer"), (name: "vary", value: "Cookie")]
+        if isAmbiguous { fields.append(("set-cookie", self.service.cookie(request).clearing())) }
+        return .problem(
+            401,
+            isAmbiguous ? .credentialAmbiguousCookie : .credentialMissing,
+            title: "Not signed in",
+            fields: fields
+        )
+    }
+
+    /// The one value given, when it is safe and does not lead back here; else `/` (T19).
+    private static func returnTo(_ values: [String]) -> String {
+        guard values.count == 1, let path = ReturnTo.sanitized(values[0]), !path.hasPrefix(Page.login),
+            !path.hasPrefix(Page.logout)
+        else { return "/" }
+        return path
+    }
+}

@@ -1,0 +1,231 @@
+package import Endpoints
+internal import Sessions
+package import Vocabulary
+
+/// Native sign-in, session look-up and sign-out at Kratos's own paths and in its shapes: `ory-kratos-client` works
+/// unmodified. Nothing here reads or sets a cookie but `whoami`, which reads it.
+package struct NativeSessionEndpoints: Sendable {
+    private let service: SessionService
+    private let flows: LoginFlows
+
+    /// - Parameter secret: The deployment's secret; the key that signs flow ids is derived from it.
+    package init(service: SessionService, secret: Secret) {
+        self.service = service
+        self.flows = LoginFlows(secret: secret, clock: service.clock)
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(path: LoginFlowDocument.path + "/api", methods: ["GET", "HEAD"], answer: self.initiate),
+            Endpoint(path: LoginFlowDocument.path, methods: ["POST"], outlivesClient: true, answer: self.submit),
+            Endpoint(
+                path: "/sessions/whoami",
+                methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+                answer: self.whoami
+            ),
+            Endpoint(
+                path: "/self-service/logout/api",
+                methods: ["DELETE"],
+                outlivesClient: true,
+                answer: self.logout
+            ),
+        ]
+    }
+
+    /// `GET /self-service/login/api`: a new flow.
+    @Sendable
+    private func initiate(_ request: EndpointRequest) async -> EndpointResponse {
+        // Go's strconv.ParseBool, which is what Kratos reads it with.
+        let refresh = ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters("refresh").first ?? "")
+        guard ["", "aal1"].contains(request.parameters("aal").first ?? "") else {
+            return Herodot.error(
+                400,
+                .signInMalformed,
+                "The requested authenticator assurance level can not be reached by this sign-in.",
+                id: "session_aal1_required",
+                message: "Please complete a sign-in with the first factor"
+            )
+        }
+        if !refresh, let token = request.field("x-session-token") {
+            do {
+                if try await self.service.native(token) != nil {
+                    return Herodot.error(
+                        400,
+                        .signInMalformed,
+                        "A valid session was detected and thus login is not possible. "
+                            + "Did you forget to set `?refresh=true`?",
+                        id: "session_already_available",
+                        message: "A valid session was detected and thus login is not possible"
+                    )
+                }
+            } catch {
+                return Herodot.unavailable(SessionService.reason(error))
+            }
+        }
+        return .json(200, LoginFlowDocument.value(self.flows.issue(), origin: request.origin, refresh: refresh))
+    }
+
+    /// `POST /self-service/login?flow=`: password for session token.
+    @Sendable
+    private func submit(_ request: EndpointRequest) async -> EndpointResponse {
+        let ids = request.parameters("flow")
+        guard ids.count == 1 else {
+            return Herodot.error(400, .signInMalformed, "The flow query parameter is missing or invalid.")
+        }
+        let flow: LoginFlow
+        switch self.flows.recognise(ids[0]) {
+        case .live(let live): flow = live
+        case .expired(let expired): return self.expired(expired)
+        case .unknown:
+            return Herodot.error(404, .signInFlowUnknown, "The login flow could not be found.")
+        }
+        let form: BodyParameters
+        do {
+            form = try BodyParameters(request)
+        } catch {
+            return error == .mediaType
+                ? Herodot.error(415, .signInMalformed, "Send application/json or application/x-www-form-urlencoded.")
+                : Herodot.error(400, .signInMalformed, "Unable to decode the request body.")
+        }
+        func complain(_ complaint: LoginFlowDocument.Complaint, _ reason: Reason) -> EndpointResponse {
+            .json(
+                400,
+                LoginFlowDocument.value(
+                    flow,
+                    origin: request.origin,
+                    complaint: complaint,
+                    identifier: form.text("identifier") ?? ""
+                ),
+                reason: reason
+            )
+        }
+        guard form.text("method") == "password" else { return complain(.method, .signInMalformed) }
+        guard let identifier = form.text("identifier"), !identifier.isEmpty else {
+            return complain(.missing(property: "identifier"), .signInMalformed)
+        }
+        guard let password = form.text("password"), !password.isEmpty else {
+            return complain(.missing(property: "password"), .signInMalformed)
+        }
+        switch await self.service.signIn(
+            identifier: identifier,
+            password: Secret(password),
+            kind: .native,
+            request: request
+        ) {
+        case .refused:
+            return complain(.credentials, .signInRefused)
+        case .throttled(let wait):
+            return Herodot.error(
+                429,
+                .signInThrottled,
+                "Too many sign-in attempts. Please try again later.",
+                fields: [("retry-after", wait.retryAfter)]
+            )
+        case .unavailable(let reason):
+            return Herodot.unavailable(reason)
+        case .signedIn(let token, let session):
+            return .json(
+                200,
+                [
+                    "session_token": .string(String(decoding: token.bytes, as: UTF8.self)),
+                    "session": SessionDocument.value(session, origin: request.origin, now: self.service.clock.now()),
+                ]
+            )
+        }
+    }
+
+    /// 410 with a fresh flow to go on with, as Kratos answers.
+    private func expired(_ flow: LoginFlow) -> EndpointResponse {
+        let since = self.service.clock.now().since(flow.expiresAt)
+        return Herodot.error(
+            410,
+            .signInFlowExpired,
+            "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
+            id: "self_service_flow_expired",
+            message: "self-service flow expired",
+            beside: [
+                "expired_at": .string(flow.expiresAt.rfc3339),
+                // Go's time.Duration: nanoseconds.
+                "since": .integer(since.wholeMilliseconds * 1_000_000),
+                "use_flow_id": .string(self.flows.issue().id),
+            ]
+        )
+    }
+
+    /// `/sessions/whoami`: the session of `X-Session-Token`, else of the cookie, else of `Authorization: Bearer`. What
+    /// is not a cookie of ours falls through to the next, as in Kratos; what is one decides.
+    @Sendable
+    private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
+        func repeated(_ name: String) -> Bool { request.fields.filter { $0.name == name }.count > 1 }
+        if repeated("x-session-token") || repeated("authorization") {
+            return Herodot.error(400, .credentialRepeated, "The credential stands in the request more than once.")
+        }
+        guard request.parameters("tokenize_as").isEmpty else {
+            return Herodot.error(400, .requestMalformed, "Unable to find the requested session tokenizer template.")
+        }
+        do {
+            let found: SessionService.Found?
+            let cookies = self.service.cookieValues(request).filter(self.service.isSessionSyntax)
+            if let token = request.field("x-session-token"), !token.isEmpty {
+                found = try await self.service.native(token)
+            } else if !cookies.isEmpty {
+                found = try await self.service.web(request)
+            } else if let token = request.field("authorization").flatMap(Self.bearer) {
+                found = try await self.service.native(token)
+            } else {
+                return Self.unauthorized(.credentialMissing)
+            }
+            guard let found else { return Self.unauthorized(.sessionUnknown) }
+            return .json(
+                200,
+                SessionDocument.value(found.session, origin: request.origin, now: self.service.clock.now()),
+                fields: [
+                    ("x-kratos-authenticated-identity-id", PercentDecoding.encoded(found.session.subject)),
+                    ("vary", "Cookie, Authorization, X-Session-Token"),
+                ]
+            )
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error))
+        }
+    }
+
+    /// One answer for a missing, an unknown, an expired and an ended session (T33).
+    private static func unauthorized(_ reason: Reason) -> EndpointResponse {
+        Herodot.error(
+            401,
+            reason,
+            "No valid session credentials found in the request.",
+            fields: [("www-authenticate", "Bearer")]
+        )
+    }
+
+    /// The token of `Bearer <token>`: the scheme in any case, exactly two parts.
+    private static func bearer(_ value: String) -> String? {
+        let parts = value.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].lowercased() == "bearer", !parts[1].isEmpty else { return nil }
+        return String(parts[1])
+    }
+
+    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it.
+    @Sendable
+    private func logout(_ request: EndpointRequest) async -> EndpointResponse {
+        guard let token = (try? BodyParameters(request, accepting: [.json]))?.text("session_token") else {
+            return Herodot.error(400, .requestMalformed, "The body must be JSON with the property session_token.")
+        }
+        do {
+            if try await self.service.signOutNative(token, request) { return .noContent() }
+        } catch {
+            return Herodot.unavailable(SessionService.reason(error))
+        }
+        return Herodot.error(
+            403,
+            .sessionUnknown,
+            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
+        )
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up, for `Retry-After`.
+    var retryAfter: String { String(max(1, (self.wholeMilliseconds + 999) / 1000)) }
+}

@@ -1,0 +1,59 @@
+internal import AddressIntelligence
+internal import Endpoints
+internal import Sessions
+internal import Vocabulary
+
+/// A session in the shape of Kratos's API: what `whoami`, native sign-in and the browser's session document answer.
+///
+/// It shows public ids only: no token, no cookie, no key (CVE-2024-39315, peers #53).
+enum SessionDocument {
+    /// Kratos clients insist on `schema_id` and `schema_url` in an identity and know no method beyond this list.
+    private static let knownMethods: Set<String> = [
+        "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
+        "code_recovery",
+    ]
+    private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
+
+    /// - Parameters:
+    ///   - origin: The configured origin below which the identity's schema is said to lie.
+    ///   - now: A session whose end has come is not active.
+    static func value(_ session: Session, origin: String, now: UnixTime) -> JSONValue {
+        var members: [String: JSONValue] = [
+            "id": .string(session.id),
+            "active": .bool(session.expiresAt > now),
+            "expires_at": .string(session.expiresAt.rfc3339),
+            "authenticated_at": .string(session.authenticatedAt.rfc3339),
+            "issued_at": .string(session.issuedAt.rfc3339),
+            "authenticator_assurance_level": .string(session.aal),
+            "authentication_methods": .array(
+                session.methods.filter(self.knownMethods.contains).map { method in
+                    [
+                        "method": .string(method),
+                        "aal": self.secondFactors.contains(method) ? "aal2" : "aal1",
+                        "completed_at": .string(session.authenticatedAt.rfc3339),
+                    ]
+                }
+            ),
+            "identity": [
+                "id": .string(session.identity.id),
+                "schema_id": .string(session.identity.schemaID),
+                "schema_url": .string("\(origin)/schemas/\(PercentDecoding.encoded(session.identity.schemaID))"),
+                "state": "active",
+                "traits": session.identity.traits,
+                "metadata_public": session.identity.metadataPublic,
+            ],
+            "devices": [],
+        ]
+        if let device = session.device {
+            members["devices"] = [
+                [
+                    "id": .string(session.id),
+                    "ip_address": .string(device.address.description),
+                    "user_agent": .string(device.userAgent ?? ""),
+                    "location": "",
+                ]
+            ]
+        }
+        return .object(members)
+    }
+}

@@ -1,0 +1,75 @@
+internal import AddressIntelligence
+package import Observability
+package import Sessions
+package import Vocabulary
+
+/// A sign-in or a sign-out, for the audit stream. It holds no token and not what was typed: people type passwords into
+/// the wrong field.
+package struct SignInRecord: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
+        case signedIn
+        case refused(Reason)
+        case signedOut
+    }
+
+    package var event: Event
+    /// What presents the session: a browser or a native app.
+    package var kind: Session.Kind
+    package var requestID: String
+    package var host: String
+    package var device: DeviceFacts
+    package var subject: String?
+    /// The public id of the session that began or ended.
+    package var sessionID: String?
+    /// The public id of the browser's former session, which the new one replaces.
+    package var endedSessionID: String?
+
+    package init(event: Event, kind: Session.Kind, requestID: String, host: String, device: DeviceFacts) {
+        self.event = event
+        self.kind = kind
+        self.requestID = requestID
+        self.host = host
+        self.device = device
+    }
+
+    /// Auth0's code: `s`/`f` in a browser, `ssa`/`fsa` for native apps, `slo` for a sign-out.
+    package var code: AuditEvent.Code {
+        switch (self.event, self.kind) {
+        case (.signedIn, .web): .signedIn
+        case (.signedIn, .native): .silentlySignedIn
+        case (.refused, .web): .signInFailed
+        case (.refused, .native): .silentSignInFailed
+        case (.signedOut, _): .loggedOut
+        }
+    }
+
+    /// Why it was refused; nil when it was not.
+    package var reason: Reason? {
+        if case .refused(let reason) = self.event { reason } else { nil }
+    }
+
+    /// The record as a line of the audit stream.
+    package var auditEvent: AuditEvent {
+        let kind: AuditEvent.Kind =
+            switch self.event {
+            case .signedIn: .sessionCreated
+            case .refused: .signInFailed
+            case .signedOut: .sessionEnded
+            }
+        var details = [("kind", self.kind.rawValue)]
+        if let ended = self.endedSessionID { details.append(("ended_session", ended)) }
+        return AuditEvent(
+            kind,
+            code: self.code,
+            reason: self.reason,
+            subject: self.subject,
+            session: self.sessionID,
+            host: self.host,
+            address: self.device.address.description,
+            asn: self.device.asn,
+            userAgent: self.device.userAgent,
+            requestID: self.requestID,
+            details: details
+        )
+    }
+}

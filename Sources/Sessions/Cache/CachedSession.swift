@@ -1,0 +1,79 @@
+package import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A session as one event loop knows it, with what is ready to be copied into requests. Confined to its loop.
+package final class CachedSession {
+    package let session: Session
+    package let key: RecordKey
+    package let version: RecordVersion
+    /// When the read began that last confirmed the session; its age counts from here.
+    package internal(set) var readAt: UnixTime
+    /// When the store was last told of a use; nil: not by this loop.
+    package internal(set) var lastTouch: UnixTime?
+
+    /// The raw token, compared byte by byte on every hit.
+    let token: Secret
+    let hash: Int
+    let touchInterval: Duration
+    /// The next entry of the same bucket; negative: none.
+    var next: Int32 = -1
+    var slot: Int32 = -1
+    /// Used since the eviction hand last passed.
+    var isReferenced = true
+    /// From here on a use starts a read in the background.
+    var refreshAt: UnixTime
+    /// From here on a use is told to the store.
+    var touchAt: UnixTime
+
+    private var renderings: [ContiguousArray<UInt8>?] = []
+    private var generation: UInt64 = 0
+
+    init(token: Secret, hash: Int, key: RecordKey, stored: Stored<Session>, readAt: UnixTime) {
+        self.token = token
+        self.hash = hash
+        self.key = key
+        self.session = stored.record
+        self.version = stored.version
+        self.readAt = readAt
+        self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
+        self.touchInterval = min(.seconds(60), stored.record.idleLifetime / 10)
+        // Writing the session was its first use.
+        self.touchAt = stored.record.issuedAt.advanced(by: self.touchInterval)
+    }
+
+    /// The ready identity bytes for the profile with this index in this generation of the configuration; nil when they
+    /// were not made yet. Bytes of another generation are never given.
+    package func rendering(profile: Int, generation: UInt64) -> ContiguousArray<UInt8>? {
+        guard generation == self.generation, profile < self.renderings.count else { return nil }
+        return self.renderings[profile]
+    }
+
+    /// Keeps identity bytes; those of any other generation are dropped.
+    package func setRendering(_ bytes: ContiguousArray<UInt8>, profile: Int, generation: UInt64) {
+        if generation != self.generation {
+            self.renderings = []
+            self.generation = generation
+        }
+        while self.renderings.count <= profile { self.renderings.append(nil) }
+        self.renderings[profile] = bytes
+    }
+
+    /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit.
+    /// A clock that was set back ends it too.
+    func mayServe(at now: UnixTime) -> Bool {
+        now < self.session.expiresAt && now >= self.readAt
+            && now < self.readAt.advanced(by: SessionCache.hardAge)
+    }
+
+    func matches(_ token: UnsafeRawBufferPointer) -> Bool {
+        self.token.bytes.withUnsafeBytes { own in
+            guard own.count == token.count, let left = own.baseAddress, let right = token.baseAddress else {
+                return false
+            }
+            return memcmp(left, right, own.count) == 0
+        }
+    }
+}

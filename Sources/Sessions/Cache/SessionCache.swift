@@ -1,0 +1,213 @@
+package import Vocabulary
+
+/// What a loop's cache has counted since it was made.
+package struct SessionCacheCounters: Sendable, Hashable {
+    /// Requests answered from the table.
+    package var hits = 0
+    /// Requests that waited for the store.
+    package var misses = 0
+    /// Reads in the background for entries that were in use.
+    package var refreshes = 0
+    /// Reads repeated because something ended while they were under way.
+    package var rereads = 0
+    /// Entries pushed out for want of room.
+    package var evictions = 0
+    /// Entries now.
+    package var entries = 0
+}
+
+/// The sessions that one event loop knows, found by the raw bytes of the token (DESIGN 5, L1).
+///
+/// A lookup allocates nothing, takes no lock and computes no HMAC. Tokens are hashed by the standard library's keyed,
+/// per-process seeded hash, so nobody can aim at a bucket, and compared in full. The table is bounded; when it is full
+/// a clock hand pushes out what was not used since it last passed. What has ended is found by key, lineage and subject
+/// without a scan. Confined to its loop.
+package final class SessionCache {
+    /// An entry that was not confirmed for so long never serves, whatever else fails.
+    package static let hardAge = Duration.seconds(5)
+    /// A use at this age starts a read in the background, so that an entry in use never reaches `hardAge`.
+    package static let refreshAge = Duration.seconds(4)
+
+    /// How far the hand looks for something unused before it takes what it points at.
+    private static let handReach = 32
+
+    package internal(set) var counters = SessionCacheCounters()
+
+    /// Called after something ended, on the loop: whoever keeps streams open closes those that `Invalidation.ends`.
+    package var onInvalidation: ((Invalidation) -> Void)?
+
+    private let capacity: Int
+    private var buckets: ContiguousArray<Int32>
+    private var slots: ContiguousArray<CachedSession?> = []
+    private var freeSlots: ContiguousArray<Int32> = []
+    private var hand = 0
+    private var byKey: [RecordKey: Int32] = [:]
+    private var byLineage: [Lineage: Set<Int32>] = [:]
+    private var bySubject: [String: Set<Int32>] = [:]
+    private var readings: [ObjectIdentifier: Reading] = [:]
+
+    /// An empty table with room for `capacity` sessions (at least one).
+    package init(capacity: Int = 65_536) {
+        self.capacity = max(1, min(capacity, 1 << 24))
+        var buckets = 1
+        while buckets < self.capacity { buckets *= 2 }
+        self.buckets = ContiguousArray(repeating: -1, count: buckets)
+    }
+
+    /// The entry for exactly these bytes, whether or not it may serve.
+    package func entry(for token: UnsafeRawBufferPointer) -> CachedSession? {
+        let hash = Self.hash(token)
+        var slot = self.buckets[hash & (self.buckets.count - 1)]
+        while slot >= 0, let entry = self.slots[Int(slot)] {
+            if entry.hash == hash && entry.matches(token) { return entry }
+            slot = entry.next
+        }
+        return nil
+    }
+
+    /// The entry for exactly these bytes if it may serve: neither expired nor unconfirmed for too long.
+    package func lookup(_ token: UnsafeRawBufferPointer, now: UnixTime) -> CachedSession? {
+        guard let entry = self.entry(for: token), entry.mayServe(at: now) else { return nil }
+        entry.isReferenced = true
+        return entry
+    }
+
+    /// Applies the end of something: what it ended is gone from here, and no read that is under way brings it back.
+    package func invalidate(_ ended: Invalidation) {
+        for reading in self.readings.values { reading.note(ended) }
+        switch ended {
+        case .session(let key):
+            if let slot = self.byKey[key] { self.remove(slot) }
+        case .lineage(let lineage):
+            for slot in self.byLineage[lineage] ?? [] { self.remove(slot) }
+        case .subject(let subject):
+            for slot in self.bySubject[subject] ?? [] { self.remove(slot) }
+        case .all:
+            for slot in self.slots.indices { self.remove(Int32(slot)) }
+        }
+        self.onInvalidation?(ended)
+    }
+
+    // MARK: For the resolver
+
+    /// Enters a read before it is sent to the store.
+    func beginReading(_ key: RecordKey) -> Reading {
+        let reading = Reading(key: key)
+        self.readings[ObjectIdentifier(reading)] = reading
+        return reading
+    }
+
+    func endReading(_ reading: Reading) {
+        self.readings[ObjectIdentifier(reading)] = nil
+    }
+
+    /// Keeps what a read that began at `readAt` found. The same version confirms the entry that is there, with its
+    /// ready bytes; another replaces it.
+    func insert(token: Secret, key: RecordKey, stored: Stored<Session>, readAt: UnixTime) -> CachedSession {
+        let old = token.bytes.withUnsafeBytes { self.entry(for: $0) }
+        if let old, old.version == stored.version {
+            old.readAt = readAt
+            old.refreshAt = readAt.advanced(by: Self.refreshAge)
+            old.isReferenced = true
+            return old
+        }
+        let hash = token.bytes.withUnsafeBytes { Self.hash($0) }
+        let entry = CachedSession(token: token, hash: hash, key: key, stored: stored, readAt: readAt)
+        if let old {
+            entry.lastTouch = old.lastTouch
+            entry.touchAt = old.touchAt
+            self.remove(old.slot)
+        }
+        self.place(entry, now: readAt)
+        return entry
+    }
+
+    /// Forgets the entry for these bytes.
+    func remove(token: Secret) {
+        if let entry = token.bytes.withUnsafeBytes({ self.entry(for: $0) }) { self.remove(entry.slot) }
+    }
+
+    // MARK: The table
+
+    private static func hash(_ token: UnsafeRawBufferPointer) -> Int {
+        var hasher = Hasher()
+        hasher.combine(bytes: token)
+        return hasher.finalize()
+    }
+
+    private func place(_ entry: CachedSession, now: UnixTime) {
+        if self.freeSlots.isEmpty && self.slots.count == self.capacity { self.evict(now: now) }
+        if let free = self.freeSlots.popLast() {
+            entry.slot = free
+            self.slots[Int(free)] = entry
+        } else {
+            entry.slot = Int32(self.slots.count)
+            self.slots.append(entry)
+        }
+        let bucket = entry.hash & (self.buckets.count - 1)
+        entry.next = self.buckets[bucket]
+        self.buckets[bucket] = entry.slot
+        self.byKey[entry.key] = entry.slot
+        self.byLineage[entry.key.lineage, default: []].insert(entry.slot)
+        self.bySubject[entry.session.subject, default: []].insert(entry.slot)
+        self.counters.entries += 1
+    }
+
+    private func remove(_ slot: Int32) {
+        guard let entry = self.slots[Int(slot)] else { return }
+        self.unchain(entry)
+        self.slots[Int(slot)] = nil
+        self.freeSlots.append(slot)
+        self.byKey[entry.key] = nil
+        Self.remove(slot, from: &self.byLineage, at: entry.key.lineage)
+        Self.remove(slot, from: &self.bySubject, at: entry.session.subject)
+        self.counters.entries -= 1
+    }
+
+    private static func remove<Key>(_ slot: Int32, from index: inout [Key: Set<Int32>], at key: Key) {
+        index[key]?.remove(slot)
+        if index[key]?.isEmpty == true { index[key] = nil }
+    }
+
+    private func unchain(_ entry: CachedSession) {
+        let bucket = entry.hash & (self.buckets.count - 1)
+        guard self.buckets[bucket] != entry.slot else {
+            self.buckets[bucket] = entry.next
+            return
+        }
+        var slot = self.buckets[bucket]
+        while slot >= 0, let before = self.slots[Int(slot)] {
+            if before.next == entry.slot {
+                before.next = entry.next
+                return
+            }
+            slot = before.next
+        }
+    }
+
+    /// Frees one slot of a full table: the first in the hand's reach that cannot serve or was not used since the hand
+    /// last passed, else the last that it reached.
+    private func evict(now: UnixTime) {
+        var victim = Int32(self.hand)
+        for _ in 0..<Self.handReach {
+            victim = Int32(self.hand)
+            self.hand = (self.hand + 1) % self.slots.count
+            guard let entry = self.slots[Int(victim)], entry.mayServe(at: now), entry.isReferenced else { break }
+            entry.isReferenced = false
+        }
+        self.remove(victim)
+        self.counters.evictions += 1
+    }
+}
+
+extension Invalidation {
+    /// True when this ends the session under `key`.
+    package func ends(_ session: Session, key: RecordKey) -> Bool {
+        switch self {
+        case .session(let ended): ended == key
+        case .lineage(let ended): ended == key.lineage
+        case .subject(let ended): ended == session.subject
+        case .all: true
+        }
+    }
+}

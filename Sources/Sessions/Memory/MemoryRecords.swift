@@ -1,0 +1,252 @@
+internal import Vocabulary
+
+/// The records of one shard of a memory store: everything of a lineage lies in one shard, so that a step over a token,
+/// its marker and the session it makes is atomic under one lock. A value that does no locking itself.
+struct MemoryRecords {
+    private struct SessionRecord {
+        var stored: Stored<Session>
+        /// Moved on by `touch`; the idle deadline counts from here.
+        var lastUsed: UnixTime
+
+        var deadline: UnixTime {
+            let session = self.stored.record
+            return min(session.expiresAt, self.lastUsed.advanced(by: session.idleLifetime))
+        }
+    }
+
+    /// A family with records in this shard, or the memory of one that ended.
+    private struct Family {
+        var members: Set<RecordKey> = []
+        var bornUntil: UnixTime
+        var ended: (until: UnixTime, holdsPlace: Bool)?
+    }
+
+    /// What a deadline stands for.
+    private enum Due {
+        case session(RecordKey)
+        case transfer(RecordKey)
+        case marker(RecordKey)
+        case end(Lineage)
+    }
+
+    private let limits: MemoryLimits
+    private let subjects: SubjectDirectory
+    private var sessions: [RecordKey: SessionRecord] = [:]
+    private var transfers: [RecordKey: Stored<TransferToken>] = [:]
+    private var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
+    private var families: [Lineage: Family] = [:]
+    private var deadlines = DeadlineQueue<Due>()
+
+    init(limits: MemoryLimits, subjects: SubjectDirectory) {
+        self.limits = limits
+        self.subjects = subjects
+    }
+
+    // MARK: Sessions
+
+    /// The live session under `key`; a dead one is removed on the way.
+    mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
+        guard let record = self.sessions[key] else { return nil }
+        guard self.isLive(record, at: now) else {
+            self.removeSession(key)
+            return nil
+        }
+        return record.stored
+    }
+
+    /// Writes a session under its subject's epoch. One of a lineage that ended is dead on arrival: nothing is kept.
+    mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
+        guard self.families[new.key.lineage]?.ended == nil else { return }
+        self.removeSession(new.key)
+        guard self.limits.sessions.take() else { throw .full }
+        self.write(new, at: now)
+    }
+
+    mutating func touch(_ key: RecordKey, at now: UnixTime) {
+        guard let record = self.sessions[key], self.isLive(record, at: now) else { return }
+        self.sessions[key]?.lastUsed = max(record.lastUsed, now)
+    }
+
+    /// Removes the session; true when it was there and alive.
+    mutating func end(_ key: RecordKey, at now: UnixTime) -> Bool {
+        let wasLive = self.session(key, at: now) != nil
+        self.removeSession(key)
+        return wasLive
+    }
+
+    // MARK: Families and subjects
+
+    /// Removes every token and session of the family and remembers that it ended.
+    mutating func end(_ lineage: Lineage, at now: UnixTime) {
+        var family = self.families[lineage] ?? Family(bornUntil: now)
+        for key in family.members {
+            self.removeSession(key)
+            self.removeTransfer(key)
+        }
+        guard family.ended == nil else { return }
+        let memory = self.limits.memoryOfEnd(at: now, bornUntil: family.bornUntil)
+        family.members = []
+        family.ended = memory
+        self.families[lineage] = family
+        self.schedule(.end(lineage), due: memory.until)
+    }
+
+    /// Removes what was born before `epoch` of its subject.
+    mutating func remove(_ key: RecordKey, bornBefore epoch: UInt64) {
+        if let record = self.sessions[key], record.stored.record.epoch < epoch { self.removeSession(key) }
+        if let stored = self.transfers[key], stored.record.parent.epoch < epoch { self.removeTransfer(key) }
+    }
+
+    // MARK: Transfer tokens
+
+    /// Keeps a minted token. One whose family or parent ended meanwhile is dead on arrival: nothing is kept.
+    mutating func insert(_ transfer: TransferToken, key: RecordKey) throws(StoreError) {
+        guard self.families[key.lineage]?.ended == nil else { return }
+        guard self.subjects.epoch(of: transfer.parent.subject) == transfer.parent.epoch else { return }
+        self.removeTransfer(key)
+        guard self.limits.markers.take() else { throw .full }
+        self.transfers[key] = Stored(
+            record: transfer,
+            version: RecordVersion(value: self.limits.newVersion())
+        )
+        _ = self.subjects.join(transfer.parent.subject, key, until: transfer.expiresAt)
+        self.joinFamily(key, until: transfer.expiresAt)
+        self.schedule(.transfer(key), due: transfer.expiresAt)
+    }
+
+    mutating func transfer(_ key: RecordKey, at now: UnixTime) -> TransferLookup {
+        if let standing = self.markers[key], now < standing.until { return .spent(standing.marker) }
+        guard let stored = self.transfers[key], self.isLive(stored.record, at: now) else { return .absent }
+        return .live(stored)
+    }
+
+    /// The atomic step of `SessionStore.consume`.
+    mutating func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        at now: UnixTime
+    ) throws(StoreError) -> Consumption {
+        if let standing = self.markers[key], now < standing.until {
+            // Equal means the same attempt with the same outcome: its answer was lost and it asks again.
+            return standing.marker == marker ? .done : .spent(standing.marker)
+        }
+        guard let stored = self.transfers[key], stored.version == judged, self.isLive(stored.record, at: now) else {
+            return .changed
+        }
+        if let creating {
+            precondition(creating.key.lineage == key.lineage, "what a token makes is of its family")
+            guard self.limits.sessions.take() else { throw .full }
+            self.write(creating, at: now)
+        }
+        // The place in the limits passes from the token to its marker.
+        self.transfers[key] = nil
+        self.subjects.leave(stored.record.parent.subject, key)
+        self.leaveFamily(key)
+        let until = now.advanced(by: MemoryLimits.markerLife)
+        self.markers[key] = (marker, until)
+        self.schedule(.marker(key), due: until)
+        return .done
+    }
+
+    // MARK: Expiry
+
+    /// Removes what is due, looking at `limit` deadlines at most; false when nothing more is due.
+    @discardableResult
+    mutating func collect(at now: UnixTime, limit: Int) -> Bool {
+        var left = limit
+        while left > 0, let due = self.deadlines.popDue(at: now) {
+            left -= 1
+            switch due {
+            case .session(let key):
+                guard let deadline = self.sessions[key]?.deadline else { continue }
+                if deadline <= now {
+                    self.removeSession(key)
+                } else {
+                    // It was used since.
+                    self.deadlines.push(due, due: deadline)
+                }
+            case .transfer(let key):
+                // A token that took the key later (none does) has an entry of its own.
+                if let stored = self.transfers[key], stored.record.expiresAt <= now { self.removeTransfer(key) }
+            case .marker(let key):
+                if self.markers.removeValue(forKey: key) != nil { self.limits.markers.giveBack() }
+            case .end(let lineage):
+                guard let ended = self.families[lineage]?.ended else { continue }
+                self.families[lineage] = nil
+                if ended.holdsPlace { self.limits.ends.giveBack() }
+            }
+        }
+        return left == 0
+    }
+
+    /// Deadlines of records that went before their time are dropped when they outnumber the others.
+    private mutating func schedule(_ due: Due, due time: UnixTime) {
+        self.deadlines.push(due, due: time)
+        let records = self.sessions.count + self.transfers.count + self.markers.count + self.families.count
+        guard self.deadlines.count > 2 * records + 64 else { return }
+        let (sessions, transfers, markers, families) = (self.sessions, self.transfers, self.markers, self.families)
+        self.deadlines.compact { due in
+            switch due {
+            case .session(let key): sessions[key] != nil
+            case .transfer(let key): transfers[key] != nil
+            case .marker(let key): markers[key] != nil
+            case .end(let lineage): families[lineage]?.ended != nil
+            }
+        }
+    }
+
+    // MARK: Steps
+
+    /// Dead when expired, idle too long, or born before its subject's epoch. (An ended family has no records.)
+    private func isLive(_ record: SessionRecord, at now: UnixTime) -> Bool {
+        let session = record.stored.record
+        return now < record.deadline && self.subjects.epoch(of: session.subject) == session.epoch
+    }
+
+    private func isLive(_ transfer: TransferToken, at now: UnixTime) -> Bool {
+        now < transfer.expiresAt && self.subjects.epoch(of: transfer.parent.subject) == transfer.parent.epoch
+    }
+
+    /// Writes a session whose place is taken and whose family has not ended.
+    private mutating func write(_ new: NewSession, at now: UnixTime) {
+        var session = new.session
+        session.epoch = self.subjects.join(session.subject, new.key, until: session.expiresAt)
+        let record = SessionRecord(
+            stored: Stored(record: session, version: RecordVersion(value: self.limits.newVersion())),
+            lastUsed: now
+        )
+        self.sessions[new.key] = record
+        self.joinFamily(new.key, until: session.expiresAt)
+        self.schedule(.session(new.key), due: record.deadline)
+    }
+
+    private mutating func removeSession(_ key: RecordKey) {
+        guard let record = self.sessions.removeValue(forKey: key) else { return }
+        self.limits.sessions.giveBack()
+        self.subjects.leave(record.stored.record.subject, key)
+        self.leaveFamily(key)
+    }
+
+    private mutating func removeTransfer(_ key: RecordKey) {
+        guard let stored = self.transfers.removeValue(forKey: key) else { return }
+        self.limits.markers.giveBack()
+        self.subjects.leave(stored.record.parent.subject, key)
+        self.leaveFamily(key)
+    }
+
+    private mutating func joinFamily(_ key: RecordKey, until expiry: UnixTime) {
+        var family = self.families.removeValue(forKey: key.lineage) ?? Family(bornUntil: expiry)
+        family.members.insert(key)
+        family.bornUntil = max(family.bornUntil, expiry)
+        self.families[key.lineage] = family
+    }
+
+    private mutating func leaveFamily(_ key: RecordKey) {
+        self.families[key.lineage]?.members.remove(key)
+        if let family = self.families[key.lineage], family.members.isEmpty, family.ended == nil {
+            self.families[key.lineage] = nil
+        }
+    }
+}

@@ -1,0 +1,172 @@
+package import NIOCore
+import Synchronization
+package import Vocabulary
+
+/// The default store: one process's memory, bounded, gone with the process.
+///
+/// Records lie in shards by lineage, each under one lock that is held for a few dictionary steps and never across a wait.
+/// When it is full, sign-in and mint fail with `.full`; nothing that lives is ever pushed out, markers least of all, for
+/// a marker that goes too early lets a used token be used again. What has expired is collected a few records with each
+/// write, and by `sweep()`.
+package final class MemoryStore: SessionStore {
+    private final class Shard: Sendable {
+        let records: Mutex<MemoryRecords>
+
+        init(limits: MemoryLimits, subjects: SubjectDirectory) {
+            self.records = Mutex(MemoryRecords(limits: limits, subjects: subjects))
+        }
+    }
+
+    private static let shardCount = 16
+    /// How much expired is collected with each write: more than one, so that collecting keeps ahead of writing.
+    private static let collectedPerWrite = 4
+    /// How much is collected under one hold of a shard's lock, so that no event loop waits long for it.
+    private static let collectedPerHold = 64
+
+    private let shards: [Shard]
+    private let subjects: SubjectDirectory
+    private let limits: MemoryLimits
+    private let clock: Clock
+    private let caches: SessionCaches
+
+    /// A store with room for `maxSessions` sessions and `maxMarkers` transfer tokens and markers together, which tells
+    /// `caches` what has ended.
+    package init(maxSessions: Int, maxMarkers: Int, clock: Clock, caches: SessionCaches) {
+        let limits = MemoryLimits(maxSessions: maxSessions, maxMarkers: maxMarkers)
+        let subjects = SubjectDirectory(shards: Self.shardCount, limits: limits)
+        self.shards = (0..<Self.shardCount).map { _ in Shard(limits: limits, subjects: subjects) }
+        self.subjects = subjects
+        self.limits = limits
+        self.clock = clock
+        self.caches = caches
+    }
+
+    /// Sessions kept now, those expired but not yet collected included.
+    package var sessionCount: Int { self.limits.sessions.count }
+
+    /// Transfer tokens and markers kept now, those expired but not yet collected included.
+    package var markerCount: Int { self.limits.markers.count }
+
+    /// Removes everything that has expired. Meant to run every minute, off the event loops.
+    package func sweep() {
+        while self.collect() {}
+    }
+
+    package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        let now = self.clock.now()
+        return loop.makeSucceededFuture(self.shard(of: key.lineage).records.withLock { $0.session(key, at: now) })
+    }
+
+    package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.answer(on: loop) { () throws(StoreError) in
+            try self.write(in: session.key.lineage) { (records, now) throws(StoreError) in
+                try records.insert(session, at: now)
+            }
+        }
+    }
+
+    package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let now = self.clock.now()
+        self.shard(of: key.lineage).records.withLock { $0.touch(key, at: now) }
+        return loop.makeSucceededVoidFuture()
+    }
+
+    package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        let now = self.clock.now()
+        let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
+        // Even when it was not there: a cache may know it for some seconds longer than the store.
+        return self.caches.invalidate(.session(key), on: loop).map { wasThere }
+    }
+
+    package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let now = self.clock.now()
+        self.shard(of: lineage).records.withLock { $0.end(lineage, at: now) }
+        return self.caches.invalidate(.lineage(lineage), on: loop)
+    }
+
+    package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let ended = self.subjects.end(subject, at: self.clock.now())
+        // The epoch alone has ended them; removing them makes room.
+        for key in ended.members {
+            self.shard(of: key.lineage).records.withLock { $0.remove(key, bornBefore: ended.epoch) }
+        }
+        return self.caches.invalidate(.subject(subject), on: loop)
+    }
+
+    package func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.answer(on: loop) { () throws(StoreError) in
+            try self.write(in: key.lineage) { (records, _) throws(StoreError) in
+                try records.insert(transfer, key: key)
+            }
+        }
+    }
+
+    package func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
+        let now = self.clock.now()
+        return loop.makeSucceededFuture(self.shard(of: key.lineage).records.withLock { $0.transfer(key, at: now) })
+    }
+
+    package func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        self.answer(on: loop) { () throws(StoreError) in
+            try self.write(in: key.lineage) { (records, now) throws(StoreError) in
+                try records.consume(key, judged: judged, marker: marker, creating: creating, at: now)
+            }
+        }
+    }
+
+    // MARK: Steps
+
+    private func shard(of lineage: Lineage) -> Shard {
+        // `Hasher` is seeded per process: nobody can choose tags that crowd one shard.
+        self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
+    }
+
+    /// One write in the lineage's shard. When there is no room, what has expired anywhere makes room and it is tried
+    /// once more.
+    private func write<Answer: Sendable>(
+        in lineage: Lineage,
+        _ step: (inout MemoryRecords, UnixTime) throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
+        let shard = self.shard(of: lineage)
+        let now = self.clock.now()
+        do {
+            return try shard.records.withLock { (records) throws(StoreError) in
+                records.collect(at: now, limit: Self.collectedPerWrite)
+                return try step(&records, now)
+            }
+        } catch .full {
+            self.collect()
+            return try shard.records.withLock { (records) throws(StoreError) in try step(&records, now) }
+        }
+    }
+
+    /// Collects a bounded number of records in every shard; true when there may be more.
+    @discardableResult
+    private func collect() -> Bool {
+        let now = self.clock.now()
+        var hasMore = false
+        for shard in self.shards {
+            let isDue = shard.records.withLock { $0.collect(at: now, limit: Self.collectedPerHold) }
+            hasMore = hasMore || isDue
+        }
+        self.subjects.collect(at: now, limit: Self.collectedPerHold)
+        return hasMore
+    }
+
+    private func answer<Answer: Sendable>(
+        on loop: any EventLoop,
+        _ step: () throws(StoreError) -> Answer
+    ) -> EventLoopFuture<Answer> {
+        do {
+            return loop.makeSucceededFuture(try step())
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package import AddressIntelligence
+package import Vocabulary
+
+/// Who the user is, as the provider said it, in the shape of a Kratos identity.
+package struct Identity: Sendable, Hashable {
+    /// The provider's stable id of the user: the subject.
+    package var id: String
+    package var schemaID: String
+    package var traits: JSONValue
+    package var metadataPublic: JSONValue
+
+    package init(id: String, schemaID: String = "default", traits: JSONValue, metadataPublic: JSONValue = .null) {
+        self.id = id
+        self.schemaID = schemaID
+        self.traits = traits
+        self.metadataPublic = metadataPublic
+    }
+}
+
+/// The facts of the device that a token or session is tied to, as they were when it was made.
+package struct DeviceFacts: Sendable, Hashable {
+    package var address: IPAddress
+    /// nil: unknown, which never matches anything.
+    package var asn: UInt32?
+    /// The client's `User-Agent`, cut to 512 bytes.
+    package var userAgent: String?
+
+    package init(address: IPAddress, asn: UInt32?, userAgent: String?) {
+        self.address = address
+        self.asn = asn
+        self.userAgent = userAgent
+    }
+}
+
+/// A signed-in user on one device: immutable once written (DESIGN 5).
+package struct Session: Sendable, Hashable {
+    /// What may present the session: a browser's cookie on one host, or a native app's bearer token.
+    package enum Kind: String, Sendable { case web, native }
+    /// How it began; routes may demand one (`require.origin`).
+    package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
+
+    /// The public id (`ses_...`): shown to apps and in logs, worthless as a credential.
+    package var id: String
+    package var kind: Kind
+    package var origin: Origin
+    /// The family of tokens and sessions that ends together.
+    package var lineage: Lineage
+    package var identity: Identity
+    /// The OAuth client for which it was made.
+    package var clientID: String?
+    /// The public authority (`host[:port]`) on which a web session is valid.
+    package var host: String?
+    package var aal: String
+    /// Authentication methods, in the provider's words (`password`, `totp`).
+    package var methods: [String]
+    package var scopes: [String]
+    package var authenticatedAt: UnixTime
+    package var issuedAt: UnixTime
+    package var expiresAt: UnixTime
+    /// The session ends when it is not used for so long.
+    package var idleLifetime: Duration
+    package var device: DeviceFacts?
+    /// The transfer token that made it, so that the same browser may repeat its navigation.
+    package var bornOf: RecordKey?
+    /// The subject's epoch it was born under; "log out everywhere" moves the epoch on.
+    package var epoch: UInt64
+
+    package init(
+        id: String,
+        kind: Kind,
+        origin: Origin,
+        lineage: Lineage,
+        identity: Identity,
+        clientID: String? = nil,
+        host: String? = nil,
+        aal: String,
+        methods: [String],
+        scopes: [String] = [],
+        authenticatedAt: UnixTime,
+        issuedAt: UnixTime,
+        expiresAt: UnixTime,
+        idleLifetime: Duration,
+        device: DeviceFacts? = nil,
+        bornOf: RecordKey? = nil,
+        epoch: UInt64 = 0
+    ) {
+        self.id = id
+        self.kind = kind
+        self.origin = origin
+        self.lineage = lineage
+        self.identity = identity
+        self.clientID = clientID
+        self.host = host
+        self.aal = aal
+        self.methods = methods
+        self.scopes = scopes
+        self.authenticatedAt = authenticatedAt
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.idleLifetime = idleLifetime
+        self.device = device
+        self.bornOf = bornOf
+        self.epoch = epoch
+    }
+
+    package var subject: String { self.identity.id }
+}
+
+/// A minted session-transfer token, until it is consumed, burned or 60 seconds old.
+package struct TransferToken: Sendable, Hashable {
+    /// The native session it was minted from; the web session copies its identity and authentication.
+    package var parent: Session
+    package var parentKey: RecordKey
+    package var clientID: String
+    package var device: DeviceFacts
+    package var scopes: [String]
+    package var issuedAt: UnixTime
+    package var expiresAt: UnixTime
+
+    package init(
+        parent: Session,
+        parentKey: RecordKey,
+        clientID: String,
+        device: DeviceFacts,
+        scopes: [String],
+        issuedAt: UnixTime,
+        expiresAt: UnixTime
+    ) {
+        self.parent = parent
+        self.parentKey = parentKey
+        self.clientID = clientID
+        self.device = device
+        self.scopes = scopes
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+    }
+}

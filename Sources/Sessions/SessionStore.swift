@@ -1,0 +1,125 @@
+package import NIOCore
+package import Vocabulary
+
+/// What a store can fail with. Neither says anything about the token: absent is an answer, not an error.
+package enum StoreError: Error, Sendable, Equatable {
+    /// The store cannot be reached or cannot promise its answer: 503 with `Retry-After`, nothing burnt, nothing cleared.
+    case unavailable
+    /// No room for another session or marker: sign-in and mint are 503, what exists goes on.
+    case full
+}
+
+/// A record together with the version that was read: a compare-and-act on it names what was judged.
+package struct Stored<Record: Sendable>: Sendable {
+    package let record: Record
+    package let version: RecordVersion
+
+    package init(record: Record, version: RecordVersion) {
+        self.record = record
+        self.version = version
+    }
+}
+
+/// Identifies the exact bytes (or value) that were judged; opaque to everyone but the store that made it.
+package struct RecordVersion: Sendable, Hashable {
+    package let value: UInt64
+
+    package init(value: UInt64) {
+        self.value = value
+    }
+}
+
+/// One try to use a single-use token. A try whose answer was lost is recognised by its id when it is repeated.
+package struct AttemptID: Sendable, Hashable {
+    package let value: String
+
+    package init(value: String) {
+        self.value = value
+    }
+}
+
+/// What is left where a single-use token was.
+package enum Marker: Sendable, Hashable {
+    /// Used by this attempt, which made the session with this key (nil only in records that made none).
+    case used(AttemptID, session: RecordKey?)
+    /// Burned by a refusal.
+    case burned(AttemptID, Reason)
+}
+
+/// What a single-use token turned out to be when it was looked up.
+package enum TransferLookup: Sendable {
+    case live(Stored<TransferToken>)
+    case spent(Marker)
+    case absent
+}
+
+/// The answer to a compare-and-act on a single-use token.
+package enum Consumption: Sendable, Equatable {
+    /// This attempt consumed it, now or when it was tried before.
+    case done
+    /// It had been consumed or burned by another attempt.
+    case spent(Marker)
+    /// It is not what was judged any more, or gone: judge again or refuse.
+    case changed
+}
+
+/// A session to write together with the act that earns it.
+package struct NewSession: Sendable {
+    package let key: RecordKey
+    package let session: Session
+
+    package init(key: RecordKey, session: Session) {
+        self.key = key
+        self.session = session
+    }
+}
+
+/// What ended, told to every loop's cache before whoever ended it is answered.
+package enum Invalidation: Sendable, Hashable {
+    case session(RecordKey)
+    case lineage(Lineage)
+    case subject(String)
+    /// Everything: after a reload or a doubt about the store.
+    case all
+}
+
+/// Keeps sessions and single-use tokens (DESIGN 5). Records are immutable once written: the gateway judges in Swift and
+/// the store compares and acts in one atomic step.
+///
+/// Every method answers on the caller's loop. A failure is a `StoreError`; "not there" is a value.
+package protocol SessionStore: Sendable {
+    /// The live session under `key`: neither expired, idle too long, ended with its lineage, nor born before the
+    /// subject's epoch. nil when there is none.
+    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
+
+    /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
+    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// Notes that the session was used now, which moves its idle deadline on. Losing a note only ends a session early.
+    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// Ends one session; true when it was there.
+    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
+
+    /// Ends every token and session of the family, those made later from a token of it included.
+    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// Ends every session of the subject that exists now ("log out everywhere").
+    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// Keeps a minted transfer token until it expires; fails with `.full` when there is no room.
+    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// The transfer token under `key`, or what became of it.
+    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup>
+
+    /// Compare-and-act: if no marker stands at `key` and the record is still `judged`, then delete it, leave `marker`
+    /// and write `creating` (in the same lineage), all at once. A repeated attempt id gets `.done` again.
+    func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption>
+}

@@ -1,0 +1,90 @@
+internal import Cryptography
+package import Vocabulary
+
+/// Makes tokens and finds the record that a presented token names.
+///
+/// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
+/// bits; the tag names the lineage (and so the store's hash slot); the key id says under which secret the record key was
+/// derived, so that a later secret need not sign anybody out.
+package struct TokenAuthority: Sendable {
+    /// Bytes in every token that this gateway makes; all else is refused before anything is computed.
+    package static let tokenLength = 59
+
+    static let tagLength = 10
+    static let keyIDLength = 2
+    static let randomBytes = 32
+    static let prefixLength = 4
+
+    private let pepper: HMACKey
+    /// Two base64url characters that name the secret without telling anything of it.
+    private let keyID: [UInt8]
+
+    /// Derives the pepper and the key id from the gateway's one secret (RFC 5869).
+    package init(secret: Secret) {
+        self.pepper = HMACKey(HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport token pepper 1", count: 32))
+        let id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport key id 1", count: 2)
+        self.keyID = Array(Base64URL.encode(id).utf8.prefix(Self.keyIDLength))
+    }
+
+    /// A new family, for a sign-in that descends from nothing.
+    package func newLineage() -> Lineage {
+        // Eight bytes are eleven characters; the first ten carry 60 random bits.
+        Lineage(tag: String(Random.base64URL(8).prefix(Self.tagLength)))
+    }
+
+    /// A new token of the family and the key under which its record is kept. The token is shown once, to its owner.
+    package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
+        precondition(lineage.tag.utf8.count == Self.tagLength, "a lineage tag has ten characters")
+        var token = [UInt8]()
+        token.reserveCapacity(Self.tokenLength)
+        token.append(contentsOf: kind.rawValue.utf8)
+        token.append(contentsOf: self.keyID)
+        token.append(contentsOf: lineage.tag.utf8)
+        token.append(contentsOf: Random.base64URL(Self.randomBytes).utf8)
+        let digest = self.pepper.sha256(token).base64URL
+        return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
+    }
+
+    /// The key of the record that `token` names, or nil when it is not a token of this kind by its syntax alone
+    /// (length, prefix, alphabet): then nothing is hashed and no store is asked (systems.md T32).
+    ///
+    /// A token with another key id has the right syntax and simply names no record.
+    package func key(_ kind: TokenKind, of token: UnsafeRawBufferPointer) -> RecordKey? {
+        guard Self.isWellFormed(kind, token) else { return nil }
+        let tagStart = Self.prefixLength + Self.keyIDLength
+        let tag = String(decoding: token[tagStart..<(tagStart + Self.tagLength)], as: UTF8.self)
+        let digest = self.pepper.sha256(token).base64URL
+        return RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: digest)
+    }
+
+    /// The same for bytes in an array.
+    package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
+        token.withUnsafeBytes { self.key(kind, of: $0) }
+    }
+
+    /// A new public session id (`ses_...`), worthless as a credential.
+    package func newSessionID() -> String {
+        "ses_" + Random.base64URL(16)
+    }
+
+    /// A new id of one try to use a single-use token.
+    package func newAttempt() -> AttemptID {
+        AttemptID(value: Random.base64URL(16))
+    }
+
+    /// Length, prefix and alphabet; constant work for every input of the right length.
+    private static func isWellFormed(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Bool {
+        guard token.count == Self.tokenLength else { return false }
+        guard token.prefix(Self.prefixLength).elementsEqual(kind.rawValue.utf8) else { return false }
+        for byte in token.dropFirst(Self.prefixLength) {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                continue
+            default:
+                return false
+            }
+        }
+        return true
+    }
+}

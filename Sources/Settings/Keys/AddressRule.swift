@@ -1,0 +1,175 @@
+internal import AddressIntelligence
+
+extension TextRule {
+    /// Where to listen.
+    static let listenAddress = TextRule(
+        "address",
+        allowed: "an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\", or \":8080\" for every address",
+        pattern: "^(\\[[0-9A-Fa-f:.%a-z]+\\]|[0-9.]*):[0-9]{1,5}$"
+    ) { text throws(SyntaxFault) in
+        guard let colon = text.lastIndex(of: ":") else { throw SyntaxFault("add the port: \":8080\"") }
+        guard let port = Self.port(text[text.index(after: colon)...]) else {
+            throw SyntaxFault("end with a port from 0 to 65535, e.g. \"127.0.0.1:8080\"")
+        }
+        let host = text[..<colon]
+        if host.isEmpty { return .address(ListenAddress(host: "", port: port)) }
+        if host.first == "[", host.last == "]", host.contains(":"), IPAddress(String(host.dropFirst().dropLast())) != nil {
+            return .address(ListenAddress(host: String(host.dropFirst().dropLast()), port: port))
+        }
+        guard !host.contains(":") else { throw SyntaxFault("put the IPv6 address in brackets: \"[::1]:8080\"") }
+        guard IPAddress(String(host)) != nil else {
+            throw SyntaxFault("write an IP address, not a name; leave it out to listen on every address")
+        }
+        return .address(ListenAddress(host: String(host), port: port))
+    }
+
+    /// Proxies that are believed.
+    static let addressBlock = TextRule(
+        "CIDR",
+        allowed: "an address or a block of addresses such as 10.0.0.0/8 or 2001:db8::/32",
+        pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"
+    ) { text throws(SyntaxFault) in
+        guard let block = CIDRBlock(text) else {
+            throw SyntaxFault("check the address, the length, and that no bit beyond the length is set")
+        }
+        return .block(block)
+    }
+
+    /// The URL by which clients know a host.
+    static let publicURL = TextRule(
+        "URL",
+        allowed: "scheme, host and port, e.g. https://app.example.com",
+        pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$"
+    ) { text throws(SyntaxFault) in
+        .url(try Self.origin(text))
+    }
+
+    /// An origin that a browser may name (RFC 6454).
+    static let webOrigin = TextRule(
+        "origin",
+        allowed: "an origin such as https://app.example.com",
+        pattern: "^https?://[^/?#@]+$"
+    ) { text throws(SyntaxFault) in
+        .text(try Self.origin(text).description)
+    }
+
+    /// The same, or any origin.
+    static let webOriginOrAny = TextRule(
+        "origin or *",
+        allowed: "an origin such as https://app.example.com, or \"*\"",
+        pattern: "^(\\*|https?://[^/?#@]+)$"
+    ) { text throws(SyntaxFault) in
+        text == "*" ? .text(text) : .text(try Self.origin(text).description)
+    }
+
+    /// The URL of an app.
+    static let upstreamURL = TextRule(
+        "URL",
+        allowed: "http://host:port or https://host:port",
+        pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?$"
+    ) { text throws(SyntaxFault) in
+        .url(try Self.origin(text))
+    }
+
+    /// An app, by its name under `upstreams` or by its URL.
+    static let upstream = TextRule(
+        "name or URL",
+        allowed: "a name from upstreams, or http://host:port or https://host:port",
+        pattern: "^([A-Za-z0-9._~-]{1,128}|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?)$"
+    ) { text throws(SyntaxFault) in
+        if text.contains(":") || text.contains("/") { return .url(try Self.origin(text)) }
+        return try TextRule.clientID.read(text)
+    }
+
+    /// The `Host` that an app sees.
+    static let hostHeader = TextRule(
+        "client | host[:port]",
+        allowed: "client, or a host with or without a port",
+        pattern: "^[^/?#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        if text == "client" { return .text(text) }
+        guard let (host, port) = Self.authority(text) else { throw SyntaxFault("write client or app.internal:8080") }
+        return .text(port.map { "\(host):\($0)" } ?? host)
+    }
+
+    /// A name for TLS: SNI takes no addresses (RFC 6066 3).
+    static let serverName = TextRule(
+        "name",
+        allowed: "a host name such as app.internal",
+        pattern: "^[A-Za-z0-9._-]{1,253}$"
+    ) { text throws(SyntaxFault) in
+        guard IPAddress(text) == nil, let host = Self.host(text[...]) else {
+            throw SyntaxFault("write the name in the app's certificate")
+        }
+        return .text(host)
+    }
+}
+
+extension TextRule {
+    /// Reads an absolute URL that has nothing after its authority but perhaps one `/`.
+    private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
+        guard let separator = text.firstRange(of: "://") else {
+            throw SyntaxFault("begin with https:// or http://")
+        }
+        let scheme = text[..<separator.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else { throw SyntaxFault("begin with https:// or http://") }
+        var rest = text[separator.upperBound...]
+        if rest.last == "/" { rest = rest.dropLast() }
+        guard !rest.contains("@") else {
+            throw SyntaxFault("leave out the user and password: credentials do not belong into a URL")
+        }
+        guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
+            throw SyntaxFault("leave out the path, the query and the fragment")
+        }
+        guard let (host, port) = Self.authority(String(rest)) else {
+            throw SyntaxFault("write a host name in ASCII or an address (IPv6 in brackets), and a port from 1 to 65535")
+        }
+        let isHTTPS = scheme == "https"
+        return PublicURL(isHTTPS: isHTTPS, host: host, port: port == (isHTTPS ? 443 : 80) ? nil : port)
+    }
+
+    /// `host[:port]`; the host in lower case, without a trailing dot.
+    private static func authority(_ text: String) -> (host: String, port: Int?)? {
+        if text.first == "[" {
+            guard let bracket = text.lastIndex(of: "]") else { return nil }
+            let inner = text[text.index(after: text.startIndex)..<bracket]
+            guard inner.contains(":"), !inner.contains("%"), let address = IPAddress(String(inner)) else { return nil }
+            let rest = text[text.index(after: bracket)...]
+            let host = address.isV4 ? "\(address)" : "[\(address)]"
+            if rest.isEmpty { return (host, nil) }
+            guard rest.first == ":", let port = Self.port(rest.dropFirst()), port > 0 else { return nil }
+            return (host, port)
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let host = Self.host(parts[0]) else { return nil }
+        guard parts.count == 2 else { return (host, nil) }
+        guard let port = Self.port(parts[1]), port > 0 else { return nil }
+        return (host, port)
+    }
+
+    /// A name of letters, digits, `-`, `_` and dots, or an IPv4 address.
+    private static func host(_ text: Substring) -> String? {
+        var host = text.lowercased()
+        if host.hasSuffix(".") { host.removeLast() }
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...253).contains(host.utf8.count),
+            labels.allSatisfy({ label in
+                (1...63).contains(label.utf8.count)
+                    && label.utf8.allSatisfy { $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }
+                    && label.first != "-" && label.last != "-"
+            })
+        else { return nil }
+        // WHATWG: a last label of digits makes it an address; browsers would read `0x7f.1` and `127.1` as one too.
+        guard let last = labels.last else { return nil }
+        let isNumeric = last.utf8.allSatisfy { (0x30...0x39).contains($0) } || last.hasPrefix("0x")
+        return isNumeric && IPAddress(host) == nil ? nil : host
+    }
+
+    /// 0 to 65535 in decimal digits.
+    private static func port(_ text: Substring) -> Int? {
+        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let port = Int(text), port <= 65535
+        else { return nil }
+        return port
+    }
+}

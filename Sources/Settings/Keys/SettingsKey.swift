@@ -1,0 +1,154 @@
+/// One key that an operator may write.
+///
+/// The decoder, the environment overlay, `check`, the reference file and the JSON schema all read this one table
+/// (`Section.file`), so none of them can know a key that another does not.
+package struct SettingsKey: Sendable {
+    package var name: String
+    package var kind: SettingKind
+    /// What holds when the key is absent, as an operator would write it, or a few words; nil: nothing does.
+    package var fallback: String?
+    package var isRequired: Bool
+    /// What the key is for, in one sentence.
+    package var purpose: String
+    /// The variable's name when it is not made from the key's path.
+    package var environmentName: String?
+
+    init(
+        _ name: String,
+        _ kind: SettingKind,
+        default fallback: String? = nil,
+        required isRequired: Bool = false,
+        environment environmentName: String? = nil,
+        _ purpose: String
+    ) {
+        self.name = name
+        self.kind = kind
+        self.fallback = fallback
+        self.isRequired = isRequired
+        self.purpose = purpose
+        self.environmentName = environmentName
+    }
+
+    /// `duration, default: 30m, range: 1m to 30d. Why.`: the comment above the key in the reference file.
+    package var summary: String {
+        var words = [self.kind.name]
+        if self.isRequired { words.append("required") }
+        if let fallback = self.fallback { words.append("default: \(fallback)") }
+        if let range = self.kind.range { words.append("range: \(range)") }
+        return words.joined(separator: ", ") + ". " + self.purpose
+    }
+}
+
+/// What a value must be.
+package indirect enum SettingKind: Sendable {
+    case boolean
+    case integer(ClosedRange<Int>)
+    case duration(ClosedRange<Duration>)
+    case size(ClosedRange<Int>, orNone: Bool)
+    case choice([String])
+    case text(TextRule)
+    /// Text that must never be shown.
+    case secret(TextRule)
+    /// A file to read. The content of a secret one never leaves; its name is shown only when it looks like a name.
+    case path(isSecret: Bool)
+    /// A single element may stand without brackets.
+    case list(SettingKind)
+    /// A mapping whose keys are known.
+    case section(Section)
+    /// A list of such mappings.
+    case sections(Section)
+    /// A mapping whose keys are the operator's names and whose values are such mappings.
+    case named(Section)
+    /// A mapping of the operator's own names to texts.
+    case pairs(name: TextRule, value: TextRule)
+    /// Any value: what it means is the app's business.
+    case document
+
+    /// The type's name in messages and in the reference.
+    package var name: String {
+        switch self {
+        case .boolean: "boolean"
+        case .integer: "integer"
+        case .duration: "duration"
+        case .size(_, let orNone): orNone ? "size or none" : "size"
+        case .choice(let words): words.joined(separator: " | ")
+        case .text(let rule), .secret(let rule): rule.name
+        case .path: "path"
+        case .list(let element): "list of \(element.name)"
+        case .section: "mapping"
+        case .sections: "list of mappings"
+        case .named: "mapping of name to mapping"
+        case .pairs(let name, let value): "mapping of \(name.name) to \(value.name)"
+        case .document: "any mapping"
+        }
+    }
+
+    /// The bounds, as an operator would write them.
+    package var range: String? {
+        switch self {
+        case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
+        case .duration(let range): "\(Quantity.text(range.lowerBound)) to \(Quantity.text(range.upperBound))"
+        case .size(let range, _): "\(Quantity.text(bytes: range.lowerBound)) to \(Quantity.text(bytes: range.upperBound))"
+        default: nil
+        }
+    }
+
+    /// What is allowed, for a message.
+    var allowed: String {
+        switch self {
+        case .boolean: "true or false"
+        case .integer: "a whole number from \(self.range ?? "0")"
+        case .duration: "a duration from \(self.range ?? "0s")"
+        case .size(_, let orNone): "a size from \(self.range ?? "0")\(orNone ? ", or none" : "")"
+        case .choice(let words): alternatives(words)
+        case .text(let rule), .secret(let rule): rule.allowed
+        case .path: "the path of a file that can be read"
+        case .list(let element): "a list, each element \(element.allowed)"
+        case .section(let section): "a mapping with the keys \(alternatives(section.keys.map(\.name)))"
+        case .sections: "a list of mappings"
+        case .named: "a mapping of names to mappings"
+        case .pairs(let name, let value): "a mapping of \(name.name) to \(value.name)"
+        case .document: "a mapping"
+        }
+    }
+
+    var isSecret: Bool {
+        switch self {
+        case .secret, .path(isSecret: true): true
+        case .list(let element): element.isSecret
+        default: false
+        }
+    }
+
+    /// The mapping below, and how a path leads into it.
+    var section: (section: Section, step: String)? {
+        switch self {
+        case .section(let section): (section, "")
+        case .sections(let section): (section, "[]")
+        case .named(let section): (section, ".*")
+        default: nil
+        }
+    }
+}
+
+/// A mapping whose keys are known.
+package struct Section: Sendable {
+    package var keys: [SettingsKey]
+
+    init(_ keys: [SettingsKey]) {
+        self.keys = keys
+    }
+
+    package subscript(name: String) -> SettingsKey? {
+        self.keys.first { $0.name == name }
+    }
+
+    /// Every key below this mapping with its path, e.g. `hosts[].routes[].path`, parents first.
+    package func allKeys(below path: String = "") -> [(path: String, key: SettingsKey)] {
+        self.keys.flatMap { key in
+            let path = path.isEmpty ? key.name : "\(path).\(key.name)"
+            let below = key.kind.section.map { $0.section.allKeys(below: path + $0.step) } ?? []
+            return [(path, key)] + below
+        }
+    }
+}

@@ -1,0 +1,175 @@
+/// What a text must look like, and what it means.
+package struct TextRule: Sendable {
+    /// The type's name in messages and in the reference.
+    package var name: String
+    /// What is allowed, for a message, with an example.
+    package var allowed: String
+    /// A regular expression for the JSON schema; looser than `read`, never stricter.
+    package var pattern: String?
+    let read: @Sendable (String) throws(SyntaxFault) -> SettingValue
+
+    init(
+        _ name: String,
+        allowed: String,
+        pattern: String? = nil,
+        read: @escaping @Sendable (String) throws(SyntaxFault) -> SettingValue
+    ) {
+        self.name = name
+        self.allowed = allowed
+        self.pattern = pattern
+        self.read = read
+    }
+
+    /// A text that only has to satisfy `isValid`.
+    init(
+        _ name: String,
+        allowed: String,
+        pattern: String? = nil,
+        mend: String,
+        where isValid: @escaping @Sendable (String) -> Bool
+    ) {
+        self.init(name, allowed: allowed, pattern: pattern) { text throws(SyntaxFault) in
+            guard isValid(text) else { throw SyntaxFault(mend) }
+            return .text(text)
+        }
+    }
+}
+
+extension TextRule {
+    /// Visible characters and inner spaces.
+    static let text = TextRule(
+        "text",
+        allowed: "a text of 1 to 256 characters without control characters",
+        pattern: "^.{1,256}$",
+        mend: "write a shorter text on one line"
+    ) { text in
+        (1...256).contains(text.unicodeScalars.count)
+            && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+    }
+
+    /// A name that may stand in metrics, logs and URLs without escapes.
+    static let name = TextRule(
+        "name",
+        allowed: "1 to 128 letters, digits or any of - . _ ~ : /",
+        pattern: "^[A-Za-z0-9._~:/-]{1,128}$",
+        mend: "use other characters"
+    ) { text in
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte || $0 == 0x3A || $0 == 0x2F }
+    }
+
+    /// A client id: what OAuth allows (RFC 6749 A.1), less what needs escapes.
+    static let clientID = TextRule(
+        "client id",
+        allowed: "1 to 128 letters, digits or any of - . _ ~",
+        pattern: "^[A-Za-z0-9._~-]{1,128}$",
+        mend: "use other characters"
+    ) { text in
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+    }
+
+    /// A field name (RFC 9110 5.1).
+    static let fieldName = TextRule(
+        "field name",
+        allowed: "a field name such as X-Auth-Email",
+        pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$",
+        mend: "use letters, digits and -"
+    ) { text in
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
+    }
+
+    /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
+    static let token = TextRule(
+        "token",
+        allowed: "1 to 64 letters, digits or any of - . _ ~",
+        pattern: "^[A-Za-z0-9._~-]{1,64}$",
+        mend: "use other characters"
+    ) { text in
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+    }
+
+    /// A method that a route serves.
+    static let method = TextRule(
+        "method",
+        allowed: "a method in capitals such as GET, and neither CONNECT nor TRACE",
+        pattern: "^[A-Z][A-Z-]{0,31}$",
+        mend: "write it in capitals; CONNECT and TRACE are never served"
+    ) { text in
+        (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x2D }
+            && text.utf8.first != 0x2D && text != "CONNECT" && text != "TRACE"
+    }
+
+    /// A path into the session that identity fields are filled from.
+    static let sessionPath = TextRule(
+        "session path",
+        allowed: alternatives(IdentitySettings.pathRoots.map { $0.hasSuffix(".") ? "\($0)<name>" : $0 }),
+        pattern: "^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64}){0,15}$"
+    ) { text throws(SyntaxFault) in
+        let steps = text.split(separator: ".", omittingEmptySubsequences: false)
+        let isPath = steps.count <= 16 && steps.allSatisfy { step in
+            (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
+        }
+        guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
+        guard IdentitySettings.pathRoots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
+            let nearest = Spelling.nearest(to: text, in: IdentitySettings.pathRoots.filter { !$0.hasSuffix(".") })
+            throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "what the provider says of a user is identity.traits.<name>")
+        }
+        return .text(text)
+    }
+
+    /// What stands between the elements of a list.
+    static let delimiter = TextRule(
+        "character",
+        allowed: "one visible ASCII character or a space, and neither % nor a double quote",
+        pattern: "^[ -~]$",
+        mend: "write one character such as \",\" or \"|\""
+    ) { text in
+        text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
+    }
+
+    /// A password hash; the limits are those of `Scrypt.isWellFormed`, which has the last word.
+    static let passwordHash = TextRule(
+        "scrypt hash",
+        allowed: "scrypt:N:r:p:salt:hash with salt and hash in base64url without padding",
+        pattern: "^scrypt:[0-9]{1,9}:[0-9]{1,2}:[0-9]{1,2}:[A-Za-z0-9_-]{11,}:[A-Za-z0-9_-]{43,}$"
+    ) { text throws(SyntaxFault) in
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0] == "scrypt" else {
+            throw SyntaxFault("make a hash by scrypt (RFC 7914); a plain password never stands in a file")
+        }
+        let isBase64URL = parts[4...].allSatisfy { part in
+            part.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E && $0 != 0x2E } && part.utf8.count % 4 != 1
+        }
+        // 8 bytes of salt and 32 of hash are 11 and 43 characters.
+        guard isBase64URL, (11...171).contains(parts[4].utf8.count), (43...171).contains(parts[5].utf8.count) else {
+            throw SyntaxFault("give 8 bytes of salt or more and 32 bytes of hash or more, in base64url without padding")
+        }
+        let costs = parts[1...3].compactMap { (try? Quantity.integer(String($0))) ?? nil }
+        guard costs.count == 3, (2...(1 << 24)).contains(costs[0]), costs[0] & (costs[0] - 1) == 0,
+            (1...64).contains(costs[1]), (1...64).contains(costs[2])
+        else {
+            throw SyntaxFault("let N be a power of two, r and p numbers from 1 to 64, e.g. scrypt:16384:8:5:...")
+        }
+        let memory = 128 * costs[0] * costs[1]
+        guard memory >= 1 << 20, memory <= 256 << 20, memory * costs[2] <= 1 << 30 else {
+            throw SyntaxFault("choose N, r and p so that 128*N*r lies between 1MiB and 256MiB, e.g. scrypt:16384:8:5:...")
+        }
+        return .secret(text)
+    }
+}
+
+extension UInt8 {
+    /// A letter or a digit.
+    var isAlphanumeric: Bool {
+        (0x30...0x39).contains(self) || (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self)
+    }
+
+    /// What needs no escape in a URL (RFC 3986 2.3 `unreserved`).
+    var isNameByte: Bool {
+        self.isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
+    }
+
+    /// RFC 9110 5.6.2 `tchar`.
+    var isTokenByte: Bool {
+        self.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
+    }
+}

@@ -1,0 +1,52 @@
+/// What holds for each key, for `check`.
+enum EffectiveSettings {
+    /// Written values and defaults in the order of the reference.
+    static func entries(of tree: SettingsTree) -> [LoadedSettings.Entry] {
+        self.entries(of: tree, .file, below: "", isElement: false)
+    }
+
+    private static func entries(
+        of tree: SettingsTree?,
+        _ section: Section,
+        below path: String,
+        isElement: Bool
+    ) -> [LoadedSettings.Entry] {
+        section.keys.flatMap { key -> [LoadedSettings.Entry] in
+            let path = path.isEmpty ? key.name : "\(path).\(key.name)"
+            let setting = tree?[key.name]
+            switch key.kind {
+            case .section(let below):
+                // Of a list's elements only the sections that were written: a route without CORS has no CORS defaults.
+                if setting == nil, isElement { return [] }
+                return self.entries(of: tree?.tree(key.name), below, below: path, isElement: isElement)
+            case .sections(let below):
+                return (tree?.trees(key.name) ?? []).enumerated().flatMap { index, element in
+                    self.entries(of: element, below, below: "\(path)[\(index)]", isElement: true)
+                }
+            case .named(let below):
+                return (tree?.tree(key.name)?.entries ?? []).flatMap { name, setting -> [LoadedSettings.Entry] in
+                    guard case .tree(let element) = setting.value else { return [] }
+                    return self.entries(of: element, below, below: "\(path).\(name)", isElement: true)
+                }
+            case .pairs:
+                guard let pairs = tree?.tree(key.name) else { return self.fallback(of: key, at: path) }
+                return pairs.entries.map { self.entry("\(path).\($0.name)", $0.setting) }
+            default:
+                guard let setting else { return self.fallback(of: key, at: path) }
+                return [self.entry(path, setting)]
+            }
+        }
+    }
+
+    private static func fallback(of key: SettingsKey, at path: String) -> [LoadedSettings.Entry] {
+        key.fallback.map { [LoadedSettings.Entry(key: path, value: $0, origin: .builtIn)] } ?? []
+    }
+
+    private static func entry(_ path: String, _ setting: Setting) -> LoadedSettings.Entry {
+        var value = setting.shown
+        if case .list(let elements) = setting.value {
+            value = "[\(elements.map(\.shown).joined(separator: ", "))]"
+        }
+        return LoadedSettings.Entry(key: path, value: value, origin: setting.origin)
+    }
+}

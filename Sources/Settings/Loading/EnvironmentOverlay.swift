@@ -1,0 +1,124 @@
+/// Lays `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
+struct EnvironmentOverlay {
+    static let prefix = "SALLYPORT_"
+    /// Names the file itself, so it is no key.
+    static let fileVariable = "SALLYPORT_CONFIG"
+
+    private(set) var problems: [SettingsProblem] = []
+    private(set) var warnings: [String] = []
+
+    /// A key that a variable can set: one value, or a list of single values separated by commas.
+    struct Variable: Sendable {
+        var path: [String]
+        var kind: SettingKind
+    }
+
+    /// Every variable by name.
+    static let variables: [String: Variable] = {
+        var variables: [String: Variable] = [:]
+        func collect(_ section: Section, _ path: [String]) {
+            for key in section.keys {
+                let path = path + [key.name]
+                switch key.kind {
+                case .section(let below): collect(below, path)
+                case .sections, .named, .pairs, .document: break
+                default:
+                    let name = key.environmentName ?? Self.prefix + path.joined(separator: "_").uppercased()
+                    variables[name] = Variable(path: path, kind: key.kind)
+                }
+            }
+        }
+        collect(.file, [])
+        return variables
+    }()
+
+    /// Reads every variable with our prefix; a set one replaces what the file says.
+    mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
+        for (name, text) in environment.sorted(by: { $0.key < $1.key }) {
+            guard name.hasPrefix(Self.prefix), name != Self.fileVariable else { continue }
+            if let variable = Self.variables[name] {
+                self.set(name, text, variable, in: &tree)
+            } else if Self.isServiceLink(name) {
+                self.warnings.append(
+                    "\(name) is ignored: Kubernetes sets it for a service called sallyport; "
+                        + "enableServiceLinks: false in the pod keeps such names away"
+                )
+            } else {
+                self.reportUnknown(name)
+            }
+        }
+    }
+
+    private mutating func set(_ name: String, _ text: String, _ variable: Variable, in tree: inout SettingsTree) {
+        let origin = SettingsOrigin.environment(name)
+        guard !text.isEmpty else {
+            self.report(name, variable, found: "an empty text", mend: "unset the variable, or give it a value")
+            return
+        }
+        do throws(SyntaxFault) {
+            var value = try variable.kind.read(text)
+            if case .list(let elements) = value {
+                value = .list(elements.map { Setting(value: $0.value, origin: origin, shown: $0.shown) })
+            }
+            let setting = Setting(value: value, origin: origin, shown: variable.kind.shown(text))
+            tree.set(setting, at: variable.path)
+        } catch {
+            let found = variable.kind.isSecret ? "a text (not shown)" : quoted(text).withoutCredentials
+            self.report(name, variable, found: found, mend: error.mend)
+            tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: variable.path)
+        }
+    }
+
+    private mutating func report(_ name: String, _ variable: Variable, found: String, mend: String) {
+        self.problems.append(
+            SettingsProblem(
+                origin: .environment(name),
+                key: variable.path.joined(separator: "."),
+                found: found,
+                allowed: variable.kind.allowed,
+                mend: mend
+            )
+        )
+    }
+
+    private mutating func reportUnknown(_ name: String) {
+        let isShown = isKeyLike(name)
+        var found = "a variable that means nothing"
+        var mend = "unset it: unknown variables with this prefix are refused, as they may be misspelt"
+        if let sentence = LaterKeys.sentence(forVariable: name) {
+            found = "what this version does not have"
+            mend = sentence
+        } else if name.hasPrefix("SALLYPORT_INSECURE") {
+            let flag = name.dropFirst(Self.prefix.count).lowercased().replacing("_", with: "-")
+            mend = "insecure settings are flags of the command line, so that each start shows them: --\(flag)"
+        } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
+            mend = "a secret never stands in a variable: \(hint)"
+        } else if let nearest = Spelling.nearest(to: name, in: Self.variables.keys.sorted()) {
+            mend = "did you mean \(nearest)?"
+        }
+        self.problems.append(
+            SettingsProblem(
+                origin: .environment(isShown ? name : "SALLYPORT_(not shown)"),
+                key: isShown ? name : "",
+                found: found,
+                allowed: "SALLYPORT_ and the path of a key in capitals, e.g. SALLYPORT_SESSION_IDLE",
+                mend: mend
+            )
+        )
+    }
+
+    /// Exactly the names that a service link injects for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,
+    /// `_SERVICE_PORT[_<NAME>]`, `_PORT`, `_PORT_<n>_{TCP,UDP}[_{PROTO,PORT,ADDR}]`.
+    static func isServiceLink(_ name: String) -> Bool {
+        let rest = name.dropFirst(Self.prefix.count)
+        if ["SERVICE_HOST", "SERVICE_PORT", "PORT"].contains(rest) { return true }
+        if rest.hasPrefix("SERVICE_PORT_") {
+            let port = rest.dropFirst("SERVICE_PORT_".count)
+            return !port.isEmpty && port.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) || $0 == 0x5F }
+        }
+        let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
+        guard parts.count == 3 || parts.count == 4, parts[0] == "PORT", let number = UInt16(parts[1]), "\(number)" == parts[1]
+        else { return false }
+        return ["TCP", "UDP"].contains(parts[2]) && (parts.count == 3 || ["PROTO", "PORT", "ADDR"].contains(parts[3]))
+    }
+}

@@ -1,0 +1,301 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    // MARK: Apps
+
+    mutating func namedUpstreams() -> [UpstreamSettings] {
+        (self.tree.tree("upstreams")?.entries ?? []).compactMap { name, setting in
+            guard case .tree(let tree) = setting.value else { return nil }
+            let key = "upstreams.\(name)"
+            var upstream = Self.upstream(named: name, at: tree.url("url"))
+            upstream.caFile = self.readablePath("ca_file", of: tree, key: key)
+            upstream.certificateFile = self.readablePath("certificate_file", of: tree, key: key)
+            upstream.keyFile = self.readablePath("key_file", of: tree, key: key, isSecret: true)
+            upstream.serverName = tree.text("server_name")
+            upstream.maxConnections = tree.integer("max_connections") ?? upstream.maxConnections
+            for name in ["ca_file", "certificate_file", "key_file", "server_name"] where tree.url("url") != nil {
+                guard !upstream.isHTTPS, let origin = tree[name]?.origin else { continue }
+                self.report(
+                    origin,
+                    "\(key).\(name)",
+                    found: "a key for TLS, while url is plain http",
+                    allowed: "\(name) with an https url only",
+                    mend: "write https in url, or remove the key"
+                )
+            }
+            let pair = (certificate: tree["certificate_file"], key: tree["key_file"])
+            if (pair.certificate == nil) != (pair.key == nil), !self.isPartial {
+                let missing = pair.key == nil ? "key_file" : "certificate_file"
+                self.report(
+                    (pair.certificate ?? pair.key)?.origin ?? tree.origin,
+                    "\(key).\(missing)",
+                    found: "nothing",
+                    allowed: "certificate_file and key_file together",
+                    mend: "add \(missing)"
+                )
+            }
+            return upstream
+        }
+    }
+
+    private static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
+        let isHTTPS = url?.isHTTPS ?? false
+        return UpstreamSettings(name: name, isHTTPS: isHTTPS, host: url?.host ?? "", port: url?.port ?? (isHTTPS ? 443 : 80))
+    }
+
+    /// The name of the app that a route means; an app that is named by its URL joins the others.
+    private mutating func upstreamName(_ setting: Setting, key: String) -> String? {
+        switch setting.value {
+        case .url(let url):
+            let name = url.description
+            if !self.upstreams.contains(where: { $0.name == name }) {
+                self.upstreams.append(Self.upstream(named: name, at: url))
+            }
+            return name
+        case .text(let name):
+            guard !self.upstreams.contains(where: { $0.name == name }) else { return name }
+            let names = self.upstreams.map(\.name).filter { !$0.contains(":") }
+            let nearest = Spelling.nearest(to: name, in: names)
+            self.report(
+                setting.origin,
+                key,
+                found: "\(quoted(name)), which upstreams does not have",
+                allowed: names.isEmpty ? "a URL such as http://127.0.0.1:3000" : "a URL, or \(alternatives(names))",
+                mend: nearest.map { "did you mean \($0)?" } ?? "add it to upstreams, or write the app's URL"
+            )
+            return nil
+        default: return nil
+        }
+    }
+
+    // MARK: Hosts
+
+    /// Every route that was written, with its key, in the order of the settings.
+    func writtenRoutes() -> [(key: String, route: SettingsTree)] {
+        var routes: [(key: String, route: SettingsTree)] = []
+        for (prefix, host) in self.writtenHosts() {
+            for (index, route) in host.trees("routes").enumerated() { routes.append(("\(prefix)routes[\(index)]", route)) }
+        }
+        return routes
+    }
+
+    /// The hosts, or the top level when it stands for the only one.
+    private func writtenHosts() -> [(prefix: String, host: SettingsTree)] {
+        guard self.tree["hosts"] == nil else {
+            return self.tree.trees("hosts").enumerated().map { ("hosts[\($0)].", $1) }
+        }
+        return [("", self.tree)]
+    }
+
+    mutating func hosts(clients: [ClientSettings]) -> [HostSettings] {
+        let isShorthand = self.tree["hosts"] == nil
+        if isShorthand, self.tree["public_url"] == nil {
+            self.reportMissing(
+                self.tree.origin,
+                "public_url",
+                TextRule.publicURL.allowed,
+                "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
+            )
+        }
+        for name in ["public_url", "routes"] where !isShorthand {
+            guard let origin = self.tree[name]?.origin else { continue }
+            self.report(
+                origin,
+                name,
+                found: "\(name) next to hosts",
+                allowed: "\(name) at the top, or hosts, not both",
+                mend: "move it into an element of hosts"
+            )
+        }
+        let written = self.writtenHosts()
+        if written.isEmpty {
+            self.reportMissing(self.tree["hosts"]?.origin ?? .builtIn, "hosts", "one host or more", "add a host")
+        }
+        var origins: [String: SettingsOrigin] = [:]
+        let fallback = self.tree["upstream"].map { self.upstreamName($0, key: "upstream") }
+        let hosts = written.map { prefix, host -> HostSettings in
+            let url = host.url("public_url") ?? PublicURL(isHTTPS: true, host: "invalid", port: nil)
+            if let origin = host["public_url"]?.origin, host.url("public_url") != nil {
+                self.checkPublicURL(url, origin, key: "\(prefix)public_url")
+                if let earlier = origins.updateValue(origin, forKey: url.authority) {
+                    self.report(
+                        origin,
+                        "\(prefix)public_url",
+                        found: "\(url.authority) a second time",
+                        allowed: "each host and port once",
+                        mend: "join the two hosts: it stands already at \(earlier)"
+                    )
+                }
+            }
+            let endpoints = isShorthand ? true : host.boolean("endpoints") ?? (written.count == 1)
+            var routes: [RouteSettings] = []
+            if host["routes"] == nil, isShorthand {
+                routes = [self.route(SettingsTree(origin: host.origin), "", url, fallback, clients)]
+            }
+            for (index, route) in host.trees("routes").enumerated() {
+                routes.append(self.route(route, "\(prefix)routes[\(index)].", url, fallback, clients))
+            }
+            if let list = host.list("routes"), list.isEmpty, !endpoints || isShorthand {
+                self.report(
+                    host["routes"]?.origin ?? host.origin,
+                    "\(prefix)routes",
+                    found: "an empty list",
+                    allowed: "one route or more on a host without endpoints",
+                    mend: "add a route such as path: /**"
+                )
+            }
+            return HostSettings(publicURL: url, endpoints: endpoints, routes: routes)
+        }
+        if !hosts.isEmpty, !hosts.contains(where: \.endpoints) {
+            self.warnings.append("no host has endpoints: true, so nobody can sign in or mint a token")
+        }
+        return hosts
+    }
+
+    private mutating func checkPublicURL(_ url: PublicURL, _ origin: SettingsOrigin, key: String) {
+        guard !url.isHTTPS else { return }
+        if self.flags.http {
+            self.warnings.append("--insecure-http: \(url) is plain http, so cookies and tokens can be read on the way")
+        } else if !url.isLoopback {
+            self.report(
+                origin,
+                key,
+                found: "plain http on a name other than loopback's",
+                allowed: "https, or http on localhost, 127.0.0.1 and [::1]",
+                mend: "write https, or accept readable cookies and tokens with --insecure-http"
+            )
+        }
+    }
+
+    mutating func reportMissing(_ origin: SettingsOrigin, _ key: String, _ allowed: String, _ mend: String) {
+        guard !self.isPartial else { return }
+        self.report(origin, key, found: "nothing", allowed: allowed, mend: mend)
+    }
+
+    // MARK: Routes
+
+    private mutating func route(
+        _ tree: SettingsTree,
+        _ prefix: String,
+        _ url: PublicURL,
+        _ fallback: String??,
+        _ clients: [ClientSettings]
+    ) -> RouteSettings {
+        let auth = tree.text("auth").flatMap(AuthRequirement.init(rawValue:)) ?? .required
+        let path = tree.text("path") ?? "/**"
+        var upstream: String?
+        if let setting = tree["upstream"] {
+            upstream = self.upstreamName(setting, key: "\(prefix)upstream")
+        } else if let fallback {
+            upstream = fallback
+        } else {
+            self.reportMissing(
+                tree.origin,
+                "\(prefix)upstream",
+                TextRule.upstream.allowed,
+                "add upstream here, or at the top (or SALLYPORT_UPSTREAM) for every route that names none"
+            )
+        }
+        var route = RouteSettings(path: path, upstream: upstream ?? "", auth: auth)
+        route.name = tree.text("name") ?? url.authority + path
+        route.methods = tree.texts("methods") ?? []
+        if let host = tree.text("host"), host != "client" { route.hostHeader = host }
+        route.unauthenticated = tree.text("unauthenticated").flatMap(UnauthenticatedAnswer.init(rawValue:)) ?? .auto
+        route.liveBinding = tree.text("binding").flatMap(BindingMode.init(rawValue:)) ?? .none
+        route.bearer = tree.text("bearer").flatMap(BearerOwner.init(rawValue:)) ?? .gateway
+        route.allowEncodedSlashes = tree.boolean("allow_encoded_slashes") ?? false
+        route.cachePrivate = tree.text("cache") != "app"
+        route.trustedOrigins = tree.texts("trusted_origins") ?? []
+        route.responseTimeout = tree.tree("timeouts")?.duration("response")
+        if let require = tree.tree("require") { route.require = Self.requirement(require) }
+        if let cors = tree.tree("cors") { route.cors = self.cors(cors, key: "\(prefix)cors") }
+        self.setClient(&route, tree, prefix, clients)
+        if auth == .public { self.checkPublic(tree, prefix) }
+        return route
+    }
+
+    private mutating func setClient(
+        _ route: inout RouteSettings,
+        _ tree: SettingsTree,
+        _ prefix: String,
+        _ clients: [ClientSettings]
+    ) {
+        route.client = tree.text("client")
+        route.handoff = tree.boolean("handoff") ?? (tree["client"] != nil)
+        guard let setting = tree["client"], let name = route.client else {
+            if tree.boolean("handoff") == true, tree["client"] == nil, let origin = tree["handoff"]?.origin {
+                self.report(
+                    origin,
+                    "\(prefix)handoff",
+                    found: "true without the key client",
+                    allowed: "true where client names the web client whose settings apply",
+                    mend: "add \(prefix)client, or remove handoff"
+                )
+            }
+            return
+        }
+        guard let client = clients.first(where: { $0.clientID == name }) else {
+            let names = clients.map(\.clientID)
+            let nearest = Spelling.nearest(to: name, in: names)
+            self.report(
+                setting.origin,
+                "\(prefix)client",
+                found: "\(quoted(name)), which clients does not have",
+                allowed: names.isEmpty ? "a client_id from clients, which is empty" : alternatives(names),
+                mend: nearest.map { "did you mean \($0)?" } ?? "add it to clients"
+            )
+            return
+        }
+        guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial else { return }
+        self.report(
+            setting.origin,
+            "\(prefix)client",
+            found: "\(quoted(name)), which may take a token neither from a cookie nor from the query",
+            allowed: "a client with session_transfer.allowed_authentication_methods",
+            mend: "add cookie or query there, or write \(prefix)handoff: false"
+        )
+    }
+
+    /// What a public route says of sessions would never be looked at.
+    private mutating func checkPublic(_ tree: SettingsTree, _ prefix: String) {
+        for name in ["require", "binding", "unauthenticated"] {
+            guard let setting = tree[name], tree.text(name) != "none" else { continue }
+            self.report(
+                setting.origin,
+                "\(prefix)\(name)",
+                found: "\(name) on a route with auth: public, which looks at no session",
+                allowed: "\(name) where auth is required or optional",
+                mend: "remove it, or write auth: required"
+            )
+        }
+    }
+
+    private static func requirement(_ tree: SettingsTree) -> RequirementSettings {
+        var requirement = RequirementSettings()
+        requirement.aal = tree.text("aal")
+        requirement.groupsAny = tree.texts("groups_any") ?? []
+        requirement.scopes = tree.texts("scopes") ?? []
+        requirement.origins = tree.texts("origin") ?? []
+        requirement.maxAge = tree.duration("max_age")
+        return requirement
+    }
+
+    private mutating func cors(_ tree: SettingsTree, key: String) -> CORSSettings {
+        var cors = CORSSettings()
+        cors.origins = tree.texts("origins") ?? []
+        cors.methods = tree.texts("methods") ?? cors.methods
+        cors.headers = tree.texts("headers") ?? []
+        cors.credentials = tree.boolean("credentials") ?? false
+        cors.maxAge = tree.duration("max_age") ?? cors.maxAge
+        if cors.credentials, cors.origins.contains("*"), let origin = tree["credentials"]?.origin {
+            self.report(
+                origin,
+                "\(key).credentials",
+                found: "true, while origins has *",
+                allowed: "credentials with exact origins only: else every site could act as the user",
+                mend: "write the origins out, or set credentials: false"
+            )
+        }
+        return cors
+    }
+}

@@ -1,0 +1,211 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    // MARK: Identity
+
+    /// Fields that frame a message, name its host or carry credentials: an identity in them would break the request.
+    private static let reservedFields: Set<String> = [
+        "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te", "trailer",
+        "upgrade", "keep-alive", "expect", "cookie", "set-cookie", "authorization", "www-authenticate", "range", "origin",
+        "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token",
+    ]
+    private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
+    /// Names of that family that two presets use and no proxy sets.
+    private static let identityForwardedFields: Set<String> = [
+        "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
+    ]
+
+    mutating func identity() -> IdentitySettings {
+        var identity = IdentitySettings()
+        guard let tree = self.tree.tree("identity") else { return identity }
+        identity.preset = tree.text("preset").flatMap(IdentitySettings.Preset.init(rawValue:)) ?? identity.preset
+        identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
+        identity.maxSize = (tree.size("max_size") ?? nil) ?? identity.maxSize
+        identity.stripUnderscoreFields = tree.boolean("strip_underscore_fields") ?? identity.stripUnderscoreFields
+        if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers) }
+        if let basic = tree.tree("basic") {
+            let password = self.secret("password_file", of: basic, key: "identity.basic.password_file", minBytes: 1)
+            if let path = basic.text("username"), let password {
+                if password.bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+                    self.report(
+                        basic["password_file"]?.origin ?? basic.origin,
+                        "identity.basic.password_file",
+                        found: "a password with control characters",
+                        allowed: "a password on one line (RFC 7617)",
+                        mend: "remove the line ends from the file"
+                    )
+                }
+                identity.basic = IdentitySettings.BasicAuth(usernamePath: path, password: password)
+            } else if basic["username"] == nil, !self.isPartial {
+                self.report(
+                    basic.origin,
+                    "identity.basic.username",
+                    found: "nothing",
+                    allowed: TextRule.sessionPath.allowed,
+                    mend: "add the path of the user's name in the session"
+                )
+            }
+        }
+        return identity
+    }
+
+    private mutating func identityFields(_ headers: SettingsTree) -> [IdentitySettings.Field] {
+        var names: [String: SettingsOrigin] = [:]
+        var fields: [IdentitySettings.Field] = []
+        for (name, setting) in headers.entries {
+            // Apps behind CGI and WSGI cannot tell `_` from `-`.
+            let folded = name.lowercased().replacing("_", with: "-")
+            let key = "identity.headers.\(name)"
+            let isReserved = Self.reservedFields.contains(folded)
+                || Self.reservedPrefixes.contains { folded.hasPrefix($0) } && !Self.identityForwardedFields.contains(folded)
+            if isReserved {
+                self.report(
+                    setting.origin,
+                    key,
+                    found: "a reserved field",
+                    allowed: "fields that HTTP, proxies and the gateway do not use themselves",
+                    mend: folded == "authorization" ? "use identity.basic" : "choose a name such as X-Auth-\(name)"
+                )
+            }
+            if let earlier = names.updateValue(setting.origin, forKey: folded) {
+                self.report(
+                    setting.origin,
+                    key,
+                    found: "the field a second time in another spelling",
+                    allowed: "each field once; case does not count, and _ equals -",
+                    mend: "remove one: it stands already at \(earlier)"
+                )
+            }
+            guard case .text(let path) = setting.value else { continue }
+            fields.append(IdentitySettings.Field(name: name, path: path))
+        }
+        if headers.entries.isEmpty, !self.isPartial {
+            self.report(
+                headers.origin,
+                "identity.headers",
+                found: "an empty mapping",
+                allowed: "one field or more",
+                mend: "add a field, or remove the key for the preset's"
+            )
+        }
+        return fields
+    }
+
+    // MARK: ASN
+
+    mutating func asn() -> ASNSettings? {
+        guard let tree = self.tree.tree("asn") else { return nil }
+        let database = self.readablePath("database", of: tree, key: "asn")
+        let csv = self.readablePath("csv", of: tree, key: "asn")
+        if (tree["database"] == nil) == (tree["csv"] == nil), !(self.isPartial && tree["csv"] == nil) {
+            self.report(
+                tree.origin,
+                "asn",
+                found: tree["csv"] == nil ? "neither database nor csv" : "both database and csv",
+                allowed: "exactly one of database and csv",
+                mend: tree["csv"] == nil ? "add one, or remove asn" : "remove one"
+            )
+        }
+        return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
+    }
+
+    /// A binding to networks without a source of their numbers would deny everyone.
+    mutating func checkBindings() {
+        guard self.tree["asn"] == nil else { return }
+        func needsASN(_ word: String?) -> Bool { word == "asn" || word == "ip_or_asn" }
+        var uses: [(key: String, setting: Setting)] = []
+        for (index, client) in self.tree.trees("clients").enumerated() {
+            let name = "enforce_device_binding"
+            guard let transfer = client.tree("session_transfer"), let setting = transfer[name] else { continue }
+            if needsASN(transfer.text(name)) { uses.append(("clients[\(index)].session_transfer.\(name)", setting)) }
+        }
+        for (key, route) in self.writtenRoutes() {
+            guard let setting = route["binding"], needsASN(route.text("binding")) else { continue }
+            uses.append(("\(key).binding", setting))
+        }
+        for (key, setting) in uses {
+            self.report(
+                setting.origin,
+                key,
+                found: "\(quoted(setting.shown)) without the key asn",
+                allowed: "none or ip, or asn and ip_or_asn when asn names a source",
+                mend: "add asn.database or asn.csv, or write ip at \(key)"
+            )
+        }
+    }
+
+    // MARK: Limits, times, logs
+
+    mutating func limits() -> LimitSettings {
+        var limits = LimitSettings()
+        guard let tree = self.tree.tree("limits") else { return limits }
+        limits.requestLine = (tree.size("request_line") ?? nil) ?? limits.requestLine
+        limits.field = (tree.size("field") ?? nil) ?? limits.field
+        limits.fields = (tree.size("fields") ?? nil) ?? limits.fields
+        limits.fieldCount = tree.integer("field_count") ?? limits.fieldCount
+        limits.body = tree.size("body") ?? limits.body
+        limits.connections = tree.integer("connections") ?? limits.connections
+        limits.connectionsPerAddress = tree.integer("connections_per_address") ?? limits.connectionsPerAddress
+        limits.requestsPerConnection = tree.integer("requests_per_connection") ?? limits.requestsPerConnection
+        limits.drainBody = (tree.size("drain_body") ?? nil) ?? limits.drainBody
+        if limits.field > limits.fields {
+            self.report(
+                (tree["field"] ?? tree["fields"])?.origin ?? tree.origin,
+                "limits.field",
+                found: "\(Quantity.text(bytes: limits.field)), more than limits.fields (\(Quantity.text(bytes: limits.fields)))",
+                allowed: "at most limits.fields",
+                mend: "write a smaller field, or larger fields"
+            )
+        }
+        return limits
+    }
+
+    mutating func timeouts() -> TimeoutSettings {
+        var timeouts = TimeoutSettings()
+        guard let tree = self.tree.tree("timeouts") else { return timeouts }
+        timeouts.header = tree.duration("header") ?? timeouts.header
+        timeouts.idle = tree.duration("idle") ?? timeouts.idle
+        timeouts.bodyRate = (tree.size("body_rate") ?? nil) ?? timeouts.bodyRate
+        timeouts.bodyGrace = tree.duration("body_grace") ?? timeouts.bodyGrace
+        timeouts.write = tree.duration("write") ?? timeouts.write
+        timeouts.connect = tree.duration("connect") ?? timeouts.connect
+        timeouts.response = tree.duration("response") ?? timeouts.response
+        timeouts.upstreamIdle = tree.duration("upstream_idle") ?? timeouts.upstreamIdle
+        timeouts.streamIdle = tree.duration("stream_idle") ?? timeouts.streamIdle
+        timeouts.upstreamKeepAlive = tree.duration("upstream_keep_alive") ?? timeouts.upstreamKeepAlive
+        return timeouts
+    }
+
+    mutating func logs() -> LogSettings {
+        var logs = LogSettings()
+        guard let tree = self.tree.tree("log") else { return logs }
+        logs.level = tree.text("level").flatMap(LogSettings.Level.init(rawValue:)) ?? logs.level
+        logs.access = tree.boolean("access") ?? logs.access
+        logs.audit = tree.boolean("audit") ?? logs.audit
+        logs.auditRefusesWhenFull = tree.text("audit_on_full") == "refuse"
+        logs.buffer = (tree.size("buffer") ?? nil) ?? logs.buffer
+        if !logs.audit, logs.auditRefusesWhenFull, let origin = tree["audit_on_full"]?.origin {
+            self.report(
+                origin,
+                "log.audit_on_full",
+                found: "refuse, while log.audit is false",
+                allowed: "refuse only with log.audit",
+                mend: "set log.audit: true, or remove the key"
+            )
+        }
+        return logs
+    }
+
+    /// A route without a limit of its own has the general one.
+    func setBodyLimits(_ settings: inout Settings) {
+        let written = self.writtenRoutes().map(\.route)
+        var position = 0
+        for host in settings.hosts.indices {
+            for route in settings.hosts[host].routes.indices {
+                let own = position < written.count ? written[position].size("max_body") : nil
+                settings.hosts[host].routes[route].maxBody = own ?? settings.limits.body
+                position += 1
+            }
+        }
+    }
+}

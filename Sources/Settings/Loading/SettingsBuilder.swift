@@ -1,0 +1,230 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// Makes the settings from values that are right one by one, and judges how they fit together.
+struct SettingsBuilder {
+    let tree: SettingsTree
+    let files: SettingsFiles
+    let flags: InsecureFlags
+    /// Something was already refused: what seems to be missing may be what was refused, and is not reported again.
+    let isPartial: Bool
+    var problems: [SettingsProblem] = []
+    var warnings: [String] = []
+    /// Named apps and those that routes name by URL.
+    var upstreams: [UpstreamSettings] = []
+
+    init(tree: SettingsTree, files: SettingsFiles, flags: InsecureFlags, isPartial: Bool) {
+        self.tree = tree
+        self.files = files
+        self.flags = flags
+        self.isPartial = isPartial
+    }
+
+    /// The settings; meaningless when there are problems.
+    mutating func build() -> Settings {
+        self.upstreams = self.namedUpstreams()
+        let clients = self.clients()
+        let hosts = self.hosts(clients: clients)
+        var settings = Settings(hosts: hosts, upstreams: [])
+        settings.clients = clients
+        settings.allowsInsecureHTTP = self.flags.http
+        self.setListeners(&settings)
+        self.setTrust(&settings)
+        settings.provider = self.provider(&settings)
+        settings.session = self.session(hosts)
+        if let memory = self.tree.tree("store")?.tree("memory") {
+            settings.store.maxSessions = memory.integer("max_sessions") ?? settings.store.maxSessions
+            settings.store.maxMarkers = memory.integer("max_markers") ?? settings.store.maxMarkers
+        }
+        settings.handoff = self.handoff(sessionCookie: settings.session.cookieName)
+        settings.identity = self.identity()
+        settings.asn = self.asn()
+        self.checkBindings()
+        settings.limits = self.limits()
+        settings.timeouts = self.timeouts()
+        settings.drain.delay = self.tree.tree("drain")?.duration("delay") ?? settings.drain.delay
+        settings.drain.timeout = self.tree.tree("drain")?.duration("timeout") ?? settings.drain.timeout
+        settings.logs = self.logs()
+        self.setBodyLimits(&settings)
+        settings.upstreams = self.upstreams
+        return settings
+    }
+
+    // MARK: Problems and files
+
+    mutating func report(
+        _ origin: SettingsOrigin,
+        _ key: String,
+        found: String,
+        allowed: String,
+        mend: String
+    ) {
+        self.problems.append(
+            SettingsProblem(origin: origin, key: key, found: found, allowed: allowed, mend: mend)
+        )
+    }
+
+    /// A path as the process can open it: one from a file starts at that file's directory.
+    func resolved(_ setting: Setting?) -> String? {
+        guard let setting, case .text(let path) = setting.value else { return nil }
+        guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
+        else { return path }
+        return String(file[...slash]) + path
+    }
+
+    /// The path of a file that can be opened.
+    mutating func readablePath(_ name: String, of tree: SettingsTree, key: String, isSecret: Bool = false) -> String? {
+        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
+        if !self.files.isReadable(path) {
+            self.report(
+                setting.origin,
+                "\(key).\(name)",
+                found: "no readable file at \(isSecret ? shownPath(path) : quoted(path))",
+                allowed: "the path of a file that can be read",
+                mend: "check the path and who may read it"
+            )
+        }
+        return path
+    }
+
+    /// The content of a secret's file without its trailing line end.
+    mutating func secret(_ name: String, of tree: SettingsTree, key: String, minBytes: Int) -> Secret? {
+        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
+        let allowed = "a file that holds \(minBytes) bytes or more"
+        var bytes: [UInt8]
+        do throws(SettingsFiles.Fault) {
+            bytes = try self.files.read(path, 65_536)
+        } catch {
+            let found = "\(error.sentence) at \(shownPath(path))"
+            self.report(setting.origin, key, found: found, allowed: allowed, mend: "check the path and who may read it")
+            return nil
+        }
+        if bytes.last == 0x0A { bytes.removeLast() }
+        if bytes.last == 0x0D { bytes.removeLast() }
+        guard bytes.count >= minBytes else {
+            let mend = minBytes >= 32 ? "write a longer one: openssl rand -base64 48" : "write a longer one"
+            self.report(setting.origin, key, found: "a secret of \(bytes.count) bytes", allowed: allowed, mend: mend)
+            return nil
+        }
+        return Secret(bytes)
+    }
+
+    // MARK: Listeners and trust
+
+    private mutating func setListeners(_ settings: inout Settings) {
+        if let elements = self.tree.list("listen") {
+            settings.listen = elements.compactMap { element in
+                guard case .address(let address) = element.value else { return nil }
+                return address
+            }
+            if elements.isEmpty, let origin = self.tree["listen"]?.origin {
+                self.report(origin, "listen", found: "an empty list", allowed: "one address or more", mend: "add an address")
+            }
+            for (index, address) in settings.listen.enumerated()
+            where address.port != 0 && settings.listen[..<index].contains(address) {
+                self.report(
+                    elements[index].origin,
+                    "listen[\(index)]",
+                    found: "an address a second time",
+                    allowed: "each address once",
+                    mend: "remove one"
+                )
+            }
+        }
+        settings.eventLoops = self.tree.integer("event_loops") ?? settings.eventLoops
+        guard let setting = self.tree.tree("admin")?["listen"], case .address(let admin) = setting.value else { return }
+        settings.adminListen = admin
+        if admin.port != 0, settings.listen.contains(admin) {
+            self.report(
+                setting.origin,
+                "admin.listen",
+                found: "an address that listen has too",
+                allowed: "an address of its own",
+                mend: "choose another port"
+            )
+        }
+        if !admin.isLoopback {
+            self.warnings.append("admin.listen is reachable from other machines and asks nobody who they are")
+        }
+    }
+
+    private mutating func setTrust(_ settings: inout Settings) {
+        settings.secret = self.secret("secret_file", of: self.tree, key: "secret_file", minBytes: 32)
+        if let word = self.tree.text("forwarded_header"), let header = ForwardedHeader(rawValue: word) {
+            settings.forwardedHeader = header
+        }
+        for (index, element) in (self.tree.list("trusted_proxies") ?? []).enumerated() {
+            guard case .block(let block) = element.value else { continue }
+            settings.trustedProxies.append(block)
+            guard block.prefixLength == 0 else { continue }
+            if self.flags.trustAllProxies {
+                self.warnings.append("--insecure-trust-all-proxies: anyone can claim any address (\(block) is trusted)")
+            } else {
+                self.report(
+                    element.origin,
+                    "trusted_proxies[\(index)]",
+                    found: "\(block), which is everyone",
+                    allowed: "the addresses of your own proxies",
+                    mend: "name the proxies, or accept forged addresses with --insecure-trust-all-proxies"
+                )
+            }
+        }
+    }
+
+    // MARK: Sessions
+
+    private mutating func session(_ hosts: [HostSettings]) -> SessionSettings {
+        var session = SessionSettings()
+        let tree = self.tree.tree("session") ?? SettingsTree(origin: .builtIn)
+        self.setLifetimes(&session.browser, tree, key: "session")
+        if let native = tree.tree("native") { self.setLifetimes(&session.native, native, key: "session.native") }
+        if let transfer = tree.tree("transfer") { self.setLifetimes(&session.transfer, transfer, key: "session.transfer") }
+        // Browsers and curl drop a `__Host-` cookie that plain http sets on a name other than loopback's.
+        if self.flags.http, hosts.contains(where: { !$0.publicURL.isHTTPS }) { session.cookieName = "sallyport" }
+        guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return session }
+        session.cookieName = name
+        if !name.hasPrefix("__Host-") || name == "__Host-", !self.flags.http {
+            self.report(
+                origin,
+                "session.cookie",
+                found: quoted(name),
+                allowed: "a name that begins with __Host-, so that no sibling domain can set it",
+                mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or for plain http use --insecure-http"
+            )
+        }
+        return session
+    }
+
+    private mutating func setLifetimes(_ lifetimes: inout SessionSettings.Lifetimes, _ tree: SettingsTree, key: String) {
+        lifetimes.idle = tree.duration("idle") ?? lifetimes.idle
+        lifetimes.absolute = tree.duration("absolute") ?? lifetimes.absolute
+        guard lifetimes.idle > lifetimes.absolute else { return }
+        self.report(
+            (tree["idle"] ?? tree["absolute"])?.origin ?? tree.origin,
+            "\(key).idle",
+            found: "\(Quantity.text(lifetimes.idle)), longer than \(key).absolute (\(Quantity.text(lifetimes.absolute)))",
+            allowed: "at most \(key).absolute",
+            mend: "write a shorter idle, or a longer absolute"
+        )
+    }
+
+    private mutating func handoff(sessionCookie: String) -> HandoffSettings {
+        var handoff = HandoffSettings()
+        guard let tree = self.tree.tree("handoff") else { return handoff }
+        handoff.cookieNames = tree.texts("cookies") ?? handoff.cookieNames
+        handoff.queryParameter = tree.text("query") ?? handoff.queryParameter
+        handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
+        guard let origin = tree["cookies"]?.origin else { return handoff }
+        let names = handoff.cookieNames
+        if names.isEmpty || Set(names).count != names.count || names.contains(sessionCookie) {
+            self.report(
+                origin,
+                "handoff.cookies",
+                found: names.isEmpty ? "an empty list" : "a name twice, or that of the session cookie",
+                allowed: "one name or more, each once and none that of session.cookie",
+                mend: "write names such as session_transfer_token"
+            )
+        }
+        return handoff
+    }
+}

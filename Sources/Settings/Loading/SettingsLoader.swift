@@ -1,0 +1,132 @@
+/// What an operator allows by a flag on the command line, because it must be seen at every start.
+package struct InsecureFlags: Sendable, Equatable {
+    /// `--insecure-http`
+    package var http: Bool
+    /// `--insecure-static-users`
+    package var staticUsers: Bool
+    /// `--insecure-trust-all-proxies`
+    package var trustAllProxies: Bool
+
+    package init(http: Bool = false, staticUsers: Bool = false, trustAllProxies: Bool = false) {
+        self.http = http
+        self.staticUsers = staticUsers
+        self.trustAllProxies = trustAllProxies
+    }
+}
+
+/// Settings that may be served, and where each came from.
+package struct LoadedSettings: Sendable {
+    /// A key with what holds for it, fit to be shown.
+    package struct Entry: Sendable, Equatable {
+        package var key: String
+        package var value: String
+        package var origin: SettingsOrigin
+    }
+
+    package var settings: Settings
+    /// What an operator should know but need not mend, one sentence each.
+    package var warnings: [String]
+    /// Every key in the order of the reference; secrets redacted.
+    package var entries: [Entry]
+
+    /// Where each value was written.
+    package var origins: [(key: String, origin: SettingsOrigin)] {
+        self.entries.map { ($0.key, $0.origin) }
+    }
+
+    /// The effective settings, one `key: value  # origin` a line, without secrets: what `check` prints.
+    package func describe() -> String {
+        self.entries.map { "\($0.key): \($0.value)  # \($0.origin)" }.joined(separator: "\n")
+    }
+}
+
+/// File, environment and flags become one validated value here.
+package enum SettingsLoader {
+    /// Reads the settings.
+    ///
+    /// The file is `file`, else what `SALLYPORT_CONFIG` names; without either the variables must say everything. A variable
+    /// beats the file. Relative paths start at the directory of the file that holds them.
+    ///
+    /// - Throws: every problem that was found, none of which shows a secret.
+    package static func load(
+        file: String?,
+        environment: [String: String],
+        flags: InsecureFlags
+    ) throws(SettingsFailure) -> LoadedSettings {
+        try self.load(file: file, environment: environment, flags: flags, files: .system)
+    }
+
+    /// The same with other files than the system's.
+    package static func load(
+        file: String?,
+        environment: [String: String],
+        flags: InsecureFlags,
+        files: SettingsFiles
+    ) throws(SettingsFailure) -> LoadedSettings {
+        var problems: [SettingsProblem] = []
+        var tree = SettingsTree(origin: .builtIn)
+        let fromEnvironment = environment[EnvironmentOverlay.fileVariable].map { (path: $0, origin: SettingsOrigin.environment(EnvironmentOverlay.fileVariable)) }
+        let named = file.map { (path: $0, origin: SettingsOrigin.file(path: $0, line: 1, column: 1)) } ?? fromEnvironment
+        if let named {
+            do throws(SettingsFailure) {
+                let bytes = try self.read(named.path, named.origin, files)
+                var decoder = SettingsDecoder(try YAMLDocument(bytes, path: named.path))
+                tree = decoder.tree(of: .file)
+                problems += decoder.problems
+            } catch {
+                problems += error.problems
+                // Nothing can be said of a file that is no YAML, but the variables can still be judged by themselves.
+                var overlay = EnvironmentOverlay()
+                overlay.apply(environment, to: &tree)
+                throw SettingsFailure(problems + overlay.problems)
+            }
+        }
+        var overlay = EnvironmentOverlay()
+        overlay.apply(environment, to: &tree)
+        problems += overlay.problems
+        var builder = SettingsBuilder(tree: tree, files: files, flags: flags, isPartial: !problems.isEmpty)
+        let settings = builder.build()
+        problems += builder.problems
+        guard problems.isEmpty else { throw SettingsFailure(problems.inOrder) }
+        return LoadedSettings(
+            settings: settings,
+            warnings: overlay.warnings + builder.warnings,
+            entries: EffectiveSettings.entries(of: tree)
+        )
+    }
+
+    private static func read(
+        _ path: String,
+        _ origin: SettingsOrigin,
+        _ files: SettingsFiles
+    ) throws(SettingsFailure) -> [UInt8] {
+        do throws(SettingsFiles.Fault) {
+            return try files.read(path, YAMLGuard.maxBytes)
+        } catch {
+            let problem = SettingsProblem(
+                origin: origin,
+                key: "",
+                found: error.sentence,
+                allowed: "a YAML file of at most 1MiB",
+                mend: "check the path of the settings' file and who may read it"
+            )
+            throw SettingsFailure([problem])
+        }
+    }
+}
+
+extension [SettingsProblem] {
+    /// By place within a file, files and variables in the order in which they were read, each problem once.
+    var inOrder: [SettingsProblem] {
+        func place(_ problem: SettingsProblem) -> (Int, Int) {
+            guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }
+            return (line, column)
+        }
+        var seen: Set<SettingsProblem> = []
+        let unique = self.filter { seen.insert($0).inserted }
+        return unique.enumerated().sorted { left, right in
+            let (leftPlace, rightPlace) = (place(left.element), place(right.element))
+            return leftPlace == rightPlace ? left.offset < right.offset : leftPlace < rightPlace
+        }.map(\.element)
+    }
+}

@@ -1,0 +1,91 @@
+internal import Vocabulary
+
+extension SettingKind {
+    /// The value that `text` stands for, wherever it was written.
+    func read(_ text: String) throws(SyntaxFault) -> SettingValue {
+        switch self {
+        case .boolean:
+            guard text == "true" || text == "false" else { throw SyntaxFault("write true or false") }
+            return .boolean(text == "true")
+        case .integer(let range):
+            let value = try Quantity.integer(text)
+            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            return .integer(value)
+        case .duration(let range):
+            let value = try Quantity.duration(text)
+            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            return .duration(value)
+        case .size(let range, let orNone):
+            if orNone, text == "none" { return .size(nil) }
+            let value = try Quantity.size(text)
+            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            return .size(value)
+        case .choice(let words):
+            guard words.contains(text) else {
+                let nearest = Spelling.nearest(to: text, in: words)
+                throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "write one of these words")
+            }
+            return .text(text)
+        case .text(let rule), .secret(let rule):
+            return try rule.read(text)
+        case .path:
+            guard !text.isEmpty, text.utf8.count <= 4096, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw SyntaxFault("write the path of a file")
+            }
+            return .text(text)
+        case .list(let element):
+            // In a variable; the file has lists of its own.
+            var list: [Setting] = []
+            for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let part = String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+                list.append(Setting(value: try element.read(part), origin: .builtIn, shown: element.shown(part)))
+            }
+            return .list(list)
+        case .section, .sections, .named, .pairs, .document:
+            throw SyntaxFault("write it in the file")
+        }
+    }
+
+    /// How a right value is printed by `check`.
+    func shown(_ text: String) -> String {
+        switch self {
+        case .secret: "<redacted>"
+        case .path(isSecret: true): shownPath(text)
+        default: text
+        }
+    }
+}
+
+/// The path of a secret's file; whoever puts the secret itself in its place must not find it in a log.
+func shownPath(_ path: String) -> String {
+    let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
+    return looksLikePath ? path : "<redacted>"
+}
+
+extension String {
+    /// The text unless it may hold a user and password, as URLs can.
+    var withoutCredentials: String {
+        self.contains("@") && self.contains("//") ? "a URL with credentials (not shown)" : self
+    }
+}
+
+extension JSONValue {
+    /// A plain YAML text by the core schema (YAML 1.2 10.3.2), without its octal and hexadecimal numbers.
+    init(plain text: String) {
+        switch text {
+        case "", "~", "null": self = .null
+        case "true": self = .bool(true)
+        case "false": self = .bool(false)
+        default:
+            let isNumeric = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+            let startsRight = text.utf8.first.map { (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x2E } ?? false
+            if isNumeric, startsRight, let value = Int64(text) {
+                self = .integer(value)
+            } else if isNumeric, startsRight, let value = Double(text), value.isFinite {
+                self = .number(value)
+            } else {
+                self = .string(text)
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// Where a value was written.
+package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
+    case builtIn
+    /// Line and column count from 1, columns in Unicode scalars.
+    case file(path: String, line: Int, column: Int)
+    /// The name of the variable.
+    case environment(String)
+
+    package var description: String {
+        switch self {
+        case .builtIn: "default"
+        case .file(let path, let line, let column): "\(path):\(line):\(column)"
+        case .environment(let name): name
+        }
+    }
+}
+
+/// One thing that is wrong with the settings, said so that the operator can mend it without a manual.
+///
+/// No member ever holds the text of a secret: what may be one is described (`a text`), not quoted.
+package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
+    package var origin: SettingsOrigin
+    /// The full path of the key, e.g. `hosts[0].routes[2].path`; empty when the whole file is meant.
+    package var key: String
+    package var found: String
+    package var allowed: String
+    package var mend: String
+
+    package init(origin: SettingsOrigin, key: String, found: String, allowed: String, mend: String) {
+        self.origin = origin
+        self.key = key
+        self.found = found
+        self.allowed = allowed
+        self.mend = mend
+    }
+
+    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed is a duration from 1m to 30d; write 5m`
+    package var description: String {
+        let key = self.key.isEmpty ? "" : "\(self.key): "
+        return "\(self.origin): \(key)found \(self.found); allowed is \(self.allowed); \(self.mend)"
+    }
+}
+
+/// Every problem of the settings, in the order in which they were written.
+package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
+    /// Never empty.
+    package let problems: [SettingsProblem]
+
+    package init(_ problems: [SettingsProblem]) {
+        self.problems = problems
+    }
+
+    /// One line a problem.
+    package var description: String {
+        self.problems.map(\.description).joined(separator: "\n")
+    }
+}
+
+/// Text of an operator as it may stand in a message: short, on one line, in quotes.
+func quoted(_ text: String) -> String {
+    var shown = ""
+    for scalar in text.unicodeScalars.prefix(64) {
+        shown.unicodeScalars.append(scalar.value < 0x20 || scalar.value == 0x7F ? "?" : scalar)
+    }
+    return "\"\(shown)\(text.unicodeScalars.count > 64 ? "..." : "")\""
+}
+
+/// `a, b or c`.
+func alternatives(_ words: [String]) -> String {
+    guard let last = words.last, words.count > 1 else { return words.first ?? "nothing" }
+    return words.dropLast().joined(separator: ", ") + " or " + last
+}

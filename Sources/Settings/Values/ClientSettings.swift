@@ -1,0 +1,66 @@
+package import Vocabulary
+
+/// How a transfer token is tied to the device that asked for it (Auth0's `enforce_device_binding`, and `ip_or_asn`).
+package enum BindingMode: String, Sendable, CaseIterable {
+    case none, ip, asn
+    case ipOrASN = "ip_or_asn"
+}
+
+/// An OAuth client, with Auth0's `session_transfer` object verbatim.
+///
+/// ## Configuration keys (`clients[]`)
+/// - `client_id` (token, required), `client_secret_file` (path): without one the client is public.
+/// - `session_transfer.can_create_session_transfer_token` (boolean, default: false).
+/// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
+/// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_or_asn`, default: ip).
+/// - `session_transfer.binding_dry_run` (boolean, default: false): judge and count, but let pass.
+/// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
+/// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
+package struct ClientSettings: Sendable, Equatable {
+    package var clientID: String
+    package var clientSecret: Secret?
+    package var canCreateTransferToken: Bool
+    package var allowsCookie: Bool
+    package var allowsQuery: Bool
+    package var binding: BindingMode
+    package var bindingDryRun: Bool
+    package var burnsOnMismatch: Bool
+    package var revokesDerivedOnReplay: Bool
+
+    package init(clientID: String) {
+        self.clientID = clientID
+        self.clientSecret = nil
+        self.canCreateTransferToken = false
+        self.allowsCookie = false
+        self.allowsQuery = false
+        self.binding = .ip
+        self.bindingDryRun = false
+        self.burnsOnMismatch = true
+        self.revokesDerivedOnReplay = false
+    }
+}
+
+/// Who proves that a user is who they say.
+package enum ProviderSettings: Sendable, Equatable {
+    /// Users in the configuration, for demo and tests; refuses to serve beyond loopback without its flag.
+    case fixedUsers([UserSettings])
+}
+
+/// A user of the `static` provider.
+package struct UserSettings: Sendable, Equatable {
+    /// What the user types: an email address or name.
+    package var identifier: String
+    package var id: String
+    /// `scrypt:N:r:p:salt:hash` in base64url.
+    package var passwordHash: Secret
+    package var traits: JSONValue
+    package var aal: String
+
+    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: String) {
+        self.identifier = identifier
+        self.id = id
+        self.passwordHash = passwordHash
+        self.traits = traits
+        self.aal = aal
+    }
+}

@@ -1,0 +1,112 @@
+package import Vocabulary
+
+/// How long sessions live.
+///
+/// ## Configuration keys (`session`)
+/// - `idle` (duration, default: 30m, range: 1m to 30d), `absolute` (duration, default: 12h, range: 1m to 365d).
+/// - `native.idle` (default: 30d), `native.absolute` (default: 90d): sessions of native apps.
+/// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions born of a handoff.
+/// - `cookie` (token, default: __Host-sallyport).
+package struct SessionSettings: Sendable, Equatable {
+    package struct Lifetimes: Sendable, Equatable {
+        package var idle: Duration
+        package var absolute: Duration
+
+        package init(idle: Duration, absolute: Duration) {
+            self.idle = idle
+            self.absolute = absolute
+        }
+    }
+    package var browser = Lifetimes(idle: .seconds(1800), absolute: .seconds(12 * 3600))
+    package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
+    package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
+    package var cookieName = "__Host-sallyport"
+
+    package init() {}
+}
+
+/// The in-memory store's bounds.
+///
+/// ## Configuration keys (`store.memory`)
+/// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.
+package struct StoreSettings: Sendable, Equatable {
+    package var maxSessions = 1_000_000
+    package var maxMarkers = 1_000_000
+
+    package init() {}
+}
+
+/// Where a session-transfer token may stand and how long it lives.
+///
+/// ## Configuration keys (`handoff`)
+/// - `cookies` (list, default: auth0_session_transfer_token, session_transfer_token).
+/// - `query` (token, default: session_transfer_token).
+/// - `lifetime` (duration, default: 60s, range: 5s to 300s).
+package struct HandoffSettings: Sendable, Equatable {
+    package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
+    package var queryParameter = "session_transfer_token"
+    package var lifetime: Duration = .seconds(60)
+
+    package init() {}
+}
+
+/// Which fields carry the identity to the app.
+///
+/// ## Configuration keys (`identity`)
+/// - `preset` (`sallyport` | `remote-user` | `oauth2-proxy` | `authelia` | `kratos`, default: sallyport).
+/// - `headers` (map of field name to path, default: the preset's): own names, e.g. `X-User-Email: identity.traits.email`.
+/// - `basic` (map): `username` path and `password_file`: basic auth for apps that want it.
+/// - `delimiter` (one character, default: ,): between the elements of a list.
+/// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
+/// - `strip_underscore_fields` (boolean, default: true): client fields with `_` in their name never reach the app.
+package struct IdentitySettings: Sendable, Equatable {
+    package struct Field: Sendable, Equatable {
+        package var name: String
+        /// A path into the session, e.g. `subject`, `session.id`, `identity.traits.email`.
+        package var path: String
+
+        package init(name: String, path: String) {
+            self.name = name
+            self.path = path
+        }
+    }
+    package struct BasicAuth: Sendable, Equatable {
+        package var usernamePath: String
+        package var password: Secret
+
+        package init(usernamePath: String, password: Secret) {
+            self.usernamePath = usernamePath
+            self.password = password
+        }
+    }
+    package enum Preset: String, Sendable, CaseIterable {
+        case sallyport, authelia, kratos
+        case remoteUser = "remote-user"
+        case oauth2Proxy = "oauth2-proxy"
+    }
+    /// What a path into the session is, or begins with where a dot ends it.
+    package static let pathRoots = [
+        "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.", "aal",
+        "methods", "authenticated_at", "origin", "scopes", "client_id",
+    ]
+
+    package var preset: Preset = .sallyport
+    /// The operator's own fields; when not empty they replace the preset's.
+    package var fields: [Field] = []
+    package var basic: BasicAuth?
+    package var delimiter: UInt8 = 0x2C
+    package var maxSize = 8192
+    package var stripUnderscoreFields = true
+
+    package init() {}
+}
+
+/// The source of autonomous system numbers: a MaxMind database or a `prefix,asn` CSV; exactly one.
+///
+/// ## Configuration keys (`asn`)
+/// - `database` (path): an `.mmdb` file with `autonomous_system_number`.
+/// - `csv` (path): lines of `prefix,asn`.
+package enum ASNSettings: Sendable, Equatable {
+    case database(path: String)
+    case csv(path: String)
+}

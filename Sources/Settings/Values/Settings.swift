@@ -1,0 +1,112 @@
+package import AddressIntelligence
+internal import Foundation
+package import Vocabulary
+
+/// Everything an operator decides, validated: what `run` serves and `check` prints.
+///
+/// The YAML file, the environment and the flags meet here and nowhere else; the rest of the gateway reads this value.
+/// A reload builds a new value and swaps it whole.
+///
+/// ## Configuration keys
+/// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for more of them.
+/// - `listen` (address or list, default: 127.0.0.1:8080): where clients connect.
+/// - `admin.listen` (address, default: 127.0.0.1:9090): where health, readiness and metrics are answered.
+/// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
+/// - `secret_file` (path): the secret from which every key is derived, 32 bytes or more.
+/// - `trusted_proxies` (list of CIDR, default: none): peers whose forwarded fields are believed.
+/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the one field that names the client.
+package struct Settings: Sendable, Equatable {
+    package var listen: [ListenAddress]
+    package var adminListen: ListenAddress?
+    package var eventLoops: Int
+    package var secret: Secret?
+    package var trustedProxies: [CIDRBlock]
+    package var forwardedHeader: ForwardedHeader
+    package var hosts: [HostSettings]
+    package var upstreams: [UpstreamSettings]
+    package var clients: [ClientSettings]
+    package var provider: ProviderSettings?
+    package var session: SessionSettings
+    package var store: StoreSettings
+    package var handoff: HandoffSettings
+    package var identity: IdentitySettings
+    package var asn: ASNSettings?
+    package var limits: LimitSettings
+    package var timeouts: TimeoutSettings
+    package var drain: DrainSettings
+    package var logs: LogSettings
+    /// Plain-http public URLs and cookies without `Secure` are allowed (`--insecure-http`), for loopback and tests.
+    package var allowsInsecureHTTP: Bool
+
+    /// `hosts` and the apps behind them, with every other key at its default.
+    package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
+        self.listen = [ListenAddress(host: "127.0.0.1", port: 8080)]
+        self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
+        self.eventLoops = min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 256)
+        self.secret = nil
+        self.trustedProxies = []
+        self.forwardedHeader = .xForwardedFor
+        self.hosts = hosts
+        self.upstreams = upstreams
+        self.clients = []
+        self.provider = nil
+        self.session = SessionSettings()
+        self.store = StoreSettings()
+        self.handoff = HandoffSettings()
+        self.identity = IdentitySettings()
+        self.asn = nil
+        self.limits = LimitSettings()
+        self.timeouts = TimeoutSettings()
+        self.drain = DrainSettings()
+        self.logs = LogSettings()
+        self.allowsInsecureHTTP = false
+    }
+}
+
+/// An address to bind: `127.0.0.1:8080`, `[::]:8080`, `:8080` (all addresses).
+package struct ListenAddress: Sendable, Hashable {
+    /// An IP address; the empty text stands for every address.
+    package var host: String
+    /// 0 to 65535; 0 lets the system choose.
+    package var port: Int
+
+    package init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Only this machine can connect.
+    package var isLoopback: Bool { IPAddress(self.host)?.isLoopback ?? false }
+}
+
+/// The one field in which trusted proxies name the client; reading both is how they get played against each other.
+package enum ForwardedHeader: String, Sendable, CaseIterable {
+    case xForwardedFor = "x-forwarded-for"
+    case forwarded
+}
+
+/// Scheme, host and port by which the world knows a host: the source of every URL, cookie and issuer we make.
+package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
+    package var isHTTPS: Bool
+    /// Lower case, without a trailing dot; an IPv6 address in brackets.
+    package var host: String
+    /// The port when it is not the scheme's own.
+    package var port: Int?
+
+    package init(isHTTPS: Bool, host: String, port: Int?) {
+        self.isHTTPS = isHTTPS
+        self.host = host
+        self.port = port
+    }
+
+    /// `host` or `host:port`, as it stands in `Host`.
+    package var authority: String { self.port.map { "\(self.host):\($0)" } ?? self.host }
+    package var scheme: String { self.isHTTPS ? "https" : "http" }
+    /// The origin (RFC 6454): scheme, host, port when it is not the scheme's own.
+    package var description: String { "\(self.scheme)://\(self.authority)" }
+    /// A browser reaches it on its own machine only (RFC 6761 6.3).
+    package var isLoopback: Bool {
+        let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
+        return bare == "localhost" || bare.hasSuffix(".localhost") || (IPAddress(bare)?.isLoopback ?? false)
+    }
+}

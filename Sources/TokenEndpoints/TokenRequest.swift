@@ -1,0 +1,37 @@
+package import Endpoints
+internal import Vocabulary
+
+/// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
+///
+/// "Parameters sent without a value MUST be treated as if they were omitted from the request" and "Request and response
+/// parameters MUST NOT be included more than once" (RFC 6749 3.2). Those that nobody reads are ignored, as it demands.
+package struct TokenRequest: Sendable {
+    private let parameters: BodyParameters
+
+    /// Reads the body of `request`; `invalid_request` when it cannot be read in exactly one way.
+    package init(_ request: EndpointRequest) throws(OAuthError) {
+        do {
+            self.parameters = try BodyParameters(request)
+        } catch {
+            switch error {
+            case .mediaType:
+                throw .invalidRequest("The body must be application/x-www-form-urlencoded or application/json.")
+            case .malformed:
+                throw .invalidRequest("The body is malformed or repeats a parameter.")
+            }
+        }
+    }
+
+    /// The text of the parameter; nil when it is absent or empty.
+    package func text(_ name: String) throws(OAuthError) -> String? {
+        guard let value = self.parameters[name] else { return nil }
+        guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
+        return text.isEmpty ? nil : text
+    }
+
+    /// The text of a parameter that must be there.
+    package func required(_ name: String) throws(OAuthError) -> String {
+        guard let text = try self.text(name) else { throw .invalidRequest("The parameter \(name) is missing.") }
+        return text
+    }
+}

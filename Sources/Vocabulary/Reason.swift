@@ -1,0 +1,99 @@
+/// Why a request, a token or a connection was refused or could not be served.
+///
+/// The raw value is the stable id that stands in logs, metrics, audit events, problem documents and the README's table.
+/// An id never changes its meaning; new ones may be added.
+package enum Reason: String, CaseIterable, Sendable {
+    // The bytes of the request (400, 405, 408, 413, 414, 431, 505).
+    case requestMalformed = "request.malformed"
+    case requestFraming = "request.framing"
+    case requestHost = "request.host"
+    case requestTarget = "request.target"
+    case requestMethod = "request.method"
+    case requestVersion = "request.version"
+    case requestLineTooLong = "request.line_too_long"
+    case requestFieldsTooLarge = "request.fields_too_large"
+    case requestBodyTooLarge = "request.body_too_large"
+    case requestTimeout = "request.timeout"
+    case requestUpgrade = "request.upgrade"
+    case requestExpectation = "request.expectation"
+    case requestConnectionNamesIdentity = "request.connection_names_identity"
+    case requestCrossSite = "request.cross_site"
+
+    // The path and the route.
+    case pathAmbiguous = "path.ambiguous"
+    case pathBackslash = "path.backslash"
+    case pathBadEscape = "path.bad_escape"
+    case pathDotSegment = "path.dot_segment"
+    case pathDoubleEncoding = "path.double_encoding"
+    case pathEncodedSlash = "path.encoded_slash"
+    case routeNotFound = "route.not_found"
+    case routeMethodNotAllowed = "route.method_not_allowed"
+
+    // The credential and the session.
+    case credentialMissing = "credential.missing"
+    case credentialRepeated = "credential.repeated"
+    case credentialMalformed = "credential.malformed"
+    case credentialAmbiguousCookie = "credential.ambiguous_cookie"
+    case sessionUnknown = "session.unknown"
+    case sessionExpired = "session.expired"
+    case sessionOtherClient = "session.other_client"
+    case sessionOtherHost = "session.other_host"
+    case sessionRevoked = "session.revoked"
+
+    // The sign-in.
+    case signInFlowExpired = "signin.flow_expired"
+    case signInFlowUnknown = "signin.flow_unknown"
+    case signInMalformed = "signin.malformed"
+    case signInRefused = "signin.refused"
+    case signInThrottled = "signin.throttled"
+
+    // What the route demands of the session.
+    case requireAAL = "require.aal"
+    case requireGroups = "require.groups"
+    case requireScopes = "require.scopes"
+    case requireOrigin = "require.origin"
+    case requireMaxAge = "require.max_age"
+
+    // The device binding, at handoff and on the live session.
+    case bindingIPMismatch = "binding.ip_mismatch"
+    case bindingASNMismatch = "binding.asn_mismatch"
+    case bindingASNUnknown = "binding.asn_unknown"
+
+    // The handoff.
+    case handoffUnknown = "handoff.unknown"
+    case handoffExpired = "handoff.expired"
+    case handoffReplayed = "handoff.replayed"
+    case handoffBurned = "handoff.burned"
+    case handoffMalformed = "handoff.malformed"
+    case handoffRepeated = "handoff.repeated"
+    case handoffMethodNotAllowed = "handoff.method_not_allowed"
+    case handoffNotNavigation = "handoff.not_navigation"
+    case handoffOtherUser = "handoff.other_user"
+    case handoffOtherHost = "handoff.other_host"
+    case handoffCrossSite = "handoff.cross_site"
+    case handoffNotPermitted = "handoff.not_permitted"
+    case handoffNested = "handoff.nested"
+
+    // The token endpoint, where no other reason fits.
+    case oauthInvalidClient = "oauth.invalid_client"
+    case oauthInvalidRequest = "oauth.invalid_request"
+    case oauthInvalidTarget = "oauth.invalid_target"
+    case oauthUnsupportedGrantType = "oauth.unsupported_grant_type"
+
+    // Identity headers.
+    case identityUnsafeValue = "identity.unsafe_value"
+    case identityTooLarge = "identity.too_large"
+
+    // What the gateway leans on (502, 503, 504).
+    case storeUnavailable = "store.unavailable"
+    case storeFull = "store.full"
+    case providerUnavailable = "provider.unavailable"
+    case upstreamUnreachable = "upstream.unreachable"
+    case upstreamTimeout = "upstream.timeout"
+    case upstreamReset = "upstream.reset"
+    case upstreamMalformed = "upstream.malformed"
+    case upstreamTruncated = "upstream.truncated"
+    case gatewayOverloaded = "gateway.overloaded"
+    case gatewayDraining = "gateway.draining"
+    case clientGone = "client.gone"
+}

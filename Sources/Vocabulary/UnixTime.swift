@@ -1,0 +1,61 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
+package struct UnixTime: Sendable, Hashable, Comparable {
+    /// Milliseconds since the epoch.
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    package init(seconds: Int64) {
+        self.milliseconds = seconds * 1000
+    }
+
+    /// Whole seconds since the epoch, rounded down.
+    package var seconds: Int64 { self.milliseconds / 1000 }
+
+    package static func < (left: UnixTime, right: UnixTime) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+
+    /// This time moved by `duration`, rounded to milliseconds.
+    package func advanced(by duration: Duration) -> UnixTime {
+        UnixTime(milliseconds: self.milliseconds &+ duration.wholeMilliseconds)
+    }
+
+    /// The time that has passed since `earlier`; negative when `earlier` lies ahead.
+    package func since(_ earlier: UnixTime) -> Duration {
+        .milliseconds(self.milliseconds - earlier.milliseconds)
+    }
+}
+
+extension Duration {
+    /// The duration in milliseconds, rounded towards zero.
+    package var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}
+
+/// Where the time comes from: the system in production, a value that a test moves in tests.
+package struct Clock: Sendable {
+    private let read: @Sendable () -> UnixTime
+
+    package init(_ read: @escaping @Sendable () -> UnixTime) {
+        self.read = read
+    }
+
+    /// The time now.
+    package func now() -> UnixTime { self.read() }
+
+    /// The system's real-time clock.
+    package static let system = Clock {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return UnixTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}

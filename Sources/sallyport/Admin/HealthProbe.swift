@@ -1,0 +1,98 @@
+import Settings
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Asks a running gateway's admin listener one question, over a blocking socket: it runs where there is neither a shell
+/// nor curl, and nothing else happens in the process.
+enum HealthProbe {
+    /// Why there is no answer.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// What the listener said.
+    struct Answer: Equatable {
+        var status: Int
+        /// The body's first line.
+        var line: String
+    }
+
+    private static let longestAnswer = 65_536
+
+    /// `GET path` at `address`; the whole of it takes at most `seconds`, a little more with a slow sender.
+    static func get(_ path: String, at address: ListenAddress, seconds: Int) throws(Failure) -> Answer {
+        // What is bound to every address is reached at loopback.
+        let host =
+            switch address.host {
+            case "", "0.0.0.0": "127.0.0.1"
+            case "::": "::1"
+            default: address.host
+            }
+        let place = host.contains(":") ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
+        guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
+        let socket = try self.connect(host, address.port, seconds: seconds, place: place)
+        defer { close(socket) }
+        try self.send("GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n", socket, place)
+        return try self.answer(in: self.receive(socket, seconds: seconds, place: place), place)
+    }
+
+    private static func connect(_ host: String, _ port: Int, seconds: Int, place: String) throws(Failure) -> Int32 {
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, String(port), &hints, &found) == 0, let info = found else {
+            throw Failure(description: "\(place) is not an address")
+        }
+        defer { freeaddrinfo(found) }
+        let descriptor = socket(info.pointee.ai_family, info.pointee.ai_socktype, info.pointee.ai_protocol)
+        guard descriptor >= 0 else { throw Failure(description: "no socket: \(self.error())") }
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+        guard Glibc.connect(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0 else {
+            let reason = self.error()
+            close(descriptor)
+            throw Failure(description: "\(place) cannot be reached: \(reason)")
+        }
+        return descriptor
+    }
+
+    private static func send(_ text: String, _ socket: Int32, _ place: String) throws(Failure) {
+        let bytes = Array(text.utf8)
+        // Shorter than any socket buffer: one call takes it or the peer is gone.
+        guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
+            throw Failure(description: "\(place) takes no request: \(self.error())")
+        }
+    }
+
+    private static func receive(_ socket: Int32, seconds: Int, place: String) throws(Failure) -> [UInt8] {
+        var answer: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        let end = time(nil) + seconds
+        while answer.count < self.longestAnswer, time(nil) <= end {
+            let count = recv(socket, &piece, piece.count, 0)
+            if count == 0 { return answer }
+            guard count > 0 else { throw Failure(description: "\(place) does not answer: \(self.error())") }
+            answer += piece[..<count]
+        }
+        throw Failure(description: "\(place) does not come to an end")
+    }
+
+    private static func answer(in bytes: [UInt8], _ place: String) throws(Failure) -> Answer {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let words = text.prefix { $0 != "\r\n" }.split(separator: " ", maxSplits: 2)
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]),
+            let head = text.firstRange(of: "\r\n\r\n")
+        else { throw Failure(description: "\(place) does not speak HTTP") }
+        let line = text[head.upperBound...].prefix { !$0.isNewline }
+        return Answer(status: status, line: String(line.prefix(200)))
+    }
+
+    private static func error() -> String {
+        errno == EAGAIN || errno == EINPROGRESS ? "it took too long" : String(cString: strerror(errno))
+    }
+}

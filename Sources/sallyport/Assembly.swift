@@ -1,0 +1,140 @@
+import AddressIntelligence
+import Cryptography
+import Endpoints
+import Handoff
+import NIOCore
+import Observability
+import Providers
+import RequestPath
+import SessionEndpoints
+import Sessions
+import Settings
+import TokenEndpoints
+import Vocabulary
+
+/// What the settings name and the gateway cannot start with.
+struct StartRefusal: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// What lives as long as the process, whatever a reload changes: sessions, metrics, the logs.
+struct Foundations: Sendable {
+    let group: any EventLoopGroup
+    let caches: SessionCaches
+    let store: any SessionStore
+    let authority: TokenAuthority
+    let secret: Secret
+    let registry: MetricsRegistry
+    let audit: AuditStream
+    let clock: Clock
+}
+
+/// One configuration put together: what a start and every reload make anew.
+struct Assembly: Sendable {
+    let configuration: PathConfiguration
+    let asn: ASNDirectory?
+
+    /// - Throws: `StartRefusal` that names the setting.
+    init(_ settings: Settings, _ foundations: Foundations, generation: UInt64) throws {
+        let asn = try Self.asn(settings.asn)
+        let devices = DeviceObserver(directory: asn)
+        let identity = IdentityProfile(settings.identity)
+        let routes = RouteTable(
+            settings.hosts,
+            upstreams: settings.upstreams.map(\.name),
+            replacesAuthorization: identity.replacesAuthorization
+        )
+        let errors = routes.findings.filter(\.isError)
+        guard errors.isEmpty else {
+            throw StartRefusal(description: errors.map(\.description).joined(separator: "\n"))
+        }
+        let targets = try settings.upstreams.map { upstream in
+            do {
+                return try UpstreamTarget(upstream)
+            } catch {
+                throw StartRefusal(description: "\(error)")
+            }
+        }
+        let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
+        let handoff = HandoffConsumer(
+            store: foundations.store,
+            authority: foundations.authority,
+            sessions: settings.session,
+            asn: asn,
+            journal: journal,
+            clock: foundations.clock
+        )
+        self.configuration = PathConfiguration(
+            settings: settings,
+            routes: routes,
+            targets: targets,
+            endpoints: EndpointTable(
+                try Self.endpoints(settings, foundations, asn: asn, journal: journal)
+            ),
+            registry: foundations.registry,
+            generation: generation,
+            identity: identity,
+            handoff: handoff,
+            devices: devices
+        )
+        self.asn = asn
+    }
+
+    private static func asn(_ settings: ASNSettings?) throws -> ASNDirectory? {
+        do {
+            switch settings {
+            case nil: return nil
+            case .database(let path): return try ASNDirectory.open(database: path)
+            case .csv(let path): return try ASNDirectory.open(csv: path)
+            }
+        } catch {
+            throw StartRefusal(description: "asn: \(error)")
+        }
+    }
+
+    private static func endpoints(
+        _ settings: Settings,
+        _ foundations: Foundations,
+        asn: ASNDirectory?,
+        journal: HandoffJournal
+    ) throws -> [Endpoint] {
+        var endpoints: [Endpoint] = []
+        if let provider = settings.provider {
+            let service = SessionService(
+                store: foundations.store,
+                authority: foundations.authority,
+                provider: Self.provider(provider),
+                sessions: settings.session,
+                loops: foundations.group,
+                asn: asn,
+                audit: foundations.audit,
+                clock: foundations.clock
+            )
+            endpoints += BrowserSessionEndpoints(service: service).endpoints
+            endpoints += NativeSessionEndpoints(service: service, secret: foundations.secret).endpoints
+        }
+        let mint = HandoffMint(
+            store: foundations.store,
+            authority: foundations.authority,
+            settings: settings.handoff,
+            asn: asn,
+            journal: journal,
+            clock: foundations.clock
+        )
+        endpoints.append(
+            TokenEndpoint(
+                clients: ClientRegistry(settings.clients),
+                hosts: settings.hosts.map(\.publicURL),
+                mint: mint,
+                loops: foundations.group
+            ).endpoint
+        )
+        return endpoints
+    }
+
+    private static func provider(_ settings: ProviderSettings) -> any IdentityProvider {
+        switch settings {
+        case .fixedUsers(let users): StaticProvider(users: users)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import NIOPosix
+import Settings
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, and a walk to paste.
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Try it: gateway, app and two users on loopback, and a walk with curl to paste. Needs nothing else."
+    )
+
+    @Option(help: ArgumentHelp("Where the gateway listens; 0 takes a free port.", valueName: "port"))
+    var port = 8080
+
+    @Flag(help: "Write the access log and the audit stream, too.")
+    var logs = false
+
+    @Flag(help: "Print the demo's settings and exit.")
+    var printSettings = false
+
+    func validate() throws {
+        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+    }
+
+    func run() async throws {
+        if self.printSettings { return Console.say(DemoSettings(port: self.port, appPort: 3000, logs: self.logs).yaml) }
+        let app = try await DemoApp.start(group: MultiThreadedEventLoopGroup.singleton)
+        let port = try self.port == 0 ? Self.freePort() : self.port
+        let gateway: Gateway
+        do {
+            let loaded = try DemoSettings(port: port, appPort: app.port, logs: self.logs).load()
+            gateway = try await Gateway.start(loaded, reload: nil)
+        } catch {
+            Console.complain("the demo cannot start: \(error)")
+            Console.complain("is port \(port) in use? `sallyport demo --port 0` takes a free one")
+            throw ExitCode.failure
+        }
+        Console.say(self.introduction(port: port, adminPort: gateway.adminPort))
+        Console.say(DemoWalk(origin: "http://127.0.0.1:\(port)", host: "127.0.0.1", user: DemoUser.all[0]).text)
+        Console.say("\nServing http://127.0.0.1:\(port)/ until you press Ctrl-C.")
+        await gateway.runUntilSignalled()
+        await app.close()
+    }
+
+    private func introduction(port: Int, adminPort: Int?) -> String {
+        let users = DemoUser.all.map { "#   \($0.identifier)  \($0.password)" }
+        let admin = adminPort.map { "# Health and metrics: http://127.0.0.1:\($0)/readyz?verbose and /metrics\n" } ?? ""
+        return """
+            # Sallyport demo: gateway and app in one process, sessions in memory, nothing leaves this machine.
+            #
+            # In a browser: http://127.0.0.1:\(port)/hello
+            # Users and passwords:
+            \(users.joined(separator: "\n"))
+            \(admin)#
+            # In a terminal: paste the lines below into bash, one by one or all at once.
+            """
+    }
+
+    /// A port that is free now. The public URL holds the port, so that it must be known before the gateway listens.
+    private static func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(descriptor, pointer, length) == 0 ? getsockname(descriptor, pointer, &length) : -1
+            }
+        }
+        guard result == 0 else { throw StartRefusal(description: "no free port on 127.0.0.1") }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+}

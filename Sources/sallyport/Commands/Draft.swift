@@ -1,0 +1,40 @@
+import NIOPosix
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Vocabulary
+
+/// The gateway that settings would make, put together by what puts the real one together, but never started: what `check`
+/// and `explain` look at. It opens the files that the settings name and no socket.
+struct Draft {
+    let assembly: Assembly
+    let foundations: Foundations
+
+    /// - Throws: `StartRefusal` with what a start would say.
+    init(_ settings: Settings) throws {
+        let secret = settings.secret ?? Secret("a draft keeps no sessions: any secret does")
+        let caches = SessionCaches()
+        self.foundations = Foundations(
+            group: MultiThreadedEventLoopGroup.singleton,
+            caches: caches,
+            store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
+            authority: TokenAuthority(secret: secret),
+            secret: secret,
+            registry: MetricsRegistry(),
+            audit: AuditStream(queue: nil),
+            clock: .system
+        )
+        self.assembly = try Assembly(settings, self.foundations, generation: 1)
+    }
+
+    /// What the route table says beside errors.
+    var findings: [String] {
+        self.assembly.configuration.routes.findings.filter { !$0.isError }.map(\.description)
+    }
+
+    /// The paths that the app of this host does not get.
+    func ownPaths(of host: HostSettings) -> [String] {
+        self.assembly.configuration.endpoints.takenPaths(servesSignIn: host.endpoints)
+    }
+}

@@ -1,0 +1,97 @@
+import Cryptography
+import Endpoints
+import NIOCore
+import Settings
+
+/// The app behind the demo's gateway: it knows nothing of sign-in and shows the request that reached it.
+enum DemoApp {
+    /// Starts the app on a free port of loopback.
+    static func start(group: any EventLoopGroup) async throws -> PlainServer {
+        var limits = PlainLimits()
+        limits.connections = 256
+        limits.head = 131_072
+        limits.body = 1 << 20
+        // Longer than the gateway keeps an idle connection to an app.
+        limits.step = .seconds(60)
+        return try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group, limits: limits) {
+            let wantsPage = $0.field("accept")?.lowercased().contains("text/html") ?? false
+            return wantsPage ? self.page($0) : self.text($0)
+        }
+    }
+
+    /// The request as text: its first line, then the fields in order.
+    static func text(_ request: PlainRequest) -> EndpointResponse {
+        var lines = ["\(request.method) \(request.target)"] + request.fields.map { "\($0.name): \($0.value)" }
+        if !request.body.isEmpty { lines += ["", "(a body of \(request.body.count) bytes)"] }
+        return EndpointResponse(
+            status: 200,
+            fields: [("content-type", "text/plain; charset=utf-8")],
+            body: Array((lines.joined(separator: "\n") + "\n").utf8)
+        )
+    }
+
+    /// The request as a page, what the gateway says of the user first.
+    static func page(_ request: PlainRequest) -> EndpointResponse {
+        let identity = request.fields.filter { $0.name.lowercased().hasPrefix("x-auth-") }
+        let others = request.fields.filter { !$0.name.lowercased().hasPrefix("x-auth-") }
+        let user = identity.first { $0.name.lowercased() == "x-auth-name" }?.value
+        let greeting = user.map { "Hello, \(HTMLText.escaped($0))" } ?? "Hello, stranger"
+        let link =
+            identity.isEmpty
+            ? #"<a href="/hello">Open a page that needs a session</a>"#
+            : #"<a href="/.sallyport/logout?return_to=/public/">Sign out</a>"#
+        return .html(
+            200,
+            """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <title>Demo app</title>
+            <style>\(self.style)</style>
+            </head>
+            <body>
+            <main>
+            <h1>\(greeting)</h1>
+            <p>This is the app behind the gateway. It received <code>\(HTMLText.escaped(request.method)) \
+            \(HTMLText.escaped(request.target))</code> with these headers. \(link)</p>
+            <h2>Set by the gateway</h2>
+            \(self.table(identity, orElse: "No identity headers: nobody is signed in here."))
+            <h2>The rest</h2>
+            \(self.table(others, orElse: "Nothing."))
+            </main>
+            </body>
+            </html>
+
+            """,
+            styleDigest: self.styleDigest
+        )
+    }
+
+    private static func table(_ fields: [(name: String, value: String)], orElse sentence: String) -> String {
+        guard !fields.isEmpty else { return "<p>\(sentence)</p>" }
+        let rows = fields.map { field in
+            "<tr><th scope=\"row\">\(HTMLText.escaped(field.name))</th><td>\(HTMLText.escaped(field.value))</td></tr>"
+        }
+        return "<table>\(rows.joined(separator: "\n"))</table>"
+    }
+
+    private static let style = """
+        :root{color-scheme:light dark;font:100%/1.5 system-ui,sans-serif}
+        body{margin:0;background:Canvas;color:CanvasText}
+        main{box-sizing:border-box;max-width:52rem;margin:0 auto;padding:2rem 1.5rem}
+        h1{margin:0;font-size:1.75rem;line-height:1.2}
+        h2{margin:2rem 0 .5rem;font-size:1.125rem}
+        table{border-collapse:collapse;width:100%}
+        th,td{padding:.375rem .75rem .375rem 0;border-bottom:1px solid #8884;text-align:left;vertical-align:top}
+        th{width:14rem;font-weight:600}
+        td,code{font-family:ui-monospace,monospace;font-size:.9375rem;overflow-wrap:anywhere}
+        a{color:#1f5fbf}
+        @media (prefers-color-scheme:dark){a{color:#8ab8ff}}
+        """
+
+    /// CSP wants base64 with its padding (CSP3 6.7.3.3); the alphabets differ in two characters.
+    private static let styleDigest =
+        SHA256.digest(Array(style.utf8)).base64URL.replacing("-", with: "+").replacing("_", with: "/") + "="
+}

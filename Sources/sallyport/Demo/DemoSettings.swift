@@ -1,0 +1,120 @@
+import Cryptography
+import Settings
+
+/// A user of the demo. The password is no secret: it is printed.
+struct DemoUser: Sendable {
+    var id: String
+    var identifier: String
+    var password: String
+    var name: String
+    var groups: [String]
+
+    static let all = [
+        DemoUser(
+            id: "user-1815",
+            identifier: "ada@example.com",
+            password: "analytical-engine",
+            name: "Ada Lovelace",
+            groups: ["staff", "admins"]
+        ),
+        DemoUser(
+            id: "user-1906",
+            identifier: "grace@example.com",
+            password: "compiler-a0",
+            name: "Grace Hopper",
+            groups: ["staff"]
+        ),
+    ]
+}
+
+/// The demo's settings: a file like any other, made in memory and read by the same loader.
+struct DemoSettings: Sendable {
+    static let nativeClient = "demo-native"
+    static let webClient = "demo-web"
+
+    /// The file.
+    let yaml: String
+
+    /// - Parameters:
+    ///   - port: Where the gateway listens.
+    ///   - appPort: Where the demo's app listens.
+    ///   - logs: Write the access log and the audit stream.
+    init(port: Int, appPort: Int, logs: Bool) {
+        let users = DemoUser.all.map { user in
+            """
+                  - identifier: \(user.identifier)
+                    id: \(user.id)
+                    password_hash: "\(Self.hash(user.password))"
+                    traits:
+                      email: \(user.identifier)
+                      name: \(user.name)
+                      groups: [\(user.groups.joined(separator: ", "))]
+            """
+        }
+        self.yaml = """
+            listen: 127.0.0.1:\(port)
+            public_url: http://127.0.0.1:\(port)
+            upstream: http://127.0.0.1:\(appPort)
+            admin:
+              listen: 127.0.0.1:0
+            session:
+              cookie: sallyport
+
+            routes:
+              - path: /**
+                name: app
+                client: \(Self.webClient)
+              - path: /public/**
+                name: public
+                auth: public
+
+            clients:
+              - client_id: \(Self.nativeClient)
+                session_transfer:
+                  can_create_session_transfer_token: true
+              - client_id: \(Self.webClient)
+                session_transfer:
+                  allowed_authentication_methods: [cookie, query]
+                  enforce_device_binding: ip
+
+            provider:
+              static:
+                users:
+            \(users.joined(separator: "\n"))
+
+            drain:
+              delay: 0s
+              timeout: 2s
+            log:
+              level: \(logs ? "info" : "warning")
+              access: \(logs)
+              audit: \(logs)
+
+            """
+    }
+
+    /// The settings, validated as any others.
+    func load() throws(SettingsFailure) -> LoadedSettings {
+        let bytes = Array(self.yaml.utf8)
+        return try SettingsLoader.load(
+            file: "demo.yaml",
+            environment: [:],
+            flags: InsecureFlags(http: true),
+            files: SettingsFiles(
+                read: { path, _ throws(SettingsFiles.Fault) in
+                    guard path == "demo.yaml" else { throw SettingsFiles.Fault("no file of the demo") }
+                    return bytes
+                },
+                isReadable: { $0 == "demo.yaml" }
+            )
+        )
+    }
+
+    /// A hash at the least cost that is accepted: what it protects is printed above it.
+    private static func hash(_ password: String) -> String {
+        let salt = Random.bytes(16)
+        let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)
+        let hash = Scrypt.derive(password: Array(password.utf8), salt: salt, cost: cost, count: 32) ?? Random.bytes(32)
+        return "scrypt:\(cost.n):\(cost.r):\(cost.p):\(Base64URL.encode(salt)):\(Base64URL.encode(hash))"
+    }
+}

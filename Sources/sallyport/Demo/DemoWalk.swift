@@ -1,0 +1,184 @@
+/// One command of the walk, and what the reader will see.
+struct DemoStep: Sendable {
+    var title: String
+    /// One line of POSIX shell; variables and functions of earlier steps are still there.
+    var command: String
+    /// Text that the output contains.
+    var shows: [String]
+    /// Text that the output does not contain.
+    var lacks: [String]
+
+    init(_ title: String, _ command: String, shows: [String], lacks: [String] = []) {
+        self.title = title
+        self.command = command
+        self.shows = shows
+        self.lacks = lacks
+    }
+}
+
+/// The walk through the demo: printed for the reader, and run line by line by a test.
+struct DemoWalk: Sendable {
+    let steps: [DemoStep]
+
+    /// - Parameters:
+    ///   - origin: The demo's public URL, e.g. `http://127.0.0.1:8080`.
+    ///   - host: Its host without a port.
+    init(origin: String, host: String, user: DemoUser) {
+        let status = "-o /dev/null -w '%{http_code} %{redirect_url}\\n'"
+        let landing = "-o /dev/null -w '%{http_code} %{url_effective}\\n'"
+        let page = "-H 'Accept: text/html'"
+        let login = "\(origin)/.sallyport/login?return_to=/hello"
+        self.steps = [
+            DemoStep(
+                "Open the app without a session: a browser is sent to the login page.",
+                "curl -sS \(status) \(page) \(origin)/hello",
+                shows: ["303 \(login)"]
+            ),
+            DemoStep(
+                "An API client gets 401 and a reason instead.",
+                "curl -sS \(origin)/hello",
+                shows: [#""status":401,"reason":"credential.missing""#]
+            ),
+            DemoStep(
+                "Sign in as a browser does: post the form, keep the cookie.",
+                "JAR=$(mktemp); curl -sS -c \"$JAR\" \(status) -H 'Origin: \(origin)' "
+                    + "-d identifier=\(user.identifier) -d password=\(user.password) -d return_to=/hello "
+                    + "\(origin)/.sallyport/login",
+                shows: ["303 \(origin)/hello"]
+            ),
+            DemoStep(
+                "The app knows the user by plain headers, and never sees the session cookie.",
+                "curl -sS -b \"$JAR\" \(origin)/hello",
+                shows: [
+                    "GET /hello", "X-Auth-Subject: \(user.id)", "X-Auth-Email: \(user.identifier)",
+                    "X-Auth-Groups: \(user.groups.joined(separator: ","))", "X-Auth-Origin: browser",
+                ],
+                lacks: ["Cookie:"]
+            ),
+            DemoStep(
+                "Sign in as a native app does, at Kratos's paths: first a flow,",
+                "FLOW=$(curl -sS \(origin)/self-service/login/api "
+                    + #"| sed -n 's/.*"action":"\([^"]*\)".*/\1/p'); echo "$FLOW""#,
+                shows: ["\(origin)/self-service/login?flow="]
+            ),
+            DemoStep(
+                "then the password, which gives a session token.",
+                "SESSION_TOKEN=$(curl -sS -H 'Content-Type: application/json' "
+                    + "-d '{\"method\":\"password\",\"identifier\":\"\(user.identifier)\","
+                    + "\"password\":\"\(user.password)\"}' \"$FLOW\" "
+                    + #"| sed -n 's/.*"session_token":"\([^"]*\)".*/\1/p'); echo "$SESSION_TOKEN""#,
+                shows: ["sps_"]
+            ),
+            DemoStep(
+                "Whose is it?",
+                "curl -sS -H \"X-Session-Token: $SESSION_TOKEN\" \(origin)/sessions/whoami; echo",
+                shows: [#""active":true"#, user.identifier]
+            ),
+            DemoStep(
+                "As a bearer token it becomes the same headers; the app never sees the token.",
+                "curl -sS -H \"Authorization: Bearer $SESSION_TOKEN\" \(origin)/api/orders",
+                shows: ["X-Auth-Subject: \(user.id)", "X-Auth-Origin: native"],
+                lacks: ["Authorization:", "sps_"]
+            ),
+            DemoStep(
+                "Mint a session-transfer token: it lives 60 seconds, works once, and only from this address.",
+                "mint() { curl -sS -d grant_type=urn:ietf:params:oauth:grant-type:token-exchange "
+                    + "-d client_id=\(DemoSettings.nativeClient) -d subject_token=\"$SESSION_TOKEN\" "
+                    + "-d subject_token_type=urn:sallyport:params:oauth:token-type:session_token "
+                    + "-d requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token "
+                    + "-d audience=urn:\(host):session_transfer \(origin)/oauth/token; }; mint; echo",
+                shows: [
+                    #""access_token":"spt_"#, #""expires_in":60"#, #""token_type":"N_A""#,
+                ]
+            ),
+            DemoStep(
+                "Open the app with a fresh one in the query: the browser is signed in, the token leaves the address.",
+                #"transfer() { mint | sed -n 's/.*"access_token":"\([^"]*\)".*/\1/p'; }; "#
+                    + "TOKEN=$(transfer); WEB=$(mktemp); curl -sS -c \"$WEB\" \(status) "
+                    + "\"\(origin)/hello?a=1&session_transfer_token=$TOKEN\"",
+                shows: ["303 \(origin)/hello?a=1"],
+                lacks: ["session_transfer_token"]
+            ),
+            DemoStep(
+                "It now has a web session of its own, born of the transfer.",
+                "curl -sS -b \"$WEB\" '\(origin)/hello?a=1'",
+                shows: ["GET /hello?a=1", "X-Auth-Subject: \(user.id)", "X-Auth-Origin: transfer"],
+                lacks: ["Cookie:"]
+            ),
+            DemoStep(
+                "The same by cookie, as an app sets it in its WebView before it loads the page.",
+                "VIEW=$(mktemp); printf '\(host)\\tFALSE\\t/\\tFALSE\\t0\\tauth0_session_transfer_token\\t%s\\n' "
+                    + "\"$(transfer)\" > \"$VIEW\"; curl -sS -L -b \"$VIEW\" -c \"$VIEW\" \(origin)/hello",
+                shows: ["X-Auth-Subject: \(user.id)", "X-Auth-Origin: transfer"],
+                lacks: ["Cookie:", "spt_"]
+            ),
+            DemoStep(
+                "Replay: whoever uses the first token again ends at the login page.",
+                "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$TOKEN\"",
+                shows: ["200 \(login)"]
+            ),
+            DemoStep(
+                "Theft: a fresh token from another address ends there as well,",
+                "STOLEN=$(transfer); curl -sS -L --interface 127.0.0.2 \(landing) \(page) "
+                    + "\"\(origin)/hello?session_transfer_token=$STOLEN\"",
+                shows: ["200 \(login)"]
+            ),
+            DemoStep(
+                "and is burned by the attempt, for the right address too.",
+                "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$STOLEN\"",
+                shows: ["200 \(login)"]
+            ),
+            DemoStep(
+                "Identity headers of a client never arrive, in any spelling; the real ones do,",
+                "curl -sS -b \"$JAR\" -H 'X-Auth-Subject: root' -H 'x_auth_email: root' \(origin)/hello",
+                shows: ["X-Auth-Subject: \(user.id)"],
+                lacks: ["root"]
+            ),
+            DemoStep(
+                "and on public pages there are none.",
+                "curl -sS -H 'X-Auth-Subject: root' -H 'X-Forwarded-User: root' \(origin)/public/",
+                shows: ["GET /public/"],
+                lacks: ["root", "X-Auth-"]
+            ),
+            DemoStep(
+                "Sign the browser out, with its cookie kept aside.",
+                "OLD=$(mktemp); cp \"$JAR\" \"$OLD\"; curl -sS -b \"$JAR\" -c \"$JAR\" \(status) "
+                    + "-H 'Origin: \(origin)' -d return_to=/public/ \(origin)/.sallyport/logout",
+                shows: ["303 \(origin)/public/"]
+            ),
+            DemoStep(
+                "The old cookie opens nothing any more.",
+                "curl -sS -b \"$OLD\" \(origin)/hello",
+                shows: [#""status":401"#]
+            ),
+            DemoStep(
+                "Sign the native app out,",
+                "curl -sS -X DELETE -o /dev/null -w '%{http_code}\\n' -H 'Content-Type: application/json' "
+                    + "-d \"{\\\"session_token\\\":\\\"$SESSION_TOKEN\\\"}\" \(origin)/self-service/logout/api",
+                shows: ["204"]
+            ),
+            DemoStep(
+                "and the web session that was born of it is gone, too.",
+                "curl -sS -b \"$WEB\" \(origin)/hello",
+                shows: [#""status":401"#]
+            ),
+        ]
+    }
+
+    /// The line before the first step and after the last.
+    static let start = "# --- the walk ---"
+    static let end = "# --- end of the walk ---"
+
+    /// The walk as it is printed: comments and commands, so that it can be pasted line by line or as a whole.
+    var text: String {
+        var lines = [Self.start]
+        for (index, step) in self.steps.enumerated() {
+            lines.append("")
+            lines.append("# \(index + 1). \(step.title)")
+            lines.append(step.command)
+            lines += step.shows.map { "#    shows: \($0)" }
+            lines += step.lacks.map { "#    lacks: \($0)" }
+        }
+        return (lines + ["", Self.end]).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,290 @@
+import AddressIntelligence
+import Cryptography
+import Logging
+import NIOCore
+import NIOPosix
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Synchronization
+import UnixSignals
+import Vocabulary
+
+/// The running gateway: what `run` and `demo` start, reload and stop.
+final class Gateway: Sendable {
+    private struct State {
+        var settings: Settings
+        var assembly: Assembly
+        var generation: UInt64 = 1
+        var isDraining = false
+        var lastReloadSucceeded = true
+    }
+
+    private let foundations: Foundations
+    private let group: MultiThreadedEventLoopGroup
+    private let loops: PathLoops
+    private let gate: ConnectionGate
+    private let logs: LineWriter
+    private let logger: Logger
+    private let reload: (@Sendable () throws -> LoadedSettings)?
+    private let state: Mutex<State>
+    private let listeners: Mutex<[Listener]> = Mutex([])
+    private let admin: Mutex<PlainServer?> = Mutex(nil)
+
+    // MARK: Start
+
+    /// Starts serving.
+    ///
+    /// - Parameter reload: reads the settings anew on SIGHUP; nil: there is nothing to read again.
+    /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
+    static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws -> Gateway {
+        let settings = loaded.settings
+        Process.ignoreBrokenPipes()
+        let logs = try LineWriter(descriptor: Process.standardOutput)
+        JSONLogHandler.bootstrap(
+            queue: logs.queue(.log, capacity: settings.logs.buffer),
+            threshold: JSONLogHandler.Threshold(settings.logs.level.loggerLevel)
+        )
+        let logger = Logger(label: "sallyport")
+        for warning in loaded.warnings { logger.warning("\(warning)") }
+        let secret: Secret
+        if let configured = settings.secret {
+            secret = configured
+        } else {
+            secret = Secret(Random.bytes(32))
+            logger.warning("no secret_file: a random secret is used, and every session ends with this process")
+        }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
+        let caches = SessionCaches()
+        let clock = Clock.system
+        let registry = MetricsRegistry()
+        logs.register(in: registry)
+        ProcessMetrics.register(in: registry, version: Version.current)
+        let audit = AuditStream(
+            queue: settings.logs.audit ? logs.queue(.audit, capacity: settings.logs.buffer) : nil,
+            whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop,
+            clock: clock
+        )
+        let authority = TokenAuthority(secret: secret)
+        let store = MemoryStore(
+            maxSessions: settings.store.maxSessions,
+            maxMarkers: settings.store.maxMarkers,
+            clock: clock,
+            caches: caches
+        )
+        let foundations = Foundations(
+            group: group,
+            caches: caches,
+            store: store,
+            authority: authority,
+            secret: secret,
+            registry: registry,
+            audit: audit,
+            clock: clock
+        )
+        let assembly = try Assembly(settings, foundations, generation: 1)
+        let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
+        let loops = PathLoops()
+        for eventLoop in group.makeIterator() {
+            // Made on its own loop, where it stays.
+            try await eventLoop.submit {
+                let cache = SessionCache()
+                caches.register(cache, on: eventLoop)
+                let loop = PathLoop(
+                    eventLoop: eventLoop,
+                    configuration: assembly.configuration,
+                    sessions: SessionResolver(loop: eventLoop, cache: cache, store: store, authority: authority),
+                    shard: registry.makeShard(on: eventLoop),
+                    accessLog: access.map { AccessLog(queue: $0) },
+                    clock: clock
+                )
+                loop.start()
+                loops.add(loop)
+            }.get()
+        }
+        let gateway = Gateway(
+            settings: settings,
+            assembly: assembly,
+            foundations: foundations,
+            group: group,
+            loops: loops,
+            logs: logs,
+            logger: logger,
+            reload: reload
+        )
+        for target in assembly.configuration.targets { target.refresh() }
+        try await gateway.listen(settings)
+        gateway.collectExpired(store)
+        return gateway
+    }
+
+    private init(
+        settings: Settings,
+        assembly: Assembly,
+        foundations: Foundations,
+        group: MultiThreadedEventLoopGroup,
+        loops: PathLoops,
+        logs: LineWriter,
+        logger: Logger,
+        reload: (@Sendable () throws -> LoadedSettings)?
+    ) {
+        self.state = Mutex(State(settings: settings, assembly: assembly))
+        self.foundations = foundations
+        self.group = group
+        self.loops = loops
+        self.gate = ConnectionGate(limit: settings.limits.connections, perAddress: settings.limits.connectionsPerAddress)
+        self.logs = logs
+        self.logger = logger
+        self.reload = reload
+    }
+
+    private func listen(_ settings: Settings) async throws {
+        for address in settings.listen {
+            let listener = try await Listener.bind(address, group: self.group, loops: self.loops, gate: self.gate)
+            self.listeners.withLock { $0.append(listener) }
+            self.logger.info(
+                "listening",
+                metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
+            )
+        }
+        if let address = settings.adminListen {
+            let server = try await AdminServer.start(
+                address,
+                group: self.group,
+                isReady: { self.isReady() },
+                metrics: { try await self.foundations.registry.render() }
+            )
+            self.admin.withLock { $0 = server }
+            self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])
+        }
+    }
+
+    /// Names of apps and expired records are looked at in the background, once in a while.
+    private func collectExpired(_ store: MemoryStore) {
+        self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
+            Task.detached {
+                store.sweep()
+                self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
+            }
+        }
+    }
+
+    // MARK: What it says of itself
+
+    var listenPorts: [Int] { self.listeners.withLock { $0.map(\.port) } }
+    var adminPort: Int? { self.admin.withLock { $0?.port } }
+
+    /// Whether requests should be sent here, and why not.
+    func isReady() -> (ready: Bool, checks: [AdminServer.Check]) {
+        let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
+        let listening = !self.listeners.withLock { $0.isEmpty }
+        let checks: [AdminServer.Check] = [
+            (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
+            (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
+            // A bad file keeps the old configuration: that is worth a look, but requests are served.
+            (name: "configuration", ok: true, detail: reloaded ? "current" : "last reload failed, the former is in use"),
+        ]
+        return (checks.allSatisfy { $0.ok }, checks)
+    }
+
+    // MARK: Reload
+
+    /// Reads the settings again and swaps them whole; whatever is wrong with them, the former ones go on.
+    func reloadSettings() async {
+        guard let reload = self.reload else { return }
+        let registry = self.foundations.registry
+        do {
+            let loaded = try reload()
+            let (former, generation) = self.state.withLock { ($0.settings, $0.generation + 1) }
+            for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) { self.logger.warning("\(warning)") }
+            let assembly = try Assembly(loaded.settings, self.foundations, generation: generation)
+            await self.loops.onEach { $0.adopt(assembly.configuration) }
+            self.state.withLock {
+                $0.settings = loaded.settings
+                $0.assembly = assembly
+                $0.generation = generation
+                $0.lastReloadSucceeded = true
+            }
+            for target in assembly.configuration.targets { target.refresh() }
+            self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])
+            self.foundations.audit.emit(AuditEvent(.configReloaded))
+            registry.increment(registry.counter(MetricNames.configReloads, "success"))
+        } catch {
+            self.state.withLock { $0.lastReloadSucceeded = false }
+            self.logger.error("configuration not reloaded, the former one is in use: \(error)")
+            self.foundations.audit.emit(AuditEvent(.configReloadFailed))
+            registry.increment(registry.counter(MetricNames.configReloads, "failure"))
+        }
+    }
+
+    /// What a reload cannot change, in words, where the file asks for it.
+    private static func fixedForLife(_ former: Settings, _ new: Settings) -> [String] {
+        var warnings: [String] = []
+        if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
+        if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
+        if former.eventLoops != new.eventLoops { warnings.append("event_loops: takes effect at the next start") }
+        if former.secret != new.secret { warnings.append("secret_file: takes effect at the next start") }
+        if former.store != new.store { warnings.append("store: takes effect at the next start") }
+        if former.logs != new.logs { warnings.append("log: takes effect at the next start") }
+        return warnings
+    }
+
+    // MARK: Stop
+
+    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once.
+    func runUntilSignalled() async {
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+        var stopping: Task<Void, Never>?
+        for await signal in signals {
+            if signal == .sighup {
+                await self.reloadSettings()
+            } else if stopping == nil {
+                self.logger.info("stopping", metadata: ["signal": "\(signal)"])
+                stopping = Task {
+                    await self.drainAndStop()
+                    Process.exit(0)
+                }
+            } else {
+                self.logger.warning("stopping at once")
+                _ = self.logs.flush(timeout: .milliseconds(200))
+                Process.exit(1)
+            }
+        }
+    }
+
+    /// Readiness goes first, then new connections, then what is in flight, then the rest (security.md 8, row 22).
+    func drainAndStop() async {
+        let drain = self.state.withLock { state in
+            state.isDraining = true
+            return state.settings.drain
+        }
+        await self.loops.onEach { $0.drain() }
+        try? await Task.sleep(for: drain.delay)
+        for listener in self.listeners.withLock({ $0 }) { await listener.close() }
+        let deadline = ContinuousClock.now + drain.timeout
+        while ContinuousClock.now < deadline, await self.loops.busyCount() > 0 {
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        await self.loops.onEach { $0.closeAll() }
+        await self.admin.withLock { $0 }?.close()
+        _ = self.logs.flush(timeout: .seconds(2))
+        try? await self.group.shutdownGracefully()
+    }
+}
+
+/// What the binary calls itself.
+enum Version {
+    static let current = "0.1.0"
+}
+
+extension LogSettings.Level {
+    var loggerLevel: Logger.Level {
+        switch self {
+        case .debug: .debug
+        case .info: .info
+        case .warning: .warning
+        case .error: .error
+        }
+    }
+}

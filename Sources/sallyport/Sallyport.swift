@@ -1,0 +1,13 @@
+import ArgumentParser
+
+/// `sallyport`: one binary, a subcommand for each thing an operator does with it.
+@main
+struct Sallyport: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sallyport",
+        abstract: "A session gateway: native-to-web single sign-on in front of any web app.",
+        subcommands: [
+            RunCommand.self, DemoCommand.self, CheckCommand.self, HealthcheckCommand.self,
+        ]
+    )
+}

@@ -1,0 +1,217 @@
+import AddressIntelligence
+import Foundation
+import Glibc
+import Testing
+import Vocabulary
+
+@Suite("Autonomous systems from a MaxMind database")
+struct ASNDatabaseTests {
+    @Test("Numbers of every unsigned width are read, in both families")
+    func widths() throws {
+        var image = DatabaseImage()
+        try image.add("10.0.0.0/16", DatabaseImage.record(asn: .uint16(64512)))
+        try image.add("10.1.0.0/16", DatabaseImage.record(asn: .uint32(4_200_000_000)))
+        try image.add("10.2.0.0/16", DatabaseImage.record(asn: .uint64(4_294_967_295)))
+        try image.add("2001:db8::/32", DatabaseImage.record(asn: .uint32(64512)))
+        let directory = try Self.directory(image)
+        #expect(try directory.asn(of: address("10.0.255.255")) == 64512)
+        #expect(try directory.asn(of: address("10.1.0.0")) == 4_200_000_000)
+        #expect(try directory.asn(of: address("10.2.3.4")) == 4_294_967_295)
+        #expect(try directory.asn(of: address("::ffff:10.2.3.4")) == 4_294_967_295)
+        #expect(try directory.asn(of: address("2001:db8::1")) == 64512)
+        #expect(try directory.asn(of: address("2001:db9::1")) == nil)
+        #expect(try directory.asn(of: address("192.168.0.1")) == nil)
+        #expect(directory.buildTime == UnixTime(seconds: 1_700_000_000))
+    }
+
+    @Test(
+        "What is no number of a system is unknown",
+        arguments: [
+            DatabaseImage.record(asn: .uint32(0)), DatabaseImage.record(asn: .uint64(4_294_967_296)),
+            DatabaseImage.record(asn: .uint64(.max)), DatabaseImage.record(asn: .text("AS64512")),
+            DatabaseImage.record(asn: .map([])), DatabaseImage.record(asn: .list([.uint32(1)])),
+            DatabaseImage.record(asn: .raw([0x01, 0x01, 7])),  // int32
+            DatabaseImage.record(asn: .raw([0x01, 0x03, 7])),  // uint128
+            DatabaseImage.record(asn: .raw([0x01, 0x07])),  // true
+            .map([]), .map([("as_number", .uint32(7))]), .text("autonomous_system_number"), .uint32(7),
+            .list([.uint32(7)]),
+        ]
+    )
+    func notANumber(value: DatabaseImage.Value) throws {
+        var image = DatabaseImage()
+        try image.add("10.0.0.0/8", value)
+        try image.add("11.0.0.0/8", DatabaseImage.record(asn: .uint32(7)))
+        let directory = try Self.directory(image)
+        #expect(try directory.asn(of: address("10.0.0.1")) == nil)
+        #expect(try directory.asn(of: address("11.0.0.1")) == 7)
+    }
+
+    @Test("Where the tree gives 6to4 and IPv4-compatible addresses IPv4's records, they still have no number (T18)")
+    func aliases() throws {
+        var image = DatabaseImage()
+        try image.add("1.128.0.0/11", DatabaseImage.record(asn: .uint32(1221)))
+        try image.alias("2002::/16")
+        try image.alias("2001::/32")
+        try image.alias("64:ff9b::/96")
+        try image.alias("2003::/16")
+        let directory = try Self.directory(image)
+        #expect(try directory.asn(of: address("1.128.0.1")) == 1221)
+        // The alias works in the file: an unreserved prefix shows it.
+        #expect(try directory.asn(of: address("2003:180:1::1")) == 1221)
+        for text in ["2002:180:1::1", "2001:0:180:1::1", "64:ff9b::180:1", "::180:1", "::1.128.0.1"] {
+            #expect(try directory.asn(of: address(text)) == nil, "\(text)")
+        }
+    }
+
+    @Test("A database of IPv4 alone knows nothing of IPv6")
+    func v4Only() throws {
+        var image = DatabaseImage(v4Only: true)
+        try image.add("10.0.0.0/8", DatabaseImage.record(asn: .uint32(7)))
+        let directory = try Self.directory(image)
+        #expect(try directory.asn(of: address("10.1.2.3")) == 7)
+        #expect(try directory.asn(of: address("11.1.2.3")) == nil)
+        #expect(try directory.asn(of: address("2001:db8::1")) == nil)
+    }
+
+    @Test("A sound database of another kind is refused rather than left to deny everyone")
+    func otherKind() throws {
+        var image = DatabaseImage()
+        try image.add("10.0.0.0/8", .map([("city", .text("Oslo"))]))
+        let file = try TemporaryFile(image.bytes)
+        defer { file.remove() }
+        #expect(throws: ASNError.noNumbers(path: file.path)) { try ASNDirectory.open(database: file.path) }
+        let empty = try TemporaryFile(DatabaseImage().bytes)
+        defer { empty.remove() }
+        #expect(throws: ASNError.noNumbers(path: empty.path)) { try ASNDirectory.open(database: empty.path) }
+    }
+
+    @Test("A path that leads nowhere, to a directory or to a pipe is a named error")
+    func wrongPath() throws {
+        let file = try TemporaryFile("")
+        defer { file.remove() }
+        let missing = file.path + ".missing"
+        #expect(throws: ASNError.unreadable(path: missing, code: ENOENT)) { try ASNDirectory.open(database: missing) }
+        #expect(throws: ASNError.unreadable(path: missing, code: ENOENT)) { try ASNDirectory.open(csv: missing) }
+        #expect(throws: ASNError.notAFile(path: "/")) { try ASNDirectory.open(database: "/") }
+        #expect(throws: ASNError.notAFile(path: "/")) { try ASNDirectory.open(csv: "/") }
+        let pipe = file.path + ".pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        defer { unlink(pipe) }
+        #expect(throws: ASNError.notAFile(path: pipe)) { try ASNDirectory.open(csv: pipe) }
+        #expect(ASNError.unreadable(path: missing, code: ENOENT).description == "\(missing): No such file or directory")
+    }
+
+    @Test("A reload takes the new file, and keeps the last good content when that is broken or gone (T17)")
+    func reload() throws {
+        let file = try TemporaryFile(Self.image(asn: 1).bytes)
+        defer { file.remove() }
+        let directory = try ASNDirectory.open(database: file.path)
+        let probe = try address("10.0.0.1")
+        #expect(directory.asn(of: probe) == 1)
+
+        try file.replace(with: Self.image(asn: 2, built: 1_800_000_000).bytes)
+        #expect(directory.asn(of: probe) == 1)
+        try directory.reload()
+        #expect(directory.asn(of: probe) == 2)
+        #expect(directory.buildTime == UnixTime(seconds: 1_800_000_000))
+
+        let broken = Self.image(asn: 3).bytes
+        try file.replace(with: Array(broken.prefix(broken.count / 2)))
+        #expect(throws: ASNError.self) { try directory.reload() }
+        #expect(directory.asn(of: probe) == 2)
+        unlink(file.path)
+        #expect(throws: ASNError.unreadable(path: file.path, code: ENOENT)) { try directory.reload() }
+        #expect(directory.asn(of: probe) == 2)
+        #expect(directory.buildTime == UnixTime(seconds: 1_800_000_000))
+
+        try file.replace(with: broken)
+        try directory.reload()
+        #expect(directory.asn(of: probe) == 3)
+    }
+
+    @Test("A list is reloaded by the same rules")
+    func reloadList() throws {
+        let file = try TemporaryFile("10.0.0.0/8,1")
+        defer { file.remove() }
+        let directory = try ASNDirectory.open(csv: file.path)
+        let probe = try address("10.0.0.1")
+        try file.replace(with: Array("10.0.0.0/8,2".utf8))
+        try directory.reload()
+        #expect(directory.asn(of: probe) == 2)
+        try file.replace(with: Array("10.0.0.0/8,3\n10.0.0.0/9".utf8))
+        #expect(throws: ASNError.self) { try directory.reload() }
+        #expect(directory.asn(of: probe) == 2)
+    }
+
+    @Test("A file that is truncated and rewritten in place does not pull the content from under the readers")
+    func overwrittenInPlace() throws {
+        let file = try TemporaryFile(Self.image(asn: 1).bytes)
+        defer { file.remove() }
+        let directory = try ASNDirectory.open(database: file.path)
+        let probe = try address("10.0.0.1")
+        // A mapping of the file itself would now raise SIGBUS.
+        try file.overwrite(with: [])
+        #expect(directory.asn(of: probe) == 1)
+        try file.overwrite(with: [UInt8](repeating: 0xFF, count: 5000))
+        #expect(directory.asn(of: probe) == 1)
+    }
+
+    @Test("Lookups go on in many tasks while the content is swapped")
+    func concurrentReload() async throws {
+        let file = try TemporaryFile(Self.image(asn: 1).bytes)
+        defer { file.remove() }
+        let directory = try ASNDirectory.open(database: file.path)
+        let images = [Self.image(asn: 1).bytes, Self.image(asn: 2).bytes]
+        let probe = try address("10.0.0.1")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<2000 {
+                        let number = directory.asn(of: probe)
+                        #expect(number == 1 || number == 2)
+                    }
+                }
+            }
+            for round in 0..<100 {
+                try file.replace(with: images[round % 2])
+                try directory.reload()
+            }
+            try await group.waitForAll()
+        }
+        #expect(directory.asn(of: probe) == 2)
+    }
+
+    @Test("Neither descriptors nor mappings are left behind by reloads, good and bad")
+    func noLeak() throws {
+        let good = Self.image(asn: 1).bytes
+        let file = try TemporaryFile(good)
+        defer { file.remove() }
+        let directory = try ASNDirectory.open(database: file.path)
+        for round in 0..<3000 {
+            if round == 1500 { try file.replace(with: Array(good.dropLast(40))) }
+            try? directory.reload()
+        }
+        #expect(try directory.asn(of: address("10.0.0.1")) == 1)
+        // Tests that run beside this one hold a few.
+        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        #expect(maps.split(separator: "\n").count { $0.contains("asn.mmdb") } < 200)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count < 500)
+    }
+
+    private static func image(asn: UInt32, built: UInt64 = 1_700_000_000) -> DatabaseImage {
+        var image = DatabaseImage()
+        image.metadata = [("build_epoch", .uint64(built))]
+        do {
+            try image.add("10.0.0.0/8", DatabaseImage.record(asn: .uint32(asn)))
+        } catch {
+            Issue.record(error)
+        }
+        return image
+    }
+
+    private static func directory(_ image: DatabaseImage) throws -> ASNDirectory {
+        let file = try TemporaryFile(image.bytes)
+        defer { file.remove() }
+        return try ASNDirectory.open(database: file.path)
+    }
+}

@@ -1,0 +1,29 @@
+import Foundation
+
+/// A file of a test, to be removed at its end.
+struct TemporaryFile {
+    let path: String
+
+    init(_ content: [UInt8]) throws {
+        self.path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try self.replace(with: content)
+    }
+
+    init(_ text: String) throws {
+        try self.init(Array(text.utf8))
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: self.path)
+    }
+
+    /// Puts a new file in the old one's place.
+    func replace(with content: [UInt8]) throws {
+        try Data(content).write(to: URL(fileURLWithPath: self.path), options: .atomic)
+    }
+
+    /// Writes over the file itself, as `cp` does.
+    func overwrite(with content: [UInt8]) throws {
+        try Data(content).write(to: URL(fileURLWithPath: self.path))
+    }
+}

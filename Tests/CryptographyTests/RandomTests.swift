@@ -1,0 +1,46 @@
+import Cryptography
+import Testing
+
+@Suite("Random bytes and comparison")
+struct RandomTests {
+    @Test("As many bytes come as were asked for, and never the same")
+    func bytes() {
+        for count in [0, 1, 16, 32, 33, 4096] {
+            #expect(Random.bytes(count).count == count)
+        }
+        var seen: Set<[UInt8]> = []
+        for _ in 0..<10_000 {
+            #expect(seen.insert(Random.bytes(16)).inserted)
+        }
+    }
+
+    @Test("Every value of a byte occurs")
+    func spread() {
+        #expect(Set(Random.bytes(65_536)).count == 256)
+    }
+
+    @Test("32 bytes are 43 characters that a URL may carry")
+    func text() {
+        let text = Random.base64URL(32)
+        #expect(text.utf8.count == 43)
+        #expect(Base64URL.decode(text)?.count == 32)
+        #expect(Random.base64URL(0) == "")
+    }
+
+    @Test("Comparison sees a difference at every place and of every length")
+    func constantTime() {
+        let bytes = Random.bytes(64)
+        #expect(constantTimeEqual(bytes, bytes))
+        #expect(constantTimeEqual(bytes, Array(bytes)))
+        #expect(constantTimeEqual([], []))
+        #expect(!constantTimeEqual(bytes, []))
+        #expect(!constantTimeEqual([], bytes))
+        #expect(!constantTimeEqual(bytes, Array(bytes.dropLast())))
+        #expect(!constantTimeEqual(bytes, bytes + [0]))
+        for index in bytes.indices {
+            var other = bytes
+            other[index] ^= 0x80
+            #expect(!constantTimeEqual(bytes, other))
+        }
+    }
+}

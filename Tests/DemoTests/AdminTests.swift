@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+/// The operator's listener, as the demo has it.
+@Suite(.serialized) struct AdminTests {
+    @Test func tellsHealthReadinessAndMetrics() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let results = try Shell.run([
+            "curl -sS -w '%{http_code}' \(demo.admin)/healthz",
+            "curl -sS -w '%{http_code}' \(demo.admin)/readyz",
+            "curl -sS '\(demo.admin)/readyz?verbose'",
+            "curl -sS -o /dev/null -w '%{http_code}' \(demo.admin)/other",
+            "curl -sS -o /dev/null -w '%{http_code} %header{allow}' -X POST \(demo.admin)/healthz",
+            "curl -sS -I \(demo.admin)/healthz",
+            "curl -sS -o /dev/null -w '%{content_type}' \(demo.admin)/metrics",
+        ])
+        #expect(results[0].output.contains("ok\n200"))
+        #expect(results[1].output.contains("ready\n200"))
+        let detail = try JSONSerialization.jsonObject(with: Data(results[2].output.utf8)) as? [String: Any]
+        #expect(detail?["ready"] as? Bool == true)
+        #expect((detail?["checks"] as? [Any])?.isEmpty == false)
+        #expect(results[3].output.hasPrefix("404"))
+        #expect(results[4].output.hasPrefix("405 GET, HEAD"))
+        #expect(results[5].output.contains("200 OK") && results[5].output.lowercased().contains("content-length: 3"))
+        #expect(results[6].output.hasPrefix("text/plain; version=0.0.4; charset=utf-8"))
+    }
+
+    /// After requests of several kinds, so that there is something to be wrong.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
+    func metricsPleasePromtool() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        _ = try Shell.run(demo.steps.map(\.command))
+        let results = try Shell.run(["curl -sS \(demo.admin)/metrics | promtool check metrics"])
+        #expect(results[0].status == 0, "\(results[0].output)")
+        let metrics = try Shell.run(["curl -sS \(demo.admin)/metrics"])[0].output
+        #expect(metrics.contains(#"sallyport_http_requests_total{route="app""#))
+        #expect(metrics.contains(#"sallyport_transfer_tokens_total{result="replayed"} 1"#))
+        #expect(metrics.contains(#"sallyport_transfer_tokens_total{result="binding_mismatch"} 1"#))
+        // No label tells of a user or an address.
+        #expect(!metrics.contains("ada@") && !metrics.contains("127.0.0"))
+    }
+
+    @Test func cannotBeFlooded() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let port = try #require(demo.admin.split(separator: ":").last)
+        let results = try Shell.run([
+            // A line that never ends, a body that nobody wants, a smuggled length, no HTTP at all.
+            "head -c 100000 /dev/zero | tr '\\0' a | curl -sS -m 5 telnet://127.0.0.1:\(port) | wc -c",
+            "curl -sS -m 5 -o /dev/null -w '%{http_code}' -d \"$(head -c 70000 /dev/zero | tr '\\0' a)\" "
+                + "\(demo.admin)/healthz 2>&1; true",
+            "printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n' "
+                + "| curl -sS -m 5 telnet://127.0.0.1:\(port); true",
+            // Two hundred connections that say nothing, then a question: the answer comes when room is made.
+            "for i in $(seq 200); do exec {fd}<>/dev/tcp/127.0.0.1/\(port) && fds=\"$fds $fd\"; done 2>/dev/null; "
+                + "for fd in $fds; do exec {fd}>&-; done; sleep 0.2; curl -sS -m 5 -w '%{http_code}' \(demo.admin)/healthz",
+        ])
+        #expect(!results[1].output.contains("200"))
+        #expect(!results[2].output.contains("HTTP/1.1 200"))
+        #expect(results[3].output.contains("200"), "\(results[3].output)")
+    }
+
+    @Test func healthcheckAsksIt() throws {
+        let demo = try Demo()
+        let address = demo.admin.replacing("http://", with: "")
+        let environment = [
+            "SALLYPORT_ADMIN_LISTEN": address, "SALLYPORT_PUBLIC_URL": "https://app.example.com",
+            "SALLYPORT_UPSTREAM": "http://127.0.0.1:9", "SALLYPORT_USERS_FILE": try Self.users(),
+        ]
+        defer { try? FileManager.default.removeItem(atPath: environment["SALLYPORT_USERS_FILE"] ?? "") }
+        for arguments in [["healthcheck"], ["healthcheck", "--live"]] {
+            let result = try Shell.run(Demo.binary.path, arguments, environment: environment)
+            #expect(result.status == 0 && result.output.hasPrefix("200 "), "\(result.output)")
+            #expect(result.output.split(separator: "\n").count == 1)
+        }
+        _ = demo.stop()
+        let gone = try Shell.run(Demo.binary.path, ["healthcheck", "--live"], environment: environment)
+        #expect(gone.status == 1 && gone.output.split(separator: "\n").count == 1, "\(gone.output)")
+    }
+
+    private static func users() throws -> String {
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-users-\(UUID()).yaml")
+        let hash = "scrypt:1024:8:1:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        try Data("- identifier: ada\n  password_hash: \"\(hash)\"\n".utf8).write(to: file)
+        return file.path
+    }
+}

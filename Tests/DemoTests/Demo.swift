@@ -1,0 +1,147 @@
+import Foundation
+
+/// What a test finds wrong with its surroundings.
+struct DemoFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// The built binary's demo, running on a free port.
+struct Demo {
+    /// A step of the walk as it was printed.
+    struct Step: Sendable {
+        var title: String
+        var command = ""
+        var shows: [String] = []
+        var lacks: [String] = []
+    }
+
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    static let binary = root.appending(path: ".build/release/sallyport")
+
+    let origin: String
+    let admin: String
+    let steps: [Step]
+    private let process: Process
+    private let log: URL
+    private let introductionCount: Int
+
+    /// Starts `sallyport demo --port 0` and waits until it serves.
+    init(_ arguments: [String] = []) throws {
+        self.process = Process()
+        self.log = FileManager.default.temporaryDirectory.appending(path: "sallyport-demo-\(UUID()).log")
+        try Data().write(to: self.log)
+        let output = try FileHandle(forWritingTo: self.log)
+        self.process.executableURL = Self.binary
+        self.process.arguments = ["demo", "--port", "0"] + arguments
+        self.process.environment = ["PATH": "/usr/bin:/bin"]
+        self.process.standardInput = FileHandle.nullDevice
+        self.process.standardOutput = output
+        self.process.standardError = output
+        try self.process.run()
+        var text = ""
+        // Half a minute is for a machine that builds at the same time.
+        for _ in 0..<1500 {
+            text = try String(contentsOf: self.log, encoding: .utf8)
+            if text.contains("until you press Ctrl-C.\n") || !self.process.isRunning { break }
+            usleep(20_000)
+        }
+        guard let serving = text.firstMatch(of: /Serving (http:\/\/127\.0\.0\.1:\d+)\/ until/),
+            let admin = text.firstMatch(of: /metrics: (http:\/\/127\.0\.0\.1:\d+)\/readyz/)
+        else {
+            self.process.terminate()
+            throw DemoFailure(description: "the demo did not start: \(text)")
+        }
+        self.origin = String(serving.1)
+        self.admin = String(admin.1)
+        self.introductionCount = text.utf8.count
+        self.steps = try Self.steps(in: text)
+    }
+
+    /// What it has written since it printed the walk.
+    func written() throws -> String {
+        String(decoding: try Data(contentsOf: self.log).dropFirst(self.introductionCount), as: UTF8.self)
+    }
+
+    /// Sends SIGTERM; the exit status.
+    func stop() -> Int32 {
+        self.process.terminate()
+        self.process.waitUntilExit()
+        try? FileManager.default.removeItem(at: self.log)
+        return self.process.terminationStatus
+    }
+
+    /// Reads the walk as a person would: what is no comment is a command.
+    private static func steps(in text: String) throws -> [Step] {
+        guard let start = text.firstRange(of: "# --- the walk ---\n"), let end = text.firstRange(of: "# --- end of the walk ---")
+        else { throw DemoFailure(description: "no walk was printed: \(text)") }
+        var steps: [Step] = []
+        for line in text[start.upperBound..<end.lowerBound].split(separator: "\n") {
+            if let title = line.wholeMatch(of: /# \d+\. (.+)/) {
+                steps.append(Step(title: String(title.1)))
+                continue
+            }
+            guard var step = steps.popLast() else { throw DemoFailure(description: "not a title: \(line)") }
+            if line.hasPrefix("#    shows: ") {
+                step.shows.append(String(line.dropFirst("#    shows: ".count)))
+            } else if line.hasPrefix("#    lacks: ") {
+                step.lacks.append(String(line.dropFirst("#    lacks: ".count)))
+            } else if !line.hasPrefix("#"), step.command.isEmpty {
+                step.command = String(line)
+            } else {
+                throw DemoFailure(description: "not one command a step: \(line)")
+            }
+            steps.append(step)
+        }
+        return steps
+    }
+}
+
+/// Other programs.
+enum Shell {
+    /// Runs a program to its end, with nothing of the test's environment but what is named.
+    static func run(
+        _ program: String,
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        input: String = ""
+    ) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
+        let files = FileManager.default.temporaryDirectory
+        let inputFile = files.appending(path: "sallyport-input-\(UUID())")
+        try Data(input.utf8).write(to: inputFile)
+        defer { try? FileManager.default.removeItem(at: inputFile) }
+        let pipe = Pipe()
+        process.standardInput = try FileHandle(forReadingFrom: inputFile)
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+
+    /// Runs the commands in one bash, one after another; the output and exit status of each.
+    static func run(_ commands: [String]) throws -> [(status: Int32, output: String)] {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-walk-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let mark = "@@\(UUID())"
+        let script = commands.map { "\($0)\nprintf '\\n\(mark) %s\\n' \"$?\"\n" }.joined()
+        let all = try self.run("/bin/bash", ["-s"], environment: ["TMPDIR": folder.path], input: script)
+        var results: [(status: Int32, output: String)] = []
+        var output: [Substring] = []
+        for line in all.output.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix(mark), let status = Int32(line.dropFirst(mark.count + 1)) {
+                results.append((status, output.joined(separator: "\n")))
+                output = []
+            } else {
+                output.append(line)
+            }
+        }
+        return results
+    }
+}

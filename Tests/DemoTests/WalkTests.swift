@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// The printed walk does what it says.
+@Suite(.serialized) struct WalkTests {
+    @Test func everyCommandShowsWhatThePrintedWalkPromises() throws {
+        let demo = try Demo(["--logs"])
+        defer { _ = demo.stop() }
+        let results = try Shell.run(demo.steps.map(\.command))
+        #expect(results.count == demo.steps.count && results.count >= 20)
+        for (step, result) in zip(demo.steps, results) {
+            #expect(result.status == 0, "\(step.title)\n\(step.command)\n\(result.output)")
+            #expect(!step.shows.isEmpty, "\(step.title)")
+            for text in step.shows {
+                #expect(result.output.contains(text), "\(step.title)\n\(step.command)\nshould show \(text):\n\(result.output)")
+            }
+            for text in step.lacks {
+                #expect(!result.output.contains(text), "\(step.title)\n\(step.command)\nshould lack \(text):\n\(result.output)")
+            }
+        }
+
+        // The walk itself is what it has to be: every part of it is there.
+        let outputs = results.map(\.output)
+        for origin in ["browser", "native", "transfer"] {
+            #expect(outputs.contains { $0.contains("X-Auth-Origin: \(origin)") }, "no session of origin \(origin)")
+        }
+        for part in ["127.0.0.2", "/oauth/token", "/self-service/login/api", "auth0_session_transfer_token", "X-Auth-Subject: root"] {
+            #expect(demo.steps.contains { $0.command.contains(part) }, "no command with \(part)")
+        }
+        for reason in ["refused", "signed out", "burned", "logout"] where reason == "burned" {
+            #expect(demo.steps.contains { $0.title.contains(reason) })
+        }
+
+        // No token that the walk was given stands in what the gateway wrote meanwhile; nor do the passwords.
+        let tokens = Set(outputs.joined().matches(of: /sp[st]_[A-Za-z0-9_-]{20,}/).map { String($0.0) })
+        let written = try demo.written()
+        #expect(tokens.count >= 2 && written.contains(#""path":"/hello""#), "\(written.prefix(400))")
+        for token in tokens { #expect(!written.contains(token)) }
+        #expect(!written.contains("analytical-engine") && !written.contains("session_transfer_token="))
+    }
+
+    @Test func stopsAtOnceAndCleanly() throws {
+        let demo = try Demo()
+        #expect(demo.stop() == 0)
+    }
+
+    @Test func showsAPageToBrowsers() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let page = try Shell.run("/usr/bin/curl", ["-sS", "-H", "Accept: text/html", "\(demo.origin)/public/<script>"])
+        #expect(page.status != 0 || !page.output.contains("<script>"))
+        let results = try Shell.run([
+            "curl -sS -i -H 'Accept: text/html' -H 'X-Note: <b>bold</b>' \(demo.origin)/public/page",
+            "curl -sS -i -H 'Accept: text/html' \(demo.origin)/.sallyport/login",
+        ])
+        #expect(results[0].output.contains("<h1>Hello, stranger</h1>"))
+        #expect(results[0].output.contains("&lt;b&gt;bold") && !results[0].output.contains("<b>bold"))
+        #expect(results[1].output.contains(#"<form method="post" action="/.sallyport/login">"#))
+    }
+
+    @Test func printsItsSettingsWithoutServing() throws {
+        let result = try Shell.run(Demo.binary.path, ["demo", "--print-settings"])
+        #expect(result.status == 0 && result.output.contains("can_create_session_transfer_token: true"))
+    }
+
+    @Test func saysWhenThePortIsTaken() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let port = try #require(demo.origin.split(separator: ":").last)
+        let second = try Shell.run(Demo.binary.path, ["demo", "--port", String(port)])
+        #expect(second.status == 1 && second.output.contains("--port 0"), "\(second.output)")
+    }
+}

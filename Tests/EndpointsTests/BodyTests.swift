@@ -1,0 +1,91 @@
+import Endpoints
+import Testing
+import Vocabulary
+
+@Suite("Bodies")
+struct BodyTests {
+    private func parameters(_ type: String?, _ body: String) throws -> BodyParameters {
+        try BodyParameters(request(fields: type.map { [("content-type", $0)] } ?? [], body: body))
+    }
+
+    @Test("JSON and forms are read, with parameters on the media type")
+    func encodings() throws {
+        let json = try self.parameters("application/json", #"{"a":"b","n":1,"o":{"x":[true,null]}}"#)
+        #expect(json.text("a") == "b")
+        #expect(json["n"] == 1)
+        #expect(json.text("n") == nil)
+        #expect(json.encoding == .json)
+        let form = try self.parameters(
+            "Application/X-WWW-Form-Urlencoded;charset=UTF-8",
+            "a=b+c&d=%C3%A9%2B&empty=&bare&e=1=2"
+        )
+        #expect(form.text("a") == "b c")
+        #expect(form.text("d") == "\u{E9}+")
+        #expect(form.text("empty") == "")
+        #expect(form.text("bare") == "")
+        #expect(form.text("e") == "1=2")
+        #expect(form.text("absent") == nil)
+    }
+
+    @Test("A repeated parameter makes the body malformed", arguments: ["a=1&a=1", "a=1&%61=2"])
+    func repeatedInForm(body: String) throws {
+        #expect(throws: BodyParameters.Failure.malformed) {
+            try self.parameters("application/x-www-form-urlencoded", body)
+        }
+    }
+
+    @Test(
+        "What is no strict JSON object is malformed",
+        arguments: [
+            #"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, "", "[]", "1", #"{"a":1}x"#, #"{"a":01}"#, #"{"a":+1}"#,
+            #"{"a":.5}"#,
+            #"{"a":1.}"#, #"{"a":1e}"#, #"{"a":NaN}"#, #"{a:1}"#, #"{"a":'b'}"#, #"{"a":1,}"#, #"{"a" 1}"#,
+            #"{"a":"\x"}"#,
+            #"{"a":"\ud800"}"#, #"{"a":"\ud800\u0041"}"#, #"{"a":"\udc00"}"#, "{\"a\":\"\n\"}", #"{"a":"b}"#, "{",
+            #"{"a":tru}"#, #"{"a":1e999}"#, "\u{FEFF}{}", #"{"a":"\u+041"}"#,
+            "{\"a\":" + String(repeating: "[", count: 40) + String(repeating: "]", count: 40) + "}",
+        ]
+    )
+    func malformedJSON(body: String) throws {
+        #expect(throws: BodyParameters.Failure.malformed) { try self.parameters("application/json", body) }
+    }
+
+    @Test("Bytes that are no UTF-8 are malformed in either encoding")
+    func invalidText() throws {
+        var json = try request(fields: [("content-type", "application/json")])
+        json.body = Array(#"{"a":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)
+        #expect(throws: BodyParameters.Failure.malformed) { try BodyParameters(json) }
+        for body in ["a=%C3%28", "a=%zz", "a=%"] {
+            #expect(throws: BodyParameters.Failure.malformed) {
+                try self.parameters("application/x-www-form-urlencoded", body)
+            }
+        }
+    }
+
+    @Test("Other media types and repeated ones are told apart from malformed bodies")
+    func mediaTypes() throws {
+        for type in ["text/plain", "multipart/form-data; boundary=x", "application/jsonx", ""] {
+            #expect(throws: BodyParameters.Failure.mediaType) { try self.parameters(type, "{}") }
+        }
+        #expect(throws: BodyParameters.Failure.mediaType) { try self.parameters(nil, "{}") }
+        let twice = try request(
+            fields: [("content-type", "application/json"), ("content-type", "text/plain")],
+            body: "{}"
+        )
+        #expect(throws: BodyParameters.Failure.mediaType) { try BodyParameters(twice) }
+        let form = try request(fields: [("content-type", "application/x-www-form-urlencoded")], body: "a=1")
+        #expect(throws: BodyParameters.Failure.mediaType) { try BodyParameters(form, accepting: [.json]) }
+    }
+
+    @Test("What is written as JSON is read back the same")
+    func roundTrip() {
+        let value: JSONValue = [
+            "text": "a\"b\\c/\n\r\t\u{0}\u{1F}\u{7F}\u{E9}\u{1F600}</script>", "integer": -42,
+            "number": .number(1.5e-7), "large": .number(1e300), "list": [true, false, .null, [], [:]],
+        ]
+        #expect(JSONText.decode(JSONText.encode(value)) == value)
+        #expect(JSONText.encode(.number(.nan)) == Array("null".utf8))
+        #expect(JSONText.decode(Array(#""\ud83d\ude00""#.utf8)) == .string("\u{1F600}"))
+        #expect(JSONText.decode(Array(" [1 , -0.5e+2] ".utf8)) == [1, .number(-50)])
+    }
+}

@@ -1,0 +1,117 @@
+import Endpoints
+import Testing
+import Vocabulary
+
+@Suite("Return to")
+struct ReturnToTests {
+    @Test(
+        "A path on the same host passes unchanged",
+        arguments: [
+            "/", "/foo/", "/a//b", "/a%2Fb", "/?q=1", "/report?from=2026-01-01&to=//elsewhere", "/@user", "/a:b@c",
+            "/caf%C3%A9", "/100%25", "/saml?SAMLRequest=fZ%2B%0D%0A&RelayState=https%3A%2F%2Fsp.example%2F", "/a|b{c}",
+            "/..a/b..", "/.well-known/x", "/x?next=%5C%5Cevil&up=../..", "/;jsessionid=1",
+        ]
+    )
+    func samePath(path: String) {
+        #expect(ReturnTo.sanitized(path) == path)
+    }
+
+    /// Peers #56 (CVE-2022-23527, GHSA-5m6c, GHSA-qqxw, GHSA-j7px, CVE-2024-52003, CVE-2021-29651) and #55.
+    @Test(
+        "What could lead to another host is refused",
+        arguments: [
+            "", "foo", "//evil.example", "///evil.example", "////evil.example", "/\\evil.example", "\\\\evil.example",
+            "\\/evil.example", "/%09/evil.example", "/\t/evil.example", "/%0a/evil.example", "/\n/evil.example",
+            "/\r\n/evil.example", "https:evil.example", "https:/evil.example", "https://evil.example",
+            "http://app.example.com/", "https://app.example.com/", "https://app.example.com@evil.example/",
+            "https://evil.example\\@app.example.com", "javascript:alert(1)", "data:text/html,x", " //evil.example",
+            "\t//evil.example", "/./\\evil.example", "/../../\\evil.example", "/.//evil.example", "/..//evil.example",
+            "/a/../..//evil.example", "/%2e%2e//evil.example", "/%2E/%2Fevil.example", "/..;/x", "/\u{0B}/evil.example",
+            "\u{0B}//evil.example", "/%0d%0aSet-Cookie:a=b", "/x\r\nSet-Cookie: a=b", "/\u{0}", "/a b",
+            "/%5Cevil.example",
+            "/%5c%5cevil.example", "/%2Fevil.example", "/%2fevil.example", "/%252Fevil.example", "/%255Cevil.example",
+            "/%25252Fevil.example", "/\u{3002}evil.example", "/\u{FF0F}evil.example", "/\u{2028}", "/caf\u{E9}", "/x#y",
+            "/%", "/%2", "/%zz", "?x", "evil.example", ".evil.example", "@evil.example", "/\u{7F}x", "/a\\b",
+            "/" + String(repeating: "a", count: 8192),
+        ]
+    )
+    func otherHost(text: String) {
+        #expect(ReturnTo.sanitized(text) == nil)
+    }
+
+    @Test(
+        "Every accepted input of the WHATWG corpus stays on the host",
+        .enabled(if: Testdata.runs("wpt_urltestdata.json"), "SKIPPED: wpt_urltestdata.json is not there")
+    )
+    func corpus() throws {
+        let entries = try self.entries()
+        #expect(entries.count > 800)
+        var accepted = 0
+        for entry in entries {
+            guard let input = entry["input"]?.string else { continue }
+            // The corpus says where the input leads from its own base.
+            if ReturnTo.sanitized(input) != nil {
+                accepted += 1
+                #expect(WHATWG.staysOnHost(input), "\(input)")
+                if let base = entry["base"]?.string, let host = WHATWG.host(ofHTTP: base) {
+                    #expect(entry["host"]?.string == host, "\(input) from \(base)")
+                }
+            }
+            // Without a base only whole URLs parse: none of those is a path.
+            if entry["base"] == .null, entry["failure"] == nil { #expect(ReturnTo.sanitized(input) == nil, "\(input)") }
+            for variant in ["/\(input)", "/a/\(input)", "//\(input)", "/\\\(input)", "/.\(input)", "\t\(input)"] {
+                guard let path = ReturnTo.sanitized(variant) else { continue }
+                accepted += 1
+                #expect(path == variant)
+                #expect(WHATWG.staysOnHost(variant), "\(variant)")
+                // Nor after a careless party decoded it once more.
+                if let decoded = PercentDecoding.decoded(Array(variant.utf8), plusIsSpace: false),
+                    let text = String(validating: decoded, as: UTF8.self)
+                {
+                    #expect(WHATWG.staysOnHost(text), "\(variant)")
+                }
+            }
+        }
+        #expect(accepted > 100, "the corpus must not pass because everything is refused")
+    }
+
+    private func entries() throws -> [JSONValue] {
+        var text = try Testdata.bytes("wpt_urltestdata.json")
+        // Lone surrogates stand in it, which no Swift string holds; nothing with one may pass in any spelling.
+        for index in text.indices.dropLast(5)
+        where text[index] == UInt8(ascii: "\\") && text[index + 1] == UInt8(ascii: "u")
+            && (text[index + 2] | 0x20) == UInt8(ascii: "d") && text[index + 3] >= UInt8(ascii: "8")
+        {
+            text.replaceSubrange((index + 2)..<(index + 6), with: "fffd".utf8)
+        }
+        guard case .array(let entries) = try #require(JSONText.decode(text)) else { return [] }
+        return entries.filter { $0["input"] != nil }
+    }
+}
+
+/// The part of the WHATWG URL parser that decides whether an input, seen from `https://app.example.com/`, leaves the host.
+private enum WHATWG {
+    static func staysOnHost(_ input: String) -> Bool {
+        // Remove leading and trailing C0 controls and spaces, then every tab and newline.
+        var scalars = ArraySlice(Array(input.unicodeScalars))
+        while let first = scalars.first, first.value <= 0x20 { scalars.removeFirst() }
+        while let last = scalars.last, last.value <= 0x20 { scalars.removeLast() }
+        let text = scalars.filter { !["\t", "\n", "\r"].contains($0) }
+        // Scheme start state and scheme state.
+        if let first = text.first, first.properties.isAlphabetic, first.isASCII {
+            let others = "0123456789+-.".unicodeScalars
+            let rest = text.drop { $0.isASCII && ($0.properties.isAlphabetic || others.contains($0)) }
+            if rest.first == ":" { return false }
+        }
+        // Relative state and relative slash state, where `\` equals `/` in a special scheme.
+        let slashes = text.prefix { $0 == "/" || $0 == "\\" }
+        return slashes.count < 2
+    }
+
+    /// The authority of an http or https URL without userinfo.
+    static func host(ofHTTP url: String) -> String? {
+        guard url.hasPrefix("http://") || url.hasPrefix("https://") else { return nil }
+        let authority = url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        return authority.split(separator: "@").last.map { $0.lowercased() }
+    }
+}

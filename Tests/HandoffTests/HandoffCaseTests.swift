@@ -1,0 +1,230 @@
+import AddressIntelligence
+import Handoff
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Judging a session-transfer token")
+struct HandoffCaseTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var name: String
+        var change: @Sendable (inout HandoffCase) -> Void
+        /// nil: accepted.
+        var refusal: HandoffVerdict?
+        var passedInDryRun: Reason?
+
+        init(
+            _ name: String,
+            _ refusal: HandoffVerdict?,
+            passedInDryRun: Reason? = nil,
+            _ change: @escaping @Sendable (inout HandoffCase) -> Void
+        ) {
+            (self.name, self.refusal, self.passedInDryRun, self.change) = (name, refusal, passedInDryRun, change)
+        }
+
+        var testDescription: String { self.name }
+    }
+
+    static let elsewhere = DeviceFacts(address: IPAddress(v4: 0xCB00_7109), asn: 64_500, userAgent: nil)
+
+    static let rows: [Row] = [
+        Row("a fresh token of the same device", nil) { _ in },
+        Row("by query, when the client allows it", nil) { $0.transport = .query },
+        Row("the last millisecond", nil) { $0.now = $0.token.expiresAt.advanced(by: .milliseconds(-1)) },
+        Row("too late", .refuse(.handoffExpired, burns: false, endsExisting: false)) { $0.now = $0.token.expiresAt },
+        Row("the native session has ended", .refuse(.sessionRevoked, burns: false, endsExisting: false)) {
+            $0.parent = nil
+        },
+        Row("the native session has expired", .refuse(.sessionRevoked, burns: false, endsExisting: false)) {
+            $0.parent?.expiresAt = $0.now
+        },
+        Row("cookies are not allowed", .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)) {
+            $0.client.allowsCookie = false
+        },
+        Row("queries are not allowed", .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)) {
+            $0.transport = .query
+            $0.client.allowsQuery = false
+        },
+        Row("a client that keeps mismatches", .refuse(.handoffMethodNotAllowed, burns: false, endsExisting: false)) {
+            $0.client.allowsCookie = false
+            $0.client.burnsOnMismatch = false
+        },
+        Row("T1: another address burns", .refuse(.bindingIPMismatch, burns: true, endsExisting: false)) {
+            $0.device = Self.elsewhere
+        },
+        Row("another address, policy keep", .refuse(.bindingIPMismatch, burns: false, endsExisting: false)) {
+            $0.device = Self.elsewhere
+            $0.client.burnsOnMismatch = false
+        },
+        Row("another network burns", .refuse(.bindingASNMismatch, burns: true, endsExisting: false)) {
+            $0.device = Self.elsewhere
+            $0.client.binding = .asn
+        },
+        Row("T17: an unknown network burns", .refuse(.bindingASNUnknown, burns: true, endsExisting: false)) {
+            $0.device.asn = nil
+            $0.client.binding = .asn
+        },
+        Row("no binding", nil) {
+            $0.device = Self.elsewhere
+            $0.client.binding = .none
+        },
+        Row("a dry run passes and says what it let pass", nil, passedInDryRun: .bindingIPMismatch) {
+            $0.device = Self.elsewhere
+            $0.client.bindingDryRun = true
+        },
+        Row("a dry run that matches says nothing", nil) { $0.client.bindingDryRun = true },
+        Row(
+            "a dry run does not excuse the method",
+            .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)
+        ) {
+            $0.client.bindingDryRun = true
+            $0.client.allowsCookie = false
+        },
+        Row("the same user's session in the browser", nil) { $0.existing = $0.parent },
+        Row(
+            "T7: another user's session ends with the token",
+            .refuse(.handoffOtherUser, burns: true, endsExisting: true)
+        ) {
+            $0.existing = $0.parent
+            $0.existing?.identity.id = "bob"
+        },
+        Row("T7: no policy keeps such a token", .refuse(.handoffOtherUser, burns: true, endsExisting: true)) {
+            $0.existing = $0.parent
+            $0.existing?.identity.id = "bob"
+            $0.client.burnsOnMismatch = false
+        },
+        Row(
+            "T7: a dry run let the other user's device pass",
+            .refuse(.handoffOtherUser, burns: true, endsExisting: true),
+            passedInDryRun: .bindingIPMismatch
+        ) {
+            $0.existing = $0.parent
+            $0.existing?.identity.id = "bob"
+            $0.device = Self.elsewhere
+            $0.client.bindingDryRun = true
+        },
+        Row(
+            "T7: a link from elsewhere cannot end a session",
+            .refuse(.bindingIPMismatch, burns: true, endsExisting: false)
+        ) {
+            $0.existing = $0.parent
+            $0.existing?.identity.id = "bob"
+            $0.device = Self.elsewhere
+        },
+    ]
+
+    @Test("every rule has its verdict", arguments: rows)
+    func verdict(row: Row) throws {
+        var handoff = try Self.fresh()
+        row.change(&handoff)
+        let judgement = handoff.judged()
+        if let refusal = row.refusal {
+            #expect(judgement.verdict == refusal)
+        } else {
+            #expect(judgement.verdict == .accept(parent: try #require(handoff.parent)))
+        }
+        #expect(judgement.passedInDryRun == row.passedInDryRun)
+    }
+
+    @Test("the binding counts as judged only when the judgement came to it")
+    func bindingIsReportedWhenJudged() throws {
+        var handoff = try Self.fresh()
+        #expect(handoff.judged().binding == .ip)
+        handoff.device = Self.elsewhere
+        #expect(handoff.judged().binding == .ip)
+        handoff.parent = nil
+        #expect(handoff.judged().binding == nil)
+    }
+
+    @Test("a transferred session takes the user and the authentication over, and nothing else")
+    func transferredSession() throws {
+        let handoff = try Self.fresh()
+        let parent = try #require(handoff.parent)
+        let key = RecordKey(kind: .transfer, lineage: parent.lineage, digest: "d")
+        let session = Session.transferred(
+            from: parent,
+            through: key,
+            id: "ses_new",
+            client: "web-app",
+            host: "app.example.com:8443",
+            device: Self.elsewhere,
+            lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800)),
+            now: handoff.now
+        )
+        #expect(session.kind == .web)
+        #expect(session.origin == .transfer)
+        #expect(session.id == "ses_new")
+        #expect(session.host == "app.example.com:8443")
+        #expect(session.clientID == "web-app")
+        #expect(session.identity == parent.identity)
+        #expect(session.aal == parent.aal)
+        #expect(session.methods == parent.methods)
+        #expect(session.authenticatedAt == parent.authenticatedAt)
+        #expect(session.lineage == parent.lineage)
+        #expect(session.bornOf == key)
+        #expect(session.device == Self.elsewhere)
+        #expect(session.issuedAt == handoff.now)
+        #expect(session.expiresAt == handoff.now.advanced(by: .seconds(1800)))
+        #expect(session.idleLifetime == .seconds(900))
+        #expect(session.scopes == [])
+    }
+
+    @Test("a transferred session never outlives its parent")
+    func neverOutlivesParent() throws {
+        let handoff = try Self.fresh()
+        var parent = try #require(handoff.parent)
+        parent.expiresAt = handoff.now.advanced(by: .seconds(300))
+        let session = Session.transferred(
+            from: parent,
+            through: RecordKey(kind: .transfer, lineage: parent.lineage, digest: "d"),
+            id: "ses_new",
+            client: "web-app",
+            host: "app.example.com",
+            device: handoff.device,
+            lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800)),
+            now: handoff.now
+        )
+        #expect(session.expiresAt == parent.expiresAt)
+    }
+
+    /// A token that may be consumed: minted ten seconds ago from the device that presents it.
+    private static func fresh() throws -> HandoffCase {
+        let now = UnixTime(seconds: 1_800_000_000)
+        let minted = now.advanced(by: .seconds(-10))
+        let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: 1221, userAgent: "App/1.0")
+        let lineage = Lineage(tag: "0123456789")
+        let parent = Session(
+            id: "ses_parent",
+            kind: .native,
+            origin: .native,
+            lineage: lineage,
+            identity: Identity(id: "alice", traits: ["email": "alice@example.com"]),
+            aal: "aal2",
+            methods: ["password", "totp"],
+            scopes: ["orders:write"],
+            authenticatedAt: now.advanced(by: .seconds(-600)),
+            issuedAt: now.advanced(by: .seconds(-500)),
+            expiresAt: now.advanced(by: .seconds(86_400)),
+            idleLifetime: .seconds(3600)
+        )
+        let token = TransferToken(
+            parent: parent,
+            parentKey: RecordKey(kind: .session, lineage: lineage, digest: "p"),
+            clientID: "native-app",
+            device: device,
+            scopes: [],
+            issuedAt: minted,
+            expiresAt: minted.advanced(by: .seconds(60))
+        )
+        return HandoffCase(
+            token: token,
+            parent: parent,
+            transport: .cookie,
+            client: .web,
+            device: device,
+            existing: nil,
+            now: now
+        )
+    }
+}

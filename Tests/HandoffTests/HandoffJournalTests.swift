@@ -1,0 +1,140 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import Observability
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("What the handoff leaves on record")
+struct HandoffJournalTests {
+    @Test("a mint is an event with its audience and no bound address")
+    func mint() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        _ = try await world.minted(app)
+        let event = try #require(world.records.last?.auditEvents.first)
+        #expect(event.kind == .transferTokenMinted)
+        #expect(event.code == .minted)
+        #expect(event.session == app.session.id)
+        #expect(event.address == "1.128.0.1")
+        #expect(event.asn == 1221)
+        #expect(event.boundAddress == nil)
+        #expect(!event.isTriggeredByTransferToken)
+        #expect(event.details.contains { $0 == ("requested_audience", "urn:auth.example.com:session_transfer") })
+    }
+
+    @Test("a sign-in is triggered by a transfer token and names both ends")
+    func signIn() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        _ = try await world.consume(try await world.minted(app))
+        let event = try #require(world.records.last?.auditEvents.first)
+        #expect(event.kind == .transferTokenConsumed)
+        #expect(event.code == .signedIn)
+        #expect(event.isTriggeredByTransferToken)
+        #expect(event.boundAddress == "1.128.0.1")
+        #expect(event.boundASN == 1221)
+        #expect(event.clientID == "web-app")
+        #expect(event.details.contains { $0 == ("minted_client_id", "native-app") })
+        #expect(event.details.contains { $0 == ("parent_session", app.session.id) })
+    }
+
+    @Test("T1 T5: a mismatch and a replay carry the addresses of both sides")
+    func refusals() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        _ = try await world.consume(try await world.minted(app), from: "12.0.0.1")
+        let mismatch = try #require(world.records.last?.auditEvents.first)
+        #expect(mismatch.kind == .transferTokenRejected)
+        #expect(mismatch.code == .signInFailed)
+        #expect(mismatch.reason == .bindingIPMismatch)
+        #expect(mismatch.address == "12.0.0.1")
+        #expect(mismatch.boundAddress == "1.128.0.1")
+        #expect(mismatch.details.contains { $0 == ("burned", "true") })
+
+        let token = try await world.minted(app)
+        _ = try await world.consume(token)
+        _ = try await world.consume(token, from: "12.0.0.1")
+        let replay = try #require(world.records.last?.auditEvents.first)
+        #expect(replay.kind == .transferTokenReplayed)
+        #expect(replay.reason == .handoffReplayed)
+        #expect(replay.address == "12.0.0.1")
+        #expect(replay.details.contains { $0 == ("first_address", "1.128.0.1") })
+    }
+
+    @Test("a dry run leaves an event of its own before the sign-in's")
+    func dryRun() async throws {
+        let world = try World()
+        let client = ClientSettings.web { $0.bindingDryRun = true }
+        _ = try await world.consume(world.minted(world.signIn()), from: "12.0.0.1", client: client)
+        let events = try #require(world.records.last?.auditEvents)
+        #expect(events.map(\.kind) == [.bindingMismatch, .transferTokenConsumed])
+        #expect(events.first?.reason == .bindingIPMismatch)
+    }
+
+    @Test("no event holds a token")
+    func noTokens() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let token = try await world.minted(app)
+        let web = try #require(try await world.consume(token).signedIn)
+        _ = try await world.consume(token, from: "12.0.0.1")
+        let text = world.records.all.flatMap(\.auditEvents).map { "\($0)" }.joined()
+        for secret in [app.token, token, web.token] {
+            // The tag is no secret; what follows it is.
+            #expect(!text.contains(String(decoding: secret.bytes.suffix(43), as: UTF8.self)))
+        }
+    }
+
+    @Test("everything is counted, each binding by kind and result")
+    func counters() async throws {
+        let world = try World()
+        let metrics = MetricsRegistry()
+        let journal = HandoffJournal(audit: AuditStream(queue: nil), metrics: metrics)
+        let app = try await world.signIn()
+        let token = try await world.minted(app)
+        _ = try await world.consume(token)
+        _ = try await world.consume(token)
+        _ = try await world.consume(world.minted(app), from: "12.0.0.1")
+        _ = try await world.consume(
+            world.minted(app),
+            from: "12.0.0.1",
+            client: .web {
+                $0.binding = .asn
+                $0.bindingDryRun = true
+            }
+        )
+        _ = try await world.consume(Secret("nonsense"))
+        for record in world.records.all { #expect(journal.record(record)) }
+
+        let text = String(decoding: try await metrics.render(), as: UTF8.self)
+        for line in [
+            #"sallyport_transfer_tokens_total{result="minted"} 3"#,
+            #"sallyport_transfer_tokens_total{result="consumed"} 2"#,
+            #"sallyport_transfer_tokens_total{result="replayed"} 1"#,
+            #"sallyport_transfer_tokens_total{result="binding_mismatch"} 1"#,
+            #"sallyport_transfer_tokens_total{result="invalid"} 1"#,
+            #"sallyport_transfer_tokens_total{result="store_error"} 0"#,
+            #"sallyport_binding_checks_total{kind="ip",result="match"} 1"#,
+            #"sallyport_binding_checks_total{kind="ip",result="mismatch"} 1"#,
+            #"sallyport_binding_checks_total{kind="asn",result="dry_run"} 1"#,
+        ] {
+            #expect(text.contains(line + "\n"), "\(line)")
+        }
+    }
+
+    @Test("what cannot be recorded does not happen: no token, no session")
+    func nothingUnrecorded() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let token = try await world.minted(app)
+        world.records.isFull = true
+        let mint = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
+        guard case .unavailable(.full) = mint else { throw Unexpected(what: "\(mint)") }
+        #expect(try await world.consume(token).storeError == .full)
+        // A refusal stands without its record.
+        #expect(try await world.consume(Secret("nonsense")).refusal == .handoffMalformed)
+    }
+}

@@ -1,0 +1,202 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import Observability
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Minting session-transfer tokens")
+struct HandoffMintTests {
+    @Test("a native session mints a token of its own lineage, bound to the device that asks")
+    func mintsInTheParentsLineage() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
+        guard case .minted(let token, let lifetime) = outcome else { throw Unexpected(what: "\(outcome)") }
+        #expect(token.bytes.starts(with: Array("spt_".utf8)))
+        #expect(lifetime == .seconds(60))
+
+        let key = try #require(world.authority.key(.transfer, of: token.bytes))
+        #expect(key.lineage == app.session.lineage)
+        guard case .live(let stored) = try await world.store.transfer(key, on: world.loop).get() else {
+            throw Unexpected(what: "the token is not kept")
+        }
+        #expect(stored.record.device.address == IPAddress("1.128.0.1"))
+        #expect(stored.record.device.asn == 1221)
+        #expect(stored.record.device.userAgent == "App/1.0")
+        #expect(stored.record.clientID == "native-app")
+        #expect(stored.record.parentKey == app.key)
+        #expect(stored.record.scopes == app.session.scopes)
+        #expect(stored.record.expiresAt == world.clock.now.advanced(by: .seconds(60)))
+    }
+
+    @Test("a mint is audited as sertft with the session, the client and the address")
+    func mintIsAudited() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        _ = try await world.minted(app)
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .minted)
+        #expect(record.code?.rawValue == "sertft")
+        #expect(record.clientID == "native-app")
+        #expect(record.sessionID == app.session.id)
+        #expect(record.subject == "alice")
+        #expect(record.device.address == IPAddress("1.128.0.1"))
+        #expect(record.requestID == "req-mint")
+    }
+
+    @Test("the lifetime is the configured one, and never longer than the session's")
+    func lifetime() async throws {
+        let world = try World()
+        var settings = HandoffSettings()
+        settings.lifetime = .seconds(30)
+        let long = try await world.signIn()
+        let short = try await world.signIn(lifetime: .seconds(20))
+        for (app, expected) in [(long, 30), (short, 20)] {
+            let request = try world.mintRequest(app)
+            let outcome = try await world.mint(settings: settings).mint(request, on: world.loop).get()
+            guard case .minted(_, let lifetime) = outcome else { throw Unexpected(what: "\(outcome)") }
+            #expect(lifetime == .seconds(expected))
+        }
+    }
+
+    @Test("two mints give two tokens")
+    func tokensDiffer() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let first = try await world.minted(app)
+        let second = try await world.minted(app)
+        #expect(first != second)
+    }
+
+    @Test("a client without can_create_session_transfer_token is refused before the store is asked")
+    func clientMustBePermitted() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let calls = world.store.calls
+        let client = ClientSettings(clientID: "plain")
+        let outcome = try await world.refused(app, client: client)
+        #expect(outcome == .handoffNotPermitted)
+        #expect(world.store.calls == calls)
+        #expect(world.records.last?.code?.rawValue == "fertft")
+        #expect(world.records.last?.reason == .handoffNotPermitted)
+    }
+
+    @Test("T23: a session born of a transfer cannot mint")
+    func nestedHandoffIsRefused() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let token = try await world.minted(app)
+        let web = try #require(try await world.consume(token).signedIn)
+        let handedOver = NativeApp(token: web.token, key: try world.key(web.token), session: web.session)
+        #expect(try await world.refused(handedOver) == .handoffNested)
+        #expect(world.records.last?.code?.rawValue == "fertft")
+        #expect(world.records.last?.sessionID == web.session.id)
+    }
+
+    @Test("T23: nor can one whose origin is transfer but whose kind is native")
+    func nestedByOrigin() async throws {
+        let world = try World()
+        let app = try await world.signIn(origin: .transfer)
+        #expect(try await world.refused(app) == .handoffNested)
+    }
+
+    @Test("a browser's session cookie is no native session")
+    func browserSessionIsRefused() async throws {
+        let world = try World()
+        let browser = try await world.signIn(kind: .web, origin: .browser)
+        #expect(try await world.refused(browser) == .sessionUnknown)
+    }
+
+    @Test("a session of another client is refused, one of this client is not")
+    func otherClientsSession() async throws {
+        let world = try World()
+        let other = try await world.signIn(client: "another-app")
+        #expect(try await world.refused(other) == .sessionOtherClient)
+        let own = try await world.signIn(client: "native-app")
+        _ = try await world.minted(own)
+    }
+
+    @Test("an ended, an expired and an unknown session are refused alike")
+    func deadSessions() async throws {
+        let world = try World()
+        let ended = try await world.signIn()
+        _ = try await world.store.end(ended.key, on: world.loop).get()
+        #expect(try await world.refused(ended) == .sessionUnknown)
+
+        let expired = try await world.signIn(lifetime: .seconds(10))
+        world.clock.advance(by: .seconds(10))
+        #expect(try await world.refused(expired) == .sessionUnknown)
+
+        let (token, key) = world.authority.make(.session, in: world.authority.newLineage())
+        let unknown = NativeApp(token: token, key: key, session: ended.session)
+        #expect(try await world.refused(unknown) == .sessionUnknown)
+    }
+
+    @Test(
+        "T32: what is no session token by its syntax never reaches the store",
+        arguments: [
+            "", "sps_", "spt_", "nonsense", "sps_\0", "sps_ünïcödé", "sps_%41", "sps_a+b",
+            String(repeating: "s", count: 8192),
+        ]
+    )
+    func oddTokens(text: String) async throws {
+        let world = try World()
+        var app = try await world.signIn()
+        app.token = Secret(text)
+        let calls = world.store.calls
+        #expect(try await world.refused(app) == .credentialMalformed)
+        #expect(world.store.calls == calls)
+    }
+
+    @Test("a transfer token is no subject for another one")
+    func transferTokenIsNoSessionToken() async throws {
+        let world = try World()
+        var app = try await world.signIn()
+        app.token = try await world.minted(app)
+        #expect(try await world.refused(app) == .credentialMalformed)
+    }
+
+    @Test("a store that is away or full is no refusal", arguments: [StoreError.unavailable, .full])
+    func storeAway(error: StoreError) async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        // First the lookup fails, then the write.
+        for calls in [0, 1] {
+            world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
+            let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
+            guard case .unavailable(error) = outcome else { throw Unexpected(what: "\(outcome)") }
+            #expect(world.records.last?.outcome == .mintUnavailable)
+            #expect(world.records.last?.code == nil)
+        }
+    }
+
+    @Test("minting counts as a use of the native session")
+    func mintingTouchesTheSession() async throws {
+        let world = try World()
+        let app = try await world.signIn(lifetime: .seconds(10 * 86_400))
+        world.clock.advance(by: .seconds(80_000))
+        _ = try await world.minted(app)
+        world.clock.advance(by: .seconds(80_000))
+        #expect(try await world.session(app.key) != nil)
+    }
+
+    @Test("clients are found by their exact id")
+    func registry() {
+        let registry = ClientRegistry([.native, .web])
+        #expect(registry.client("web-app")?.clientID == "web-app")
+        #expect(registry.client("Web-App") == nil)
+        #expect(registry.client("") == nil)
+    }
+}
+
+extension World {
+    /// Why minting is refused; nil when it is not.
+    fileprivate func refused(_ app: NativeApp, client: ClientSettings = .native) async throws -> Reason? {
+        let request = try self.mintRequest(app, client: client)
+        guard case .refused(let reason) = try await self.mint().mint(request, on: self.loop).get() else { return nil }
+        return reason
+    }
+}

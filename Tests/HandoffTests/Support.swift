@@ -1,0 +1,338 @@
+import AddressIntelligence
+import Foundation
+import Handoff
+import NIOCore
+import NIOPosix
+import Sessions
+import Settings
+import Synchronization
+import Testing
+import Vocabulary
+
+/// A time that only a test moves.
+final class TestClock: Sendable {
+    private let time = Mutex(UnixTime(seconds: 1_800_000_000))
+
+    var now: UnixTime { self.time.withLock { $0 } }
+    var clock: Clock { Clock { self.now } }
+
+    func advance(by duration: Duration) {
+        self.time.withLock { $0 = $0.advanced(by: duration) }
+    }
+}
+
+/// What the journal was told.
+final class Records: Sendable {
+    private let records = Mutex<[HandoffRecord]>([])
+    private let full = Mutex(false)
+
+    var all: [HandoffRecord] { self.records.withLock { $0 } }
+    var last: HandoffRecord? { self.all.last }
+
+    /// There is room for no more records, and nothing may happen without one.
+    var isFull: Bool {
+        get { self.full.withLock { $0 } }
+        set { self.full.withLock { $0 = newValue } }
+    }
+
+    var journal: HandoffJournal {
+        HandoffJournal { record in
+            guard !self.isFull else { return false }
+            self.records.withLock { $0.append(record) }
+            return true
+        }
+    }
+}
+
+/// A store that counts what it is asked, fails when told to, and lets a test step in before an act.
+final class ScriptedStore: SessionStore {
+    struct Script: Sendable {
+        var calls = 0
+        /// The error of every call from now on; with `failingAfter`, only after so many more calls.
+        var failure: StoreError?
+        var callsBeforeFailure = 0
+        /// Answers of `consume` that come before the real ones.
+        var consumptions: [Consumption] = []
+        /// Done once before the next `consume` reaches the store.
+        var beforeConsume: (@Sendable () async throws -> Void)?
+    }
+
+    private let base: any SessionStore
+    private let script = Mutex(Script())
+
+    init(_ base: any SessionStore) {
+        self.base = base
+    }
+
+    var calls: Int { self.script.withLock { $0.calls } }
+
+    func change(_ body: @Sendable (inout Script) -> Void) {
+        self.script.withLock { body(&$0) }
+    }
+
+    private func guarded<Answer: Sendable>(
+        on loop: any EventLoop,
+        _ body: () -> EventLoopFuture<Answer>
+    ) -> EventLoopFuture<Answer> {
+        let failure: StoreError? = self.script.withLock { script in
+            script.calls += 1
+            guard let failure = script.failure else { return nil }
+            guard script.callsBeforeFailure == 0 else {
+                script.callsBeforeFailure -= 1
+                return nil
+            }
+            return failure
+        }
+        return failure.map { loop.makeFailedFuture($0) } ?? body()
+    }
+
+    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        self.guarded(on: loop) { self.base.session(key, on: loop) }
+    }
+
+    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(session, on: loop) }
+    }
+
+    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.touch(key, on: loop) }
+    }
+
+    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.guarded(on: loop) { self.base.end(key, on: loop) }
+    }
+
+    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
+    }
+
+    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
+    }
+
+    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
+    }
+
+    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
+        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
+    }
+
+    func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        self.guarded(on: loop) {
+            let (scripted, before) = self.script.withLock { script in
+                let before = script.beforeConsume
+                script.beforeConsume = nil
+                return (script.consumptions.isEmpty ? nil : script.consumptions.removeFirst(), before)
+            }
+            if let scripted { return loop.makeSucceededFuture(scripted) }
+            guard let before else {
+                return self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
+            }
+            return loop.makeFutureWithTask { try await before() }.flatMap {
+                self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
+            }
+        }
+    }
+}
+
+/// A signed-in native app: its session token, where the store keeps it, and the session.
+struct NativeApp: Sendable {
+    var token: Secret
+    var key: RecordKey
+    var session: Session
+}
+
+/// A gateway's handoff with everything around it: a memory store, a clock that stands still, known networks.
+final class World: Sendable {
+    let clock = TestClock()
+    let records = Records()
+    let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
+    let store: ScriptedStore
+    let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let networks: ASNDirectory
+
+    init() throws {
+        self.store = ScriptedStore(
+            MemoryStore(
+                maxSessions: 10_000,
+                maxMarkers: 10_000,
+                clock: self.clock.clock,
+                caches: SessionCaches()
+            )
+        )
+        self.networks = try Self.directory(
+            "1.128.0.0/11,1221\n2001:8000::/19,1221\n12.0.0.0/8,7018\n2600:300::/24,7018\n"
+        )
+    }
+
+    /// A directory of these `prefix,asn` lines.
+    static func directory(_ lines: String) throws -> ASNDirectory {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).csv")
+        try Data(lines.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        return try ASNDirectory.open(csv: file.path)
+    }
+
+    func mint(settings: HandoffSettings = HandoffSettings()) -> HandoffMint {
+        HandoffMint(
+            store: self.store,
+            authority: self.authority,
+            settings: settings,
+            asn: self.networks,
+            journal: self.records.journal,
+            clock: self.clock.clock
+        )
+    }
+
+    func consumer(sessions: SessionSettings = SessionSettings()) -> HandoffConsumer {
+        HandoffConsumer(
+            store: self.store,
+            authority: self.authority,
+            sessions: sessions,
+            asn: self.networks,
+            journal: self.records.journal,
+            clock: self.clock.clock
+        )
+    }
+
+    /// Signs `subject` in; a browser's session when `kind` is `web`.
+    func signIn(
+        _ subject: String = "alice",
+        kind: Session.Kind = .native,
+        origin: Session.Origin = .native,
+        client: String? = nil,
+        lifetime: Duration = .seconds(86_400)
+    ) async throws -> NativeApp {
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        let session = Session(
+            id: self.authority.newSessionID(),
+            kind: kind,
+            origin: origin,
+            lineage: lineage,
+            identity: Identity(id: subject, traits: ["email": .string("\(subject)@example.com")]),
+            clientID: client,
+            host: kind == .web ? "app.example.com" : nil,
+            aal: "aal2",
+            methods: ["password", "totp"],
+            scopes: ["orders:write"],
+            authenticatedAt: self.clock.now.advanced(by: .seconds(-600)),
+            issuedAt: self.clock.now,
+            expiresAt: self.clock.now.advanced(by: lifetime),
+            idleLifetime: .seconds(86_400)
+        )
+        try await self.store.create(NewSession(key: key, session: session), on: self.loop).get()
+        return NativeApp(token: token, key: key, session: session)
+    }
+
+    /// Mints for the app from `address`; fails the test when it is refused.
+    func minted(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Secret {
+        let outcome = try await self.mint().mint(try self.mintRequest(app, from: address), on: self.loop).get()
+        guard case .minted(let token, _) = outcome else { throw Unexpected(what: "\(outcome)") }
+        return token
+    }
+
+    func mintRequest(
+        _ app: NativeApp,
+        from address: String = "1.128.0.1",
+        client: ClientSettings = .native
+    ) throws -> MintRequest {
+        MintRequest(
+            sessionToken: app.token.bytes,
+            client: client,
+            audience: "urn:auth.example.com:session_transfer",
+            address: try #require(IPAddress(address)),
+            userAgent: "App/1.0",
+            requestID: "req-mint"
+        )
+    }
+
+    func consume(
+        _ token: Secret,
+        from address: String = "1.128.0.1",
+        by transport: HandoffTransport = .cookie,
+        client: ClientSettings = .web,
+        existing: (key: RecordKey, session: Session)? = nil
+    ) async throws -> HandoffOutcome {
+        let request = HandoffRequest(
+            token: token.bytes,
+            transport: transport,
+            authority: "app.example.com",
+            client: client,
+            device: DeviceFacts(address: try #require(IPAddress(address)), asn: nil, userAgent: "Browser/1.0"),
+            existing: existing,
+            requestID: "req-consume"
+        )
+        return try await self.consumer().consume(request, on: self.loop).get()
+    }
+
+    /// The live session under `key`, asked of the store.
+    func session(_ key: RecordKey) async throws -> Session? {
+        try await self.store.session(key, on: self.loop).get()?.record
+    }
+
+    /// The key of a session token.
+    func key(_ token: Secret) throws -> RecordKey {
+        try #require(self.authority.key(.session, of: token.bytes))
+    }
+}
+
+struct Unexpected: Error {
+    var what: String
+}
+
+extension ClientSettings {
+    static var native: ClientSettings {
+        var client = ClientSettings(clientID: "native-app")
+        client.canCreateTransferToken = true
+        return client
+    }
+
+    static var web: ClientSettings {
+        var client = ClientSettings(clientID: "web-app")
+        client.allowsCookie = true
+        client.allowsQuery = true
+        return client
+    }
+
+    static func web(_ change: (inout ClientSettings) -> Void) -> ClientSettings {
+        var client = ClientSettings.web
+        change(&client)
+        return client
+    }
+}
+
+extension HandoffOutcome {
+    /// The new session and its token; nil for every other outcome.
+    var signedIn: (token: Secret, session: Session, replaces: RecordKey?)? {
+        guard case .signedIn(let token, let session, let replaces) = self else { return nil }
+        return (token, session, replaces)
+    }
+
+    var refusal: Reason? {
+        guard case .refused(let reason, _) = self else { return nil }
+        return reason
+    }
+
+    var endsExisting: Bool {
+        guard case .refused(_, let ends) = self else { return false }
+        return ends
+    }
+
+    var storeError: StoreError? {
+        guard case .unavailable(let error) = self else { return nil }
+        return error
+    }
+
+    var isAlreadySignedIn: Bool {
+        guard case .alreadySignedIn = self else { return false }
+        return true
+    }
+}

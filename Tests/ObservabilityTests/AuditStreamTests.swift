@@ -1,0 +1,73 @@
+import Foundation
+import Observability
+import Testing
+import Vocabulary
+
+@Suite(.timeLimit(.minutes(2)))
+struct AuditStreamTests {
+    private let clock = Clock { UnixTime(milliseconds: 1_795_241_820_123) }
+
+    @Test func anEventIsOneLineWithEverythingKnown() throws {
+        let sink = try FileSink()
+        let audit = AuditStream(queue: sink.writer.queue(.audit, capacity: 65_536), clock: self.clock)
+        var event = AuditEvent(
+            .transferTokenRejected,
+            code: .signInFailed,
+            reason: .bindingASNMismatch,
+            subject: "user-1",
+            session: "ses_1",
+            clientID: "web",
+            host: "app.example.com",
+            address: "192.0.2.1",
+            asn: 64_496,
+            userAgent: "evil\n{\"stream\":\"audit\"}",
+            requestID: "req",
+            details: [("policy", "burn"), ("na\"me", "val\nue")]
+        )
+        event.boundAddress = "2001:db8::"
+        event.boundASN = .max
+        event.isTriggeredByTransferToken = true
+        #expect(audit.emit(event))
+        #expect(audit.emit(AuditEvent(.configReloaded)))
+        let expected = #"""
+            {"stream":"audit","time":"2026-11-21T06:17:00.123Z","event":"transfer_token.rejected","code":"f",\#
+            "reason":"binding.asn_mismatch","subject":"user-1","session":"ses_1","client_id":"web",\#
+            "host":"app.example.com","address":"192.0.2.1","asn":64496,"bound_address":"2001:db8::",\#
+            "bound_asn":4294967295,"user_agent":"evil\u000a{\"stream\":\"audit\"}","request_id":"req",\#
+            "details":{"triggered_by_session_transfer_token":true,"policy":"burn","na\"me":"val\u000aue"}}
+            {"stream":"audit","time":"2026-11-21T06:17:00.123Z","event":"config.reloaded"}
+
+            """#
+        #expect(String(decoding: try #require(sink.contents()), as: UTF8.self) == expected)
+    }
+
+    /// systems.md 2.5: tools that read Auth0's logs find the same codes here.
+    @Test func codesAreAuth0s() {
+        #expect(AuditEvent.Code.allCases.map(\.rawValue) == ["sertft", "fertft", "s", "f", "ssa", "fsa", "slo", "flo", "w"])
+    }
+
+    @Test(arguments: [AuditStream.WhenFull.drop, .refuse])
+    func aFullQueueRefusesOnlyWhereThePolicySaysSo(policy: AuditStream.WhenFull) throws {
+        let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        try #require(full >= 0)
+        defer { close(full) }
+        let writer = try LineWriter(descriptor: full)
+        let queue = writer.queue(.audit, capacity: 4096)
+        // Access lines have a queue of their own and crowd nobody out.
+        let access = writer.queue(.access, capacity: 4096)
+        for _ in 0..<200 { access.append(line: Array(repeating: 0x61, count: 99) + [0x0A]) }
+        #expect(access.dropped > 0)
+        let audit = AuditStream(queue: queue, whenFull: policy, clock: self.clock)
+        let event = AuditEvent(.sessionCreated, subject: String(repeating: "x", count: 500))
+        var answers: [Bool] = []
+        for _ in 0..<10 { answers.append(audit.emit(event)) }
+        #expect(answers.prefix(6).allSatisfy { $0 })
+        #expect(answers.suffix(3).allSatisfy { $0 == (policy == .drop) })
+        #expect(queue.dropped >= 3)
+        writer.stop(timeout: .zero)
+    }
+
+    @Test func withoutAQueueNothingIsWrittenOrRefused() {
+        #expect(AuditStream(queue: nil, whenFull: .refuse).emit(AuditEvent(.sessionEnded)))
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import Observability
+import Synchronization
+import Testing
+
+/// security 8 row 26: a full disk or a reader that stopped costs log lines, never a request.
+@Suite(.timeLimit(.minutes(2)))
+struct LineWriterTests {
+    @Test func linesOfManyThreadsArriveWholeAndInEachThreadsOrder() async throws {
+        let sink = try FileSink()
+        let queue = sink.writer.queue(.access, capacity: 1 << 22)
+        await withTaskGroup(of: Void.self) { group in
+            for thread in 0..<4 {
+                group.addTask {
+                    for number in 0..<5000 {
+                        queue.append(line: bytes("\(thread) \(number) \(String(repeating: "x", count: number % 90))\n"))
+                    }
+                }
+            }
+        }
+        let contents = try #require(sink.contents())
+        var next = [0, 0, 0, 0]
+        for line in contents.split(separator: 0x0A) {
+            let parts = String(decoding: line, as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
+            let thread = try #require(Int(parts[0]))
+            #expect(Int(parts[1]) == next[thread])
+            #expect(parts[2].utf8.count == next[thread] % 90)
+            next[thread] += 1
+        }
+        #expect(next == [5000, 5000, 5000, 5000])
+        #expect(queue.dropped == 0)
+    }
+
+    @Test(arguments: [true, false])
+    func aStoppedReaderDelaysNobodyAndLosesWholeLinesOnly(isBlocking: Bool) throws {
+        let pipe = PipeSink(isBlocking: isBlocking)
+        let writer = try LineWriter(descriptor: pipe.writing)
+        let queue = writer.queue(.access, capacity: 65_536)
+        // Far more than pipe and queue hold: if an append waited, this loop would never end.
+        var accepted: [String] = []
+        for number in 0..<20_000 {
+            let line = "\(number) \(String(repeating: "y", count: number % 200))"
+            if queue.append(line: bytes(line + "\n")) { accepted.append(line) }
+        }
+        #expect(accepted.count < 20_000)
+        #expect(queue.dropped == UInt64(20_000 - accepted.count))
+        #expect(!writer.flush(timeout: .milliseconds(10)))
+
+        #expect(pipe.lines(accepted.count) == accepted)
+        #expect(writer.flush(timeout: .seconds(30)))
+        #expect(queue.append(line: bytes("recovered\n")))
+        #expect(pipe.lines(1) == ["recovered"])
+        #expect(writer.stop(timeout: .seconds(30)))
+        pipe.closeReader()
+    }
+
+    @Test func aFullDiskIsCountedAndNeverEndsTheProcess() throws {
+        let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        try #require(full >= 0)
+        defer { close(full) }
+        let writer = try LineWriter(descriptor: full)
+        let queue = writer.queue(.access, capacity: 4096)
+        for _ in 0..<1000 {
+            queue.append(line: bytes("0123456789\n"))
+        }
+        while writer.writeErrors == 0 { usleep(1000) }
+        #expect(!writer.stop(timeout: .milliseconds(50)))
+        // What was queued is given up as well, and later lines.
+        while queue.dropped < 1000 { usleep(1000) }
+        #expect(!queue.append(line: bytes("late\n")))
+        #expect(queue.dropped == 1001)
+    }
+
+    @Test func aReaderThatWentAwayCostsNothingAndItsSuccessorGetsWholeLines() throws {
+        let path = FileManager.default.temporaryDirectory.path + "/sallyport-fifo-\(UUID().uuidString)"
+        try #require(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        let first = open(path, O_RDONLY | O_NONBLOCK)
+        let writing = open(path, O_WRONLY)
+        defer { close(writing) }
+        let writer = try LineWriter(descriptor: writing)
+        let queue = writer.queue(.log, capacity: 4096)
+        close(first)
+        queue.append(line: bytes("one\n"))
+        // EPIPE, and SIGPIPE with it: this process has not ignored it.
+        while writer.writeErrors == 0 { usleep(1000) }
+        queue.append(line: bytes("two\n"))
+
+        let second = open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(second) }
+        #expect(writer.stop(timeout: .seconds(30)))
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = read(second, &buffer, buffer.count)
+        #expect(String(decoding: buffer[..<max(count, 0)], as: UTF8.self) == "one\ntwo\n")
+        #expect(queue.dropped == 0)
+    }
+
+    @Test func streamsOnOneDescriptorNeverTearEachOthersLines() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(descriptor: pipe.writing)
+        // Long lines over small rings: chunks end inside lines, at the ring's edge and at the pipe's.
+        let queues = [
+            writer.queue(.access, capacity: 200_000), writer.queue(.audit, capacity: 150_001),
+            writer.queue(.log, capacity: 99_991),
+        ]
+        let expected = Mutex<[Set<String>]>([])
+        Thread.detachNewThread {
+            var random = SplitMix(state: 7)
+            var sent: [Set<String>] = [[], [], []]
+            for number in 0..<600 {
+                let which = number % 3
+                let letter = ["a", "b", "c"][which]
+                let text = "\(number):" + String(repeating: letter, count: Int.random(in: 0..<90_000, using: &random))
+                while !queues[which].append(line: bytes(text + "\n")) { usleep(500) }
+                sent[which].insert(text)
+            }
+            expected.withLock { $0 = sent }
+        }
+        let lines = pipe.lines(600)
+        #expect(lines.count == 600)
+        while expected.withLock({ $0.isEmpty }) { usleep(1000) }
+        let sent = expected.withLock { $0 }
+        #expect(Set(lines) == sent[0].union(sent[1]).union(sent[2]))
+        writer.stop(timeout: .seconds(30))
+        pipe.closeReader()
+    }
+
+    @Test func ofABatchThatDoesNotFitTheFirstLinesAreTaken() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(descriptor: pipe.writing, linger: .seconds(3600))
+        let queue = writer.queue(.access, capacity: 4096)
+        let line = String(repeating: "z", count: 99) + "\n"
+        let batch = bytes(String(repeating: line, count: 50))
+        #expect(batch.withUnsafeBytes { queue.append($0) } == 4000)
+        #expect(queue.dropped == 10)
+        // 96 bytes are free: a line of 100 does not fit, one of 96 does.
+        #expect(!queue.append(line: bytes(line)))
+        #expect(queue.append(line: bytes(String(repeating: "w", count: 95) + "\n")))
+        // A line longer than the queue never fits.
+        #expect(!queue.append(line: bytes(String(repeating: "v", count: 5000) + "\n")))
+        #expect(queue.dropped == 12)
+        #expect(writer.stop(timeout: .seconds(30)))
+        #expect(pipe.lines(41).count == 41)
+        pipe.closeReader()
+    }
+
+    @Test func linesOfAnySizeSurviveTheRingsEdge() throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(descriptor: pipe.writing, linger: .zero)
+        let queue = writer.queue(.access, capacity: 4096)
+        let received = Mutex<[String]?>(nil)
+        Thread.detachNewThread {
+            let lines = pipe.lines(.max)
+            received.withLock { $0 = lines }
+        }
+        var random = SplitMix(state: 42)
+        var accepted: [String] = []
+        for number in 0..<30_000 {
+            let text = "\(number) " + String(repeating: "q", count: Int.random(in: 0..<700, using: &random))
+            if queue.append(line: bytes(text + "\n")) { accepted.append(text) }
+        }
+        #expect(writer.stop(timeout: .seconds(30)))
+        pipe.closeWriter()
+        while received.withLock({ $0 == nil }) { usleep(1000) }
+        #expect(received.withLock { $0 } == accepted)
+        #expect(queue.dropped == UInt64(30_000 - accepted.count))
+    }
+
+    @Test func dropsStandInTheMetrics() async throws {
+        let pipe = PipeSink()
+        let writer = try LineWriter(descriptor: pipe.writing)
+        let registry = MetricsRegistry()
+        writer.register(in: registry)
+        let queue = writer.queue(.audit, capacity: 4096)
+        queue.append(line: bytes(String(repeating: "v", count: 5000) + "\n"))
+        let text = String(decoding: try await registry.render(), as: UTF8.self)
+        #expect(text.contains("sallyport_log_dropped_total{stream=\"audit\"} 1\n"))
+        #expect(text.contains("sallyport_log_dropped_total{stream=\"access\"} 0\n"))
+        #expect(text.contains("sallyport_log_write_errors_total 0\n"))
+        writer.stop(timeout: .seconds(30))
+        pipe.closeReader()
+    }
+}

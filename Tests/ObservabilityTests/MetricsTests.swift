@@ -1,0 +1,226 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Observability
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct MetricsTests {
+    private func text(_ registry: MetricsRegistry) async throws -> String {
+        String(decoding: try await registry.render(), as: UTF8.self)
+    }
+
+    @Test func whatFourLoopsAndOtherThreadsCountAddsUp() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 4)
+        let registry = MetricsRegistry()
+        let requests = registry.counter("sallyport_test_total", help: "Test.", labels: [("route", "app")])
+        let inFlight = registry.gauge("sallyport_test_in_flight", help: "Test.")
+        let duration = registry.histogram("sallyport_test_seconds", help: "Test.", buckets: [0.001, 1])
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for (index, loop) in group.makeIterator().enumerated() {
+                tasks.addTask {
+                    try await loop.submit {
+                        let shard = registry.makeShard(on: loop)
+                        for _ in 0..<10_000 {
+                            shard.increment(requests)
+                            shard.add(inFlight, index == 0 ? -1 : 2)
+                            shard.observe(duration, nanoseconds: 1_000_000)
+                        }
+                        shard.increment(requests, by: 5)
+                    }.get()
+                }
+                tasks.addTask {
+                    for _ in 0..<1000 {
+                        registry.increment(requests)
+                        registry.add(inFlight, -1)
+                        registry.observe(duration, nanoseconds: 1_500_000_000)
+                    }
+                }
+            }
+            try await tasks.waitForAll()
+        }
+        let text = try await self.text(registry)
+        #expect(text.contains("sallyport_test_total{route=\"app\"} 44020\n"))
+        #expect(text.contains("sallyport_test_in_flight 46000\n"))
+        #expect(text.contains("sallyport_test_seconds_bucket{le=\"0.001\"} 40000\n"))
+        #expect(text.contains("sallyport_test_seconds_bucket{le=\"+Inf\"} 44000\n"))
+        #expect(text.contains("sallyport_test_seconds_sum 6040\n"))
+        #expect(text.contains("sallyport_test_seconds_count 44000\n"))
+        try await group.shutdownGracefully()
+        // A sum without the loops would look like counters that were reset.
+        await #expect(throws: (any Error).self) { try await registry.render() }
+    }
+
+    @Test func aReloadGetsTheSameIDsAndNewSeriesAreCountedByRunningLoops() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let registry = MetricsRegistry()
+        let first = registry.counter(MetricNames.configReloads, "ok")
+        let shard = try await loop.submit { NIOLoopBound(registry.makeShard(on: loop), eventLoop: loop) }.get()
+        try await loop.submit { shard.value.increment(first) }.get()
+
+        #expect(registry.counter(MetricNames.configReloads, "ok") == first)
+        let second = registry.counter(MetricNames.configReloads, "error")
+        #expect(second != first)
+        let gauge = registry.gauge(MetricNames.httpRequestsInFlight)
+        let histogram = registry.histogram(MetricNames.httpRequestDuration, "app", buckets: [0.5])
+        #expect(registry.histogram(MetricNames.httpRequestDuration, "app", buckets: [0.5]) == histogram)
+        try await loop.submit {
+            shard.value.increment(second, by: 3)
+            shard.value.add(gauge, -7)
+            shard.value.observe(histogram, nanoseconds: 500_000_001)
+        }.get()
+        let text = try await self.text(registry)
+        #expect(text.contains("sallyport_config_reloads_total{result=\"ok\"} 1\n"))
+        #expect(text.contains("sallyport_config_reloads_total{result=\"error\"} 3\n"))
+        #expect(text.contains("sallyport_http_requests_in_flight -7\n"))
+        #expect(text.contains("sallyport_http_request_duration_seconds_bucket{route=\"app\",le=\"0.5\"} 0\n"))
+        #expect(text.contains("sallyport_http_request_duration_seconds_count{route=\"app\"} 1\n"))
+        try await group.shutdownGracefully()
+    }
+
+    @Test func bucketsAreCumulativeAndHoldTheirBound() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let registry = MetricsRegistry()
+        let id = registry.histogram("sallyport_test_seconds", help: "Test.", buckets: [0.000_5, 0.01, 2.5])
+        try await loop.submit {
+            let shard = registry.makeShard(on: loop)
+            for value in [-5, 0, 500_000, 500_001, 10_000_000, 2_500_000_000, 2_500_000_001] as [Int64] {
+                shard.observe(id, nanoseconds: value)
+            }
+        }.get()
+        let expected = """
+            # HELP sallyport_test_seconds Test.
+            # TYPE sallyport_test_seconds histogram
+            sallyport_test_seconds_bucket{le="0.0005"} 3
+            sallyport_test_seconds_bucket{le="0.01"} 5
+            sallyport_test_seconds_bucket{le="2.5"} 6
+            sallyport_test_seconds_bucket{le="+Inf"} 7
+            sallyport_test_seconds_sum 5.011000002
+            sallyport_test_seconds_count 7
+
+            """
+        #expect(try await self.text(registry) == expected)
+        try await group.shutdownGracefully()
+    }
+
+    @Test func helpAndTypeStandOnceAFamilyAndLabelsAreEscaped() async throws {
+        let registry = MetricsRegistry()
+        let odd = registry.counter("sallyport_b_total", help: "Back\\slash\nline.", labels: [("route", "a\"b\\c\nd")])
+        _ = registry.counter("sallyport_b_total", help: "Other.", labels: [("route", "")])
+        registry.gauge("sallyport_a", help: "A.") { 1.5 }
+        registry.gauge("sallyport_a", help: "A.") { -0.25 }
+        registry.increment(odd, by: .max)
+        let expected = #"""
+            # HELP sallyport_a A.
+            # TYPE sallyport_a gauge
+            sallyport_a -0.25
+            # HELP sallyport_b_total Back\\slash\nline.
+            # TYPE sallyport_b_total counter
+            sallyport_b_total{route="a\"b\\c\nd"} 18446744073709551615
+            sallyport_b_total{route=""} 0
+
+            """#
+        #expect(try await self.text(registry) == expected)
+    }
+
+    @Test func seriesOfMultiplyingLabelsShowOnceTheyMoved() async throws {
+        let registry = MetricsRegistry()
+        let allowed = registry.counter(MetricNames.decisions, "app", "allow", "")
+        _ = registry.counter(MetricNames.decisions, "app", "deny", "session.unknown")
+        registry.increment(allowed)
+        let text = try await self.text(registry)
+        #expect(text.contains("sallyport_decisions_total{route=\"app\",decision=\"allow\",reason=\"\"} 1\n"))
+        #expect(!text.contains("session.unknown"))
+    }
+
+    @Test func aGaugeIsWhatItWasSetTo() async throws {
+        let registry = MetricsRegistry()
+        let gauge = registry.gauge(MetricNames.configLastReloadSuccessTimestamp)
+        registry.set(gauge, to: 1_700_000_000)
+        registry.set(gauge, to: 1_800_000_000)
+        #expect(try await self.text(registry).hasSuffix("_timestamp_seconds 1800000000\n"))
+    }
+
+    @Test func everyNameOfOursFollowsTheConventions() {
+        for family in MetricNames.all {
+            #expect(family.isValid, "\(family.name)")
+            #expect(family.name.hasPrefix("sallyport_") || family.name.hasPrefix("process_"))
+        }
+        #expect(Set(MetricNames.all.map(\.name)).count == MetricNames.all.count)
+    }
+
+    @Test(arguments: [
+        MetricFamily(.counter, "sallyport_requests", help: "No _total."),
+        MetricFamily(.gauge, "sallyport_requests_total", help: "A gauge."),
+        MetricFamily(.histogram, "sallyport_duration", help: "No unit."),
+        MetricFamily(.histogram, "sallyport_duration_total", help: "No unit."),
+        MetricFamily(.gauge, "sallyport_count", help: "Suffix of a histogram."),
+        MetricFamily(.gauge, "Sallyport", help: "Upper case."),
+        MetricFamily(.gauge, "0sallyport", help: "Digit."),
+        MetricFamily(.gauge, "", help: "Empty."),
+        MetricFamily(.gauge, "sallyport_x", help: ""),
+        MetricFamily(.gauge, "sallyport_x", help: "Reserved label.", labels: ["le"]),
+        MetricFamily(.gauge, "sallyport_x", help: "Reserved label.", labels: ["__name"]),
+        MetricFamily(.gauge, "sallyport_x", help: "Repeated label.", labels: ["a", "a"]),
+    ])
+    func improperNamesAreRefused(family: MetricFamily) {
+        #expect(!family.isValid)
+    }
+
+    @Test func theProcessDescribesItself() async throws {
+        let registry = MetricsRegistry()
+        ProcessMetrics.register(in: registry, version: "1.2.3")
+        let lines = try await self.text(registry).split(separator: "\n").filter { !$0.hasPrefix("#") }
+        var values: [Substring: Double] = [:]
+        for line in lines {
+            let parts = line.split(separator: " ")
+            values[parts[0]] = Double(parts[1])
+        }
+        let now = Date().timeIntervalSince1970
+        #expect(values["sallyport_build_info{version=\"1.2.3\",swift=\"\(ProcessMetrics.swiftVersion)\"}"] == 1)
+        #expect(try #require(values["process_start_time_seconds"]) > now - 86_400)
+        #expect(try #require(values["process_start_time_seconds"]) < now + 1)
+        #expect(try #require(values["process_open_fds"]) >= 3)
+        #expect(try #require(values["process_max_fds"]) >= 3)
+        #expect(try #require(values["process_resident_memory_bytes"]) > 1_000_000)
+        #expect(try #require(values["process_cpu_seconds_total"]) > 0)
+    }
+
+    private static let promtool = ["/usr/bin/promtool", "/usr/local/bin/promtool"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    /// Debian's package `prometheus` has it.
+    @Test(.enabled(if: promtool != nil, "promtool is not installed"))
+    func promtoolAcceptsEveryFamily() async throws {
+        let registry = MetricsRegistry()
+        for family in MetricNames.all where family != MetricNames.buildInfo && !family.name.hasPrefix("process_") {
+            let labels = family.labels.map { ($0, "va\"l\\ue\n") }
+            switch family.kind {
+            case .counter: registry.increment(registry.counter(family.name, help: family.help, labels: labels))
+            case .gauge: registry.set(registry.gauge(family.name, help: family.help, labels: labels), to: -3)
+            case .histogram:
+                let id = registry.histogram(family.name, help: family.help, labels: labels)
+                registry.observe(id, nanoseconds: 123_456_789)
+            }
+        }
+        ProcessMetrics.register(in: registry, version: "1.2.3")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try #require(Self.promtool))
+        process.arguments = ["check", "metrics"]
+        let input = Pipe()
+        let output = Pipe()
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data(try await registry.render()))
+        try input.fileHandleForWriting.close()
+        let findings = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(findings == "")
+        #expect(process.terminationStatus == 0)
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Observability
+import Synchronization
+
+/// A temporary file that a `LineWriter` writes to.
+final class FileSink: Sendable {
+    let writer: LineWriter
+    private let descriptor: Int32
+    private let path: String
+
+    init() throws {
+        self.path = FileManager.default.temporaryDirectory.path + "/sallyport-lines-\(UUID().uuidString)"
+        self.descriptor = open(self.path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        self.writer = try LineWriter(descriptor: self.descriptor)
+    }
+
+    deinit {
+        self.writer.stop(timeout: .seconds(10))
+        close(self.descriptor)
+        unlink(self.path)
+    }
+
+    /// Everything written so far; nil when it did not get out.
+    func contents() -> [UInt8]? {
+        guard self.writer.flush(timeout: .seconds(30)) else { return nil }
+        return FileManager.default.contents(atPath: self.path).map(Array.init)
+    }
+
+    /// Each line as the JSON object that it must be.
+    func objects() throws -> [[String: Any]] {
+        try (self.contents() ?? []).split(separator: 0x0A).map { line in
+            try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] ?? [:]
+        }
+    }
+}
+
+/// A pipe whose reader reads when the test says so.
+final class PipeSink: Sendable {
+    let reading: Int32
+    let writing: Int32
+    private let isWriterClosed = Mutex(false)
+
+    init(isBlocking: Bool = true) {
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        self.reading = ends[0]
+        self.writing = ends[1]
+        if !isBlocking { _ = fcntl(self.writing, F_SETFL, O_NONBLOCK) }
+    }
+
+    deinit {
+        self.closeWriter()
+    }
+
+    /// Reads until `count` lines have come or the writing end is closed.
+    func lines(_ count: Int) -> [String] {
+        var bytes: [UInt8] = []
+        var found = 0
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while found < count {
+            let got = read(self.reading, &chunk, chunk.count)
+            if got <= 0 { break }
+            found += chunk[..<got].count { $0 == 0x0A }
+            bytes += chunk[..<got]
+        }
+        return bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast().map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    /// Only once: by the second time the number may be another test's.
+    func closeWriter() {
+        self.isWriterClosed.withLock { isClosed in
+            if !isClosed { close(self.writing) }
+            isClosed = true
+        }
+    }
+
+    func closeReader() {
+        close(self.reading)
+    }
+}
+
+/// A generator whose runs can be repeated: a failing fuzz test fails again.
+struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var value = self.state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -1,0 +1,49 @@
+import Foundation
+import Testing
+import Vocabulary
+
+/// What the README and the scripts say is so.
+@Suite struct DocumentTests {
+    @Test func explainsEveryReasonAndNoOther() throws {
+        let readme = try PackageFiles.text("README.md")
+        let start = try #require(readme.firstRange(of: "## Reason ids"))
+        let section = readme[start.upperBound...]
+        let end = section.firstRange(of: "\n## ")?.lowerBound ?? section.endIndex
+        let rows = section[..<end].split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let ids = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
+        #expect(ids == Reason.allCases.map(\.rawValue))
+        for row in rows {
+            let meaning = row.split(separator: "|").last?.trimmingCharacters(in: .whitespaces) ?? ""
+            #expect(meaning.count > 10, "\(row)")
+        }
+    }
+
+    /// Links and commands of the README lead somewhere.
+    @Test func namesFilesThatExist() throws {
+        let readme = try PackageFiles.text("README.md")
+        let links = readme.matches(of: /\]\(([A-Za-z][^)#:]*)\)/).map { String($0.1) }
+        let scripts = readme.matches(of: /\b(deploy\/[\w.]+)/).map { String($0.1) }
+        #expect(!links.isEmpty && !scripts.isEmpty)
+        for path in Set(links + scripts) {
+            #expect(FileManager.default.fileExists(atPath: PackageFiles.root.appending(path: path).path), "\(path)")
+        }
+    }
+
+    @Test(arguments: ["deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", ".ci/run"])
+    func scriptIsStrictAndExecutable(_ path: String) throws {
+        let text = try PackageFiles.text(path)
+        #expect(text.hasPrefix("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n"))
+        #expect(FileManager.default.isExecutableFile(atPath: PackageFiles.root.appending(path: path).path))
+        // Where shellcheck is installed, it has nothing to say.
+        if let shellcheck = try PackageFiles.run(["shellcheck", "-x", path]) {
+            #expect(shellcheck.status == 0, "\(shellcheck.output)")
+        }
+    }
+
+    /// The executable's tests are those of the package: `.ci/run` has no list of its own.
+    @Test func continuousIntegrationRunsTheSameTests() throws {
+        let script = try PackageFiles.text(".ci/run")
+        #expect(script.contains("swift format lint --strict -r Sources Tests Package.swift"))
+        #expect(script.hasSuffix("deploy/test.sh\n"))
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+/// The container image, as far as it can be judged without a container engine.
+@Suite struct ImageTests {
+    /// What `gcr.io/distroless/cc-debian12` carries: glibc, libgcc, libstdc++.
+    static let carried: Set<String> = [
+        "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libgcc_s.so.1",
+        "libstdc++.so.6",
+    ]
+
+    /// The last stage's instructions, continuation lines joined, comments left out.
+    let instructions: [String]
+
+    init() throws {
+        let text = try PackageFiles.text("deploy/Dockerfile").replacing("\\\n", with: " ")
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
+        let last = try #require(lines.lastIndex { $0.hasPrefix("FROM ") })
+        self.instructions = Array(lines[last...])
+    }
+
+    @Test func copiesEveryLibraryThatTheBinaryNeeds() throws {
+        let ldd = try #require(try PackageFiles.run(["ldd", ".build/release/sallyport"]))
+        #expect(ldd.status == 0, "\(ldd.output)")
+        let needed = ldd.output.split(separator: "\n").compactMap { line -> String? in
+            let name = line.split(separator: " ").first.map { $0.trimmingPrefix(while: \.isWhitespace) }
+            return name.map { String($0.split(separator: "/").last ?? $0) }
+        }.filter { !$0.hasPrefix("linux-vdso") && !$0.hasPrefix("ld-linux") }
+        let copied = self.instructions.filter { $0.hasPrefix("COPY ") }.flatMap { instruction in
+            instruction.split(separator: " ").dropFirst().map { String($0.split(separator: "/").last ?? "") }
+        }
+        let missing = Set(needed).subtracting(Self.carried).subtracting(copied)
+        #expect(!needed.isEmpty && missing.isEmpty, "the image lacks \(missing.sorted())")
+        let surplus = Set(copied.filter { $0.contains(".so") }).subtracting(needed)
+        #expect(surplus.isEmpty, "the image carries what the binary does not need: \(surplus.sorted())")
+    }
+
+    /// Otherwise the run image would need a Swift runtime.
+    @Test func linksNoSwiftLibraryDynamically() throws {
+        let ldd = try #require(try PackageFiles.run(["ldd", ".build/release/sallyport"]))
+        #expect(!ldd.output.contains("libswift") && !ldd.output.contains("libFoundation"))
+        #expect(!ldd.output.contains("not found"))
+    }
+
+    @Test func runsAsNobodyWithoutAShell() {
+        #expect(self.instructions.contains("USER 65532:65532"))
+        #expect(self.instructions.contains("STOPSIGNAL SIGTERM"))
+        #expect(!self.instructions.contains { $0.hasPrefix("RUN ") }, "there is no shell in the run image")
+        for name in ["ENTRYPOINT ", "CMD "] {
+            #expect(self.instructions.contains { $0.hasPrefix("\(name)[") }, "\(name)in exec form")
+        }
+        let probe = #"CMD ["/usr/bin/sallyport", "healthcheck"]"#
+        #expect(self.instructions.contains { $0.hasPrefix("HEALTHCHECK ") && $0.hasSuffix(probe) })
+    }
+
+    /// A binary of other flags than the tested one would be another binary.
+    @Test func buildsWithTheFlagsOfTheTests() throws {
+        let script = try PackageFiles.text("deploy/build.sh")
+        let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("SALLYPORT_FLAGS=(") })
+        let flags = line.dropFirst("SALLYPORT_FLAGS=(".count).dropLast()
+        let dockerfile = try PackageFiles.text("deploy/Dockerfile")
+        let build = try #require(dockerfile.split(separator: "\n").first { $0.hasPrefix("RUN swift build") })
+        #expect(build.replacing(" --product sallyport", with: "") == "RUN swift build \(flags)")
+    }
+}

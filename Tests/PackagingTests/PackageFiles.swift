@@ -1,0 +1,37 @@
+import Foundation
+
+/// The package as it lies on disk.
+enum PackageFiles {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// The text of a file by its path below the root.
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: self.root.appending(path: path), encoding: .utf8)
+    }
+
+    /// The Swift files below `folder` by their paths below the root.
+    static func swift(below folder: String) -> [String] {
+        let base = self.root.appending(path: folder).path
+        return (FileManager.default.enumerator(atPath: base)?.compactMap { $0 as? String } ?? [])
+            .filter { $0.hasSuffix(".swift") }.map { "\(folder)/\($0)" }.sorted()
+    }
+
+    /// What a program writes to standard output and error, and its exit status; nil when it is not installed.
+    static func run(_ arguments: [String]) throws -> (status: Int32, output: String)? {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
+        let candidates = arguments[0].contains("/") ? [arguments[0]] : folders.map { "\($0)/\(arguments[0])" }
+        guard let program = candidates.first(where: FileManager.default.isExecutableFile(atPath:)) else { return nil }
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = Array(arguments.dropFirst())
+        process.currentDirectoryURL = self.root
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}

@@ -1,0 +1,173 @@
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+struct IdentityProfileTests {
+    @Test("The default fields say who, how and when")
+    func defaultFields() {
+        #expect(
+            lines(profile(), session())
+                == .success([
+                    "X-Auth-Subject: user-1", "X-Auth-Session-Id: ses_1", "X-Auth-Email: ada@example.com", "X-Auth-Name: Ada",
+                    "X-Auth-Groups: staff,admin", "X-Auth-Aal: aal2", "X-Auth-Methods: password,totp",
+                    "X-Auth-Authenticated-At: 2026-11-21T06:34:56Z", "X-Auth-Origin: transfer",
+                ])
+        )
+    }
+
+    @Test("Every preset renders, names only what it manages, and ends each line", arguments: IdentitySettings.Preset.allCases)
+    func presets(preset: IdentitySettings.Preset) throws {
+        let profile = profile { $0.preset = preset }
+        let rendered = try profile.render(session()).get()
+        #expect(rendered.suffix(2) == [0x0D, 0x0A])
+        let names = try lines(profile, session()).get().map { String($0.prefix { $0 != ":" }) }
+        #expect(Set(names).count == names.count)
+        for name in names {
+            #expect(Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }, "\(name)")
+        }
+        var settings = IdentitySettings()
+        settings.fields = profile.fields
+        #expect(IdentityProfile.problems(settings).isEmpty)
+    }
+
+    @Test("Paths lead to every part of a session", arguments: [
+        ("subject", "user-1"), ("identity.id", "user-1"), ("session.id", "ses_1"), ("aal", "aal2"), ("origin", "transfer"),
+        ("scopes", "read,write"), ("client_id", "web"), ("methods", "password,totp"), ("identity.traits.email", "ada@example.com"),
+        ("identity.traits.deep.er", "7"), ("identity.metadata_public.plan", "true"), ("identity.traits.name", "Ada Lovelace"),
+    ])
+    func paths(path: String, value: String) {
+        let session = session(
+            traits: [
+                "email": "ada@example.com", "deep": ["er": 7], "name": ["first": "Ada", "last": "Lovelace"],
+            ],
+            metadata: ["plan": true]
+        )
+        #expect(lines(profile(path: path), session) == .success(["X-Value: \(value)"]))
+    }
+
+    @Test("CVE-2026-30851: a value that is missing gives no field, never an empty one", arguments: [
+        .null, [:], ["v": .null], ["v": ""], ["v": []], ["v": [""]], ["v": ["a": "b"]], ["w": "x"],
+    ] as [JSONValue])
+    func missing(traits: JSONValue) {
+        #expect(lines(profile(path: "identity.traits.v"), session(traits: traits)) == .success([]))
+    }
+
+    @Test("CVE-2023-27493, mod_auth_openidc 2026: line breaks and NUL in a value refuse it", arguments: [
+        "a\r\nX-Auth-Groups: admin", "a\nb", "a\rb", "a\u{0}", "\r\n",
+    ])
+    func lineBreaks(value: String) {
+        for traits: JSONValue in [["v": .string(value)], ["v": ["ok", .string(value)]]] {
+            guard case .failure(let refused) = lines(profile(path: "identity.traits.v"), session(traits: traits)) else {
+                Issue.record("rendered")
+                continue
+            }
+            #expect(refused.reason == .identityUnsafeValue)
+            #expect(refused.field == "X-Value")
+        }
+    }
+
+    @Test("mod_auth_openidc 2026: a group `a,admin` does not become two", arguments: [
+        ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a"]]], ["groups": [["n": "a"]]],
+    ] as [JSONValue])
+    func delimiters(traits: JSONValue) {
+        guard case .failure(let refused) = lines(profile(), session(traits: traits)) else {
+            Issue.record("rendered")
+            return
+        }
+        #expect(refused.reason == .identityUnsafeValue)
+        #expect(refused.field == "X-Auth-Groups")
+    }
+
+    @Test("The delimiter is the operator's choice; in a text it means nothing")
+    func ownDelimiter() {
+        let groups: JSONValue = ["groups": ["a,b", "c"], "name": "Lovelace, Ada"]
+        #expect(
+            lines(profile(path: "identity.traits.groups", delimiter: ";"), session(traits: groups))
+                == .success(["X-Value: a,b;c"])
+        )
+        #expect(
+            lines(profile(path: "identity.traits.name"), session(traits: groups)) == .success(["X-Value: Lovelace, Ada"])
+        )
+    }
+
+    @Test("What is not plain ASCII is percent-encoded, so that decoding gives the value back", arguments: [
+        ("Zo\u{EB}", "Zo%C3%AB"), ("100%", "100%25"), ("%2C", "%252C"), (" admin", "%20admin"), ("admin ", "admin%20"),
+        ("a b", "a b"), ("a\tb", "a%09b"), ("\u{7F}", "%7F"), ("\u{2028}", "%E2%80%A8"), ("\u{1F511}", "%F0%9F%94%91"),
+    ])
+    func encoding(value: String, expected: String) {
+        let path = "identity.traits.v"
+        #expect(lines(profile(path: path), session(traits: ["v": .string(value)])) == .success(["X-Value: \(expected)"]))
+        let list: JSONValue = ["v": [.string(value), "z"]]
+        #expect(lines(profile(path: path), session(traits: list)) == .success(["X-Value: \(expected),z"]))
+    }
+
+    @Test("All fields together have a largest size, which is still fine")
+    func size() {
+        let profile = profile {
+            $0.fields = [IdentitySettings.Field(name: "X-V", path: "identity.traits.v")]
+            $0.maxSize = 300
+        }
+        // "X-V: " and the line's end are seven bytes.
+        let fits: JSONValue = ["v": .string(String(repeating: "a", count: 293))]
+        #expect(throws: Never.self) { try profile.render(session(traits: fits)).get() }
+        guard case .failure(let refused) = profile.render(session(traits: ["v": .string(String(repeating: "a", count: 294))]))
+        else {
+            Issue.record("rendered")
+            return
+        }
+        #expect(refused.reason == .identityTooLarge)
+    }
+
+    @Test("Basic authentication is RFC 7617, and a name with a colon is refused")
+    func basic() throws {
+        let profile = profile {
+            $0.fields = [IdentitySettings.Field(name: "X-Value", path: "subject")]
+            $0.basic = IdentitySettings.BasicAuth(usernamePath: "identity.traits.u", password: Secret("open sesame"))
+        }
+        #expect(profile.replacesAuthorization)
+        #expect(
+            lines(profile, session(traits: ["u": "Aladdin"]))
+                == .success(["X-Value: user-1", "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])
+        )
+        #expect(lines(profile, session(traits: ["u": ""])) == .success(["X-Value: user-1"]))
+        #expect(lines(profile, session(traits: [:])) == .success(["X-Value: user-1"]))
+        for user in ["a:b", "a\nb", "a\u{0}"] {
+            guard case .failure(let refused) = profile.render(session(traits: ["u": .string(user)])) else {
+                Issue.record("rendered")
+                continue
+            }
+            #expect(refused.reason == .identityUnsafeValue)
+        }
+    }
+
+    @Test("Settings that would let a client or a trait speak for the gateway are problems", arguments: [
+        ("Accept", "subject"), ("Host", "subject"), ("cookie", "subject"), ("X-Session-Token", "subject"),
+        ("X-Forwarded-For", "subject"), ("X_FORWARDED_HOST", "subject"), ("Content-Type", "subject"), ("X User", "subject"),
+        ("", "subject"), ("X-\u{E9}", "subject"), ("X-User", "nowhere"), ("X-User", "identity.traits."), ("Origin", "aal"),
+    ])
+    func problems(name: String, path: String) {
+        var settings = IdentitySettings()
+        settings.fields = [IdentitySettings.Field(name: name, path: path)]
+        #expect(!IdentityProfile.problems(settings).isEmpty)
+    }
+
+    @Test("Two spellings of one name, names without end and odd delimiters are problems")
+    func moreProblems() {
+        var settings = IdentitySettings()
+        #expect(IdentityProfile.problems(settings).isEmpty)
+        settings.fields = ["X-User", "x_user"].map { IdentitySettings.Field(name: $0, path: "subject") }
+        #expect(IdentityProfile.problems(settings).count == 1)
+        settings.fields = [IdentitySettings.Field(name: "X-" + String(repeating: "a", count: 70), path: "subject")]
+        #expect(IdentityProfile.problems(settings).count == 1)
+        settings.fields = []
+        for delimiter in ["a", "%", " ", "7"] {
+            settings.delimiter = Array(delimiter.utf8)[0]
+            #expect(IdentityProfile.problems(settings).count == 1, "\(delimiter)")
+        }
+        settings.delimiter = 0x7C
+        settings.basic = IdentitySettings.BasicAuth(usernamePath: "nowhere", password: Secret("x"))
+        #expect(IdentityProfile.problems(settings).count == 1)
+    }
+}

@@ -1,0 +1,122 @@
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+/// Advisories about identity and forwarding fields that clients send (peers C1, C3; systems T11).
+struct ManagedNamesTests {
+    private func isManaged(_ name: String, _ profile: IdentityProfile = profile()) -> Bool {
+        Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }
+    }
+
+    @Test("CVE-2025-64484, T11: identity fields are managed in every spelling", arguments: [
+        "X-Auth-Subject", "x-auth-subject", "X_Auth_Email", "x-auth_EMAIL", "X-AUTH_Subject", "X-Auth.Email", "x.auth.groups",
+        "X-Auth-Anything", "Remote-User", "REMOTE_USER", "X-Kratos-Authenticated-Identity-Id", "X-Auth-Request-User",
+        "X-Sallyport-Internal", "X-Auth-Assertion",
+    ])
+    func identity(name: String) {
+        for preset in IdentitySettings.Preset.allCases {
+            #expect(self.isManaged(name, profile { $0.preset = preset }))
+        }
+    }
+
+    @Test("CVE-2025-64484, T11: none of them passes the parser, with or without the rule for underscores", arguments: [
+        "X_Auth_Email: evil", "x-auth_EMAIL: evil", "X-Auth-Subject: root", "x_auth_subject: root", "REMOTE_USER: root",
+        "Remote-Groups: admin", "X-Forwarded_User: root",
+    ])
+    func parser(line: String) {
+        for drops in [true, false] {
+            #expect(kept([line, "X-Kept: 1"], profile(), dropsUnderscore: drops) == ["X-Kept: 1"])
+        }
+    }
+
+    @Test("CVE-2026-39858, CVE-2026-35051, CVE-2026-54764: what proxies say is dropped in every spelling", arguments: [
+        "X-Forwarded-For", "X_Forwarded_Proto", "x-forwarded_HOST", "X-Forwarded-Port", "X-Forwarded-Prefix",
+        "X-Forwarded-Server", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "Forwarded", "X-Real-IP",
+        "X_Real_Ip", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host", "CF-Connecting-IP", "True-Client-IP",
+        "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded",
+    ])
+    func forwarding(name: String) {
+        #expect(self.isManaged(name))
+        #expect(kept(["\(name): evil", "X-Kept: 1"], profile()) == ["X-Kept: 1"])
+    }
+
+    @Test("CVE-2026-40575, CVE-2026-33495: a direct client's X-Forwarded-Uri and -Proto never reach the app")
+    func forwardedURI() {
+        #expect(kept(["X-Forwarded-Uri: /public", "X-Forwarded-Proto: https"], profile()) == [])
+    }
+
+    @Test("CVE-2026-54763, CVE-2026-33433: configured names in any spelling are one name", arguments: [
+        "x-app-user", "X_APP_USER", "X-App-User", "x_app-USER",
+    ])
+    func configured(spelling: String) {
+        let profile = profile { $0.fields = [IdentitySettings.Field(name: spelling, path: "subject")] }
+        for sent in ["X-App-User", "x_app_user", "X-APP_USER", "X.App.User"] {
+            #expect(self.isManaged(sent, profile))
+        }
+        #expect(kept(["X-App-User: evil", "x_app_user: evil", "X-App-Users: 1"], profile) == ["X-App-Users: 1"])
+        // The default namespace stays closed, whatever the operator's names are.
+        #expect(self.isManaged("X-Auth-Subject", profile))
+    }
+
+    @Test("CVE-2026-52845: names that a CGI folds into one are one")
+    func folding() {
+        #expect(ManagedNames.normalized("X-Auth_User.Name") == "x-auth-user-name")
+        #expect(self.isManaged("X+Auth!Subject"))
+    }
+
+    @Test("A configured name with a dot is stripped as the client would write it")
+    func dottedName() {
+        let profile = profile { $0.fields = [IdentitySettings.Field(name: "X-App.User", path: "subject")] }
+        #expect(kept(["x-app.user: evil", "X-App-User: evil"], profile) == [])
+    }
+
+    @Test("CVE-2026-30851: a client's field is gone also where the session has no value for it")
+    func noValue() {
+        let rendered = lines(profile(), session(traits: [:]))
+        #expect((try? rendered.get().contains { $0.hasPrefix("X-Auth-Email") }) == false)
+        #expect(kept(["X-Auth-Email: evil@example.com"], profile()) == [])
+    }
+
+    @Test("mod_auth_openidc 2026: a preflight is stripped like everything else")
+    func preflight() {
+        let lines = ["Origin: https://a.example", "Access-Control-Request-Method: GET", "X-Auth-Subject: root"]
+        #expect(kept(lines, method: "OPTIONS", profile()) == Array(lines.prefix(2)))
+    }
+
+    @Test("CVE-2023-27487: control fields of a proxy or of ours from outside are stripped")
+    func internalControl() {
+        #expect(kept(["x-envoy-original-path: /admin", "X-Sallyport-Trace: 1", "x_sallyport_x: 1"], profile()) == [])
+    }
+
+    @Test("An override of the method is the app's business and no rule's")
+    func methodOverride() {
+        #expect(kept(["X-HTTP-Method-Override: DELETE"], profile()) == ["X-HTTP-Method-Override: DELETE"])
+    }
+
+    @Test("Other names pass", arguments: [
+        "Accept", "X-Requested-With", "X-Auth", "X-Authentic", "Remote", "X-Forward", "Authorization", "X-CSRF-Token", "Proxyx",
+    ])
+    func others(name: String) {
+        #expect(!self.isManaged(name))
+        #expect(kept(["\(name): v"], profile())?.count == 1)
+    }
+
+    @Test("A name longer than any of ours is judged by its prefix")
+    func longNames() {
+        #expect(self.isManaged("X-Auth-" + String(repeating: "a", count: 200)))
+        #expect(!self.isManaged("Y-Auth-" + String(repeating: "a", count: 200)))
+        #expect(!self.isManaged(""))
+    }
+
+    @Test("The caller's own normalised bytes and hash give the same answer")
+    func prepared() {
+        for (name, expected) in [("x-auth-subject", true), ("x-real-ip", true), ("accept", false)] {
+            let hash = name.utf8.reduce(FieldNames.hashSeed) { FieldNames.hash($0, $1) }
+            let found = Array(name.utf8).withUnsafeBufferPointer {
+                profile().managed.contains(normalizedName: $0, hash: hash)
+            }
+            #expect(found == expected)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+/// Advisories of other gateways about paths, hosts and methods (peers C2).
+struct PathAdvisoryTests {
+    @Test("CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public", arguments: [
+        "/public/../admin", "/public/..%2fadmin", "/public/..%2Fadmin", "/public/%2e%2e/admin", "/public/%2E%2e/admin",
+        "/public/.%2e/admin", "/public/%2e./admin", "/public/..;/admin", "/public/..;x=1/admin", "/public\\..\\admin",
+        "/public/%5c..%5cadmin", "/public/%5C..%5Cadmin", "/public/%252e%252e/admin", "/public/%252e%252e%252fadmin",
+        "/public;/../admin", "/public/%2e%2e;/admin", "/public/..%3b/admin", "/public/%c0%ae%c0%ae/admin",
+        "/public%2f..%2fadmin", "/public/..%00/admin", "/public/..%20/admin", "/public/%25%32%65%25%32%65/admin",
+    ])
+    func wayUp(path: String) {
+        for gate in [Gate.openPublic, Gate.protectedAdmin] {
+            guard case .refused = gate.ask(path) else {
+                Issue.record("\(path): \(gate.ask(path))")
+                continue
+            }
+        }
+    }
+
+    @Test("CVE-2026-33494: another spelling of a protected path is refused beside a public one", arguments: [
+        "/%61dmin", "/%61dmin/x", "//admin", "///admin/x", "/admin;x=1", "/;x/admin", "/;/admin/x", "/a%64min;v=1/x",
+        "/%2561dmin", "/%2561%2564min/x", "/admin%3Bx", "/admin%253Bx", "/admin%20", "/admin%20/x", "/admin.", "/admin./x",
+        "/admin.;x", "/admin%2E", "/%61dmin%20;x", "/admin%2Fx", "/%2Fadmin", "/admin%23x", "/admin%3Fx", "/admin%2523/x",
+    ])
+    func otherSpelling(path: String) {
+        guard case .refused = Gate.protectedAdmin.ask(path) else {
+            Issue.record("\(path): \(Gate.protectedAdmin.ask(path))")
+            return
+        }
+    }
+
+    @Test("A reading that drops parameters must not open what the decoded path protects")
+    func readingsInBetween() {
+        let gate = Gate([route("/admin/**", .required), route("/admin/x", .public)])
+        #expect(gate.ask("/admin/x") == .route("/admin/x"))
+        #expect(gate.ask("/%61dmin/x;y") == .refused(.pathAmbiguous))
+        #expect(gate.ask("/admin/x;y") == .refused(.pathAmbiguous))
+    }
+
+    @Test("oathkeeper#1269, #1134: what is accepted goes on byte for byte", arguments: [
+        "/foo/", "/a%2Fb", "/a%3Ab", "/a//b", "/a/;x=1", "/%7Euser", "/a%20b", "/C%23", "/100%25", "//a",
+    ])
+    func byteIdentical(path: String) {
+        let gate = Gate([route("/**", .required) { $0.allowEncodedSlashes = true }])
+        #expect(gate.ask(path) == .route("/**"))
+        withReading(Array(path.utf8)) { outcome in
+            guard case .read(let reading) = outcome else {
+                Issue.record("refused")
+                return
+            }
+            #expect(Array(reading.raw) == Array(path.utf8))
+        }
+    }
+
+    @Test("CVE-2026-26205: //admin/x is a path, not an authority")
+    func doubleSlash() {
+        #expect(Gate([route("/admin/**", .required)]).ask("//admin/x") == .route("/admin/**"))
+        #expect(Gate.protectedAdmin.ask("//admin/x") == .refused(.pathAmbiguous))
+        #expect(Gate.openPublic.ask("//public/x") == .refused(.pathAmbiguous))
+    }
+
+    @Test("CVE-2025-54576: the query is no part of what is matched")
+    func query() {
+        let gate = Gate([route("/api/*/status", .public), route("/**", .required)])
+        #expect(gate.ask("/api/private/x") == .route("/**"))
+        #expect(gate.ask("/api/private/x?path=/status") == .refused(.requestTarget))
+        #expect(gate.ask("/api/x%3Fpath=/status") == .refused(.pathAmbiguous))
+    }
+
+    @Test("CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing")
+    func fragment() {
+        #expect(Gate.protectedAdmin.ask("/admin#/public") == .refused(.requestTarget))
+        #expect(Gate.protectedAdmin.ask("/admin%23/public") == .refused(.pathAmbiguous))
+        #expect(Gate.openPublic.ask("/admin%23/public") == .route("/**"))
+        #expect(Gate.openPublic.ask("/public/C%23") == .route("/public/**"))
+    }
+
+    @Test("CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling", arguments: [
+        "app.example.com", "APP.Example.COM", "app.example.com.", "App.Example.com.", "app.example.com:443",
+        "app.example.com.:443", "app.example.com:8443",
+    ])
+    func hostSpelling(host: String) {
+        #expect(Gate.openPublic.ask("/public/x", host: host) == .route("/public/**"))
+        #expect(Gate.openPublic.ask("/x", host: host) == .route("/**"))
+    }
+
+    @Test("CVE-2026-48794: what only resembles a host is none", arguments: [
+        "", "example.com", "xapp.example.com", "app.example.com..", ".app.example.com", "appxexample.com", ":443", ".",
+        "app.example.com.evil", String(repeating: "a", count: 300),
+    ])
+    func otherHost(host: String) {
+        #expect(Gate.openPublic.ask("/x", host: host) == .noHost)
+    }
+
+    @Test("Name and port are looked for before the name alone")
+    func ports() {
+        func host(_ name: String, _ port: Int?, _ routeName: String) -> HostSettings {
+            HostSettings(
+                publicURL: PublicURL(isHTTPS: true, host: name, port: port),
+                endpoints: false,
+                routes: [route("/**", .required) { $0.name = routeName }]
+            )
+        }
+        let gate = Gate([
+            host("a.example", nil, "plain"), host("a.example", 8443, "8443"), host("[2001:db8::1]", 8443, "six"),
+            host("b.example", 1, "one"), host("b.example", 2, "two"), host("xn--bcher-kva.example", nil, "puny"),
+        ])
+        #expect(gate.table.findings.isEmpty)
+        #expect(gate.ask("/", host: "a.example") == .route("plain"))
+        #expect(gate.ask("/", host: "a.example:443") == .route("plain"))
+        #expect(gate.ask("/", host: "a.example:8443") == .route("8443"))
+        #expect(gate.ask("/", host: "a.example:9") == .route("plain"))
+        #expect(gate.ask("/", host: "[2001:DB8::1]:8443") == .route("six"))
+        #expect(gate.ask("/", host: "[2001:db8::1]") == .route("six"))
+        #expect(gate.ask("/", host: "b.example:2") == .route("two"))
+        #expect(gate.ask("/", host: "b.example") == .noHost)
+        #expect(gate.ask("/", host: "XN--BCHER-KVA.example") == .route("puny"))
+    }
+
+    @Test("CVE-2026-27587: upper and lower case differ in paths, encoded or not")
+    func pathCase() {
+        let gate = Gate([route("/admin/**", .required)])
+        #expect(gate.ask("/Admin") == .notFound)
+        #expect(gate.ask("/%41dmin") == .notFound)
+        #expect(gate.ask("/%61dmin") == .route("/admin/**"))
+    }
+
+    @Test("Patterns are anchored, a dot is a dot, and no path makes a walk long (peers C2 #24)")
+    func patterns() {
+        let gate = Gate([route("/public", .public), route("/*/*/*/*/a", .public), route("/*/*/*/*/*", .required)])
+        #expect(gate.ask("/xpublic") == .notFound)
+        #expect(gate.ask("/publicx") == .notFound)
+        #expect(gate.ask(String(repeating: "/a", count: 4000)) == .notFound)
+        #expect(gate.ask("/a/a/a/a/b") == .route("/*/*/*/*/*"))
+        #expect(gate.ask("/x", host: "appXexample.com") == .noHost)
+    }
+
+    @Test("CONNECT, TRACE and methods that no route takes are 405 (peers C2 #25)")
+    func methods() {
+        #expect(Gate.openPublic.ask("/x", method: "CONNECT") == .methodNotAllowed("DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"))
+        guard case .methodNotAllowed = Gate.openPublic.ask("/public/x", method: "TRACE") else {
+            Issue.record("TRACE")
+            return
+        }
+        let gate = Gate([route("/**", .required, methods: ["GET"])])
+        #expect(gate.ask("/x", method: "FROBNICATE") == .methodNotAllowed("GET, HEAD"))
+        #expect(Gate.openPublic.ask("/x", method: "REPORT") == .route("/**"))
+    }
+}

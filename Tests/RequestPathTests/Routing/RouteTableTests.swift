@@ -1,0 +1,222 @@
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+struct RouteTableTests {
+    @Test("The most specific pattern wins, whatever the order of the file")
+    func specificity() {
+        let routes = [
+            route("/**", .required), route("/a/**", .required), route("/a/*", .required), route("/a/b", .required),
+            route("/a/*/c", .required), route("/a/b/**", .required), route("/", .required), route("/a/b/c/d", .required),
+            route("/caf\u{E9}", .required),
+        ]
+        for gate in [Gate(routes), Gate(routes.reversed())] {
+            #expect(gate.ask("/") == .route("/"))
+            #expect(gate.ask("/x") == .route("/**"))
+            #expect(gate.ask("/a") == .route("/a/**"))
+            #expect(gate.ask("/a/") == .route("/a/**"))
+            #expect(gate.ask("/a/b") == .route("/a/b"))
+            #expect(gate.ask("/a/b/") == .route("/a/b/**"))
+            #expect(gate.ask("/a/x") == .route("/a/*"))
+            #expect(gate.ask("/a/x/c") == .route("/a/*/c"))
+            #expect(gate.ask("/a/b/c") == .route("/a/b/**"))
+            #expect(gate.ask("/a/b/c/d") == .route("/a/b/c/d"))
+            #expect(gate.ask("/a/x/y") == .route("/a/**"))
+            #expect(gate.ask("/ab") == .route("/**"))
+            #expect(gate.ask("/caf%C3%A9") == .route("/caf\u{E9}"))
+        }
+    }
+
+    @Test("/prefix/** is the prefix too; other than that a slash at the end makes another path")
+    func slashAtEnd() {
+        let gate = Gate([route("/admin/**", .required), route("/exact", .required), route("/slash/", .required)])
+        #expect(gate.ask("/admin") == .route("/admin/**"))
+        #expect(gate.ask("/admin/") == .route("/admin/**"))
+        #expect(gate.ask("/administrator") == .notFound)
+        #expect(gate.ask("/exact/") == .notFound)
+        #expect(gate.ask("/slash") == .notFound)
+        #expect(gate.ask("/slash/") == .route("/slash/"))
+    }
+
+    @Test("* is one segment that is not empty")
+    func oneSegment() {
+        let gate = Gate([route("/users/*/posts", .required), route("/files/*", .required)])
+        #expect(gate.ask("/users/7/posts") == .route("/users/*/posts"))
+        #expect(gate.ask("/users//posts") == .notFound)
+        #expect(gate.ask("/users/7/8/posts") == .notFound)
+        #expect(gate.ask("/files/") == .notFound)
+        #expect(gate.ask("/files/a/b") == .notFound)
+        #expect(gate.ask("/files/a%20b") == .route("/files/*"))
+    }
+
+    @Test("Of one pattern the route that names the method wins; GET brings HEAD along")
+    func methods() {
+        let gate = Gate([
+            route("/a", .required) { $0.name = "any" },
+            route("/a", .required, methods: ["GET"]) { $0.name = "get" },
+            route("/a", .required, methods: ["PROPFIND"]) { $0.name = "dav" },
+            route("/b", .required, methods: ["PUT", "POST"]),
+        ])
+        #expect(gate.ask("/a") == .route("get"))
+        #expect(gate.ask("/a", method: "HEAD") == .route("get"))
+        #expect(gate.ask("/a", method: "PROPFIND") == .route("dav"))
+        #expect(gate.ask("/a", method: "POST") == .route("any"))
+        #expect(gate.ask("/b") == .methodNotAllowed("POST, PUT"))
+        #expect(gate.ask("/b", method: "post") == .methodNotAllowed("POST, PUT"))
+    }
+
+    @Test("A method falls through to a wider route only if that lets in no more")
+    func fallThrough() {
+        let gate = Gate([
+            route("/login", .public, methods: ["POST"]), route("/**", .required),
+            route("/pub/**", .public), route("/pub/admin/**", .required, methods: ["GET", "POST"]),
+        ])
+        #expect(gate.ask("/login", method: "POST") == .route("/login"))
+        #expect(gate.ask("/login") == .route("/**"))
+        #expect(gate.ask("/pub/admin/x", method: "DELETE") == .methodNotAllowed("GET, HEAD, POST"))
+        #expect(gate.ask("/pub/other", method: "DELETE") == .route("/pub/**"))
+    }
+
+    @Test("A requirement is not lost by falling through")
+    func fallThroughKeepsRequirements() {
+        let gate = Gate([
+            route("/**", .required),
+            route("/pay/**", .required, methods: ["GET"]) { $0.require.aal = "aal2" },
+        ])
+        #expect(gate.ask("/pay/x") == .route("/pay/**"))
+        #expect(gate.ask("/pay/x", method: "POST") == .methodNotAllowed("GET, HEAD"))
+    }
+
+    @Test("An encoded slash needs its route's consent and is part of its segment")
+    func encodedSlashes() {
+        let gate = Gate([
+            route("/projects/*", .required) { $0.allowEncodedSlashes = true }, route("/strict/**", .required),
+        ])
+        #expect(gate.ask("/projects/a%2Fb") == .route("/projects/*"))
+        #expect(gate.ask("/projects/a%2fb") == .route("/projects/*"))
+        #expect(gate.ask("/strict/a%2Fb") == .refused(.pathEncodedSlash))
+        #expect(gate.ask("/projects/a%2F..%2Fb") == .refused(.pathDotSegment))
+        #expect(gate.ask("/projects/a%5Cb") == .refused(.pathBackslash))
+    }
+
+    @Test("An encoded slash that an app takes for a separator must not lead past a protected route")
+    func encodedSlashAmbiguity() {
+        let gate = Gate([
+            route("/**", .public) { $0.allowEncodedSlashes = true },
+            route("/admin/**", .required) { $0.allowEncodedSlashes = true },
+        ])
+        #expect(gate.ask("/admin%2Fx") == .refused(.pathAmbiguous))
+        #expect(gate.ask("/x/%2Fadmin") == .route("/**"))
+        #expect(gate.ask("/%2Fadmin") == .refused(.pathAmbiguous))
+    }
+
+    @Test("Only what demands differ in is ambiguous, not the app behind a route")
+    func sameDemands() {
+        let hosts = [
+            HostSettings(
+                publicURL: Gate.app,
+                endpoints: false,
+                routes: [route("/**", .required), route("/api/**", .required) { $0.upstream = "other" }]
+            )
+        ]
+        let table = RouteTable(hosts, upstreams: ["app", "other"])
+        #expect(table.findings.isEmpty)
+        #expect(table.entries.map(\.upstreamIndex) == [0, 1])
+        #expect(table.entries[0].demands == table.entries[1].demands)
+        #expect(Gate([route("/**", .required), route("/api/**", .required)]).ask("//api/x") == .route("/api/**"))
+    }
+
+    @Test("A session id of servlets in the path does no harm")
+    func servletSession() {
+        let gate = Gate([route("/app/page", .required), route("/static/**", .public)])
+        #expect(gate.ask("/app/page;jsessionid=0A1B") == .route("/app/page"))
+        #expect(gate.ask("/static/a.css;jsessionid=0A1B") == .route("/static/**"))
+    }
+
+    @Test("More oddities at once than any honest path has are refused where routes differ")
+    func tooManyOddities() {
+        let path = "/a%20;x//b%3By%23/%2541/c."
+        #expect(Gate.protectedAdmin.ask(path) == .refused(.pathAmbiguous))
+        #expect(Gate([route("/**", .public)]).ask(path) == .route("/**"))
+    }
+
+    @Test("A long path of nothing but oddities is answered")
+    func longPath() {
+        let path = "/" + String(repeating: "%61;//.x%20/", count: 600)
+        #expect(Gate.protectedAdmin.ask(path) == .route("/**"))
+    }
+
+    @Test("What a route needs at run time is ready-made")
+    func readyMade() {
+        let table = RouteTable(
+            [
+                HostSettings(
+                    publicURL: PublicURL(isHTTPS: true, host: "a.example", port: 8443),
+                    endpoints: true,
+                    routes: [
+                        route("/**", .required) {
+                            $0.hostHeader = "inner"
+                            $0.require.aal = "aal2"
+                            $0.maxBody = 5
+                        }
+                    ]
+                )
+            ],
+            upstreams: ["app"],
+            replacesAuthorization: true
+        )
+        let entry = table.entries[0]
+        #expect(entry.hostLine == Array("Host: inner\r\n".utf8))
+        #expect(entry.hasRequirements)
+        #expect(entry.replacesAuthorization)
+        #expect(entry.maxBody == 5)
+        #expect(
+            String(decoding: table.hosts[0].forwardedLines, as: UTF8.self)
+                == "X-Forwarded-Host: a.example:8443\r\nX-Forwarded-Proto: https\r\n"
+        )
+        #expect(table.hosts[0].servesSignIn)
+    }
+}
+
+struct RouteFindingTests {
+    private func errors(_ routes: [RouteSettings]) -> [String] {
+        Gate(routes).table.findings.filter(\.isError).map(\.message)
+    }
+
+    @Test("Two routes that take the same requests are an error, whichever comes first")
+    func duplicates() {
+        #expect(self.errors([route("/a/**", .required), route("/a/**", .public)]).count == 1)
+        #expect(self.errors([route("/a", .public, methods: ["GET"]), route("/a", .public, methods: ["HEAD"])]).count == 1)
+        #expect(self.errors([route("/a", .public, methods: ["GET"]), route("/a", .public, methods: ["PUT"])]).isEmpty)
+        #expect(self.errors([route("/a", .public, methods: ["GET"]), route("/a", .required)]).isEmpty)
+        #expect(self.errors([route("/a", .public), route("/a/**", .required), route("/a/*", .public)]).isEmpty)
+    }
+
+    @Test("Patterns that can never match are errors", arguments: [
+        "a", "", "/a/../b", "/./a", "/a//b", "/**/a", "/a*", "/*.html", "/a;x", "/a%20b", "/a?b", "/a#b", "/a\\b",
+        "/.sallyport", "/.sallyport/login", "/.sallyport/**", "/a\u{0}",
+    ])
+    func impossiblePatterns(path: String) {
+        #expect(self.errors([route(path, .required)]).count == 1)
+    }
+
+    @Test("Unknown upstreams, hosts named twice and methods that are none are errors")
+    func otherErrors() {
+        #expect(self.errors([route("/a", .required) { $0.upstream = "nowhere" }]).count == 1)
+        for method in ["CONNECT", "TRACE", "get", "", "GE T"] {
+            #expect(self.errors([route("/a", .required, methods: [method])]).count == 1, "\(method)")
+        }
+        let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [route("/**", .required)])
+        #expect(Gate([host, host]).table.findings.filter(\.isError).count == 1)
+    }
+
+    @Test("An exact protected route beside a public slash is worth a warning")
+    func trailingSlash() {
+        let findings = Gate([route("/admin", .required), route("/**", .public)]).table.findings
+        #expect(findings.map(\.isError) == [false])
+        #expect(findings.first?.route == "/admin")
+        #expect(Gate.protectedAdmin.table.findings.isEmpty)
+        #expect(Gate([route("/admin", .required), route("/**", .required)]).table.findings.isEmpty)
+    }
+}

@@ -1,0 +1,109 @@
+import RequestPath
+import Settings
+import Testing
+
+/// How servers that people run behind gateways come from a request's path to the resource that they serve.
+enum Server: CaseIterable {
+    case literal, nginx, python, tomcat, spring, decodesTwice, windows, cString, rewriter
+
+    func resource(_ path: [UInt8]) -> [[UInt8]] {
+        var path = path
+        switch self {
+        case .literal: break
+        case .nginx, .python: path = Self.decoded(path)
+        case .tomcat: path = Self.decoded(Self.withoutParameters(path))
+        case .spring: path = Self.withoutParameters(Self.decoded(path))
+        case .decodesTwice: path = Self.decoded(Self.decoded(path))
+        case .windows: path = Self.decoded(path).map { $0 == 0x5C ? 0x2F : $0 }
+        case .cString: path = Array(Self.decoded(path).prefix { $0 != 0 })
+        case .rewriter: path = Array(Self.decoded(path).prefix { $0 != 0x3F && $0 != 0x23 })
+        }
+        var segments: [[UInt8]] = []
+        for segment in path.split(separator: 0x2F).map(Array.init) {
+            var name = segment
+            if self == .windows, name != [0x2E], name != [0x2E, 0x2E] {
+                while let last = name.last, last == 0x2E || last == 0x20 { name.removeLast() }
+            }
+            if name == [0x2E, 0x2E] { _ = segments.popLast() } else if !name.isEmpty, name != [0x2E] { segments.append(name) }
+        }
+        return segments
+    }
+
+    private static func decoded(_ path: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var index = 0
+        while index < path.count {
+            if path[index] == 0x25, index + 2 < path.count,
+                let byte = UInt8(String(decoding: path[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
+            {
+                result.append(byte)
+                index += 3
+            } else {
+                result.append(path[index])
+                index += 1
+            }
+        }
+        return result
+    }
+
+    private static func withoutParameters(_ path: [UInt8]) -> [UInt8] {
+        var isDropping = false
+        return path.filter { byte in
+            if byte == 0x2F { isDropping = false } else if byte == 0x3B { isDropping = true }
+            return !isDropping
+        }
+    }
+}
+
+/// splitmix64, so that a failure comes back.
+private struct Dice: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var value = self.state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+struct UpstreamReadingTests {
+    private static let pieces = [
+        "/", "/", "/", "admin", "admin", "public", "x", "%61dmin", "adm%69n", "p%75blic", "%2561dmin", "%25%36%31dmin", ".",
+        "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%5c", "\\", ";", ";v=1", "%3b", "%253B", "%", "%25", "%00", "%20",
+        "%23", "%3F", "a", "%c0%af", "~",
+    ]
+
+    private static func path(_ dice: inout Dice) -> String {
+        "/" + (0..<Int.random(in: 1...9, using: &dice)).map { _ in Self.pieces.randomElement(using: &dice) ?? "" }.joined()
+    }
+
+    @Test("No spelling brings an anonymous request to what a route protects, whatever server is behind it", arguments: 1...4)
+    func noWayRound(seed: Int) {
+        let admin = Array("admin".utf8)
+        let open = Array("public".utf8)
+        let lenient = Gate([
+            route("/**", .public) { $0.allowEncodedSlashes = true },
+            route("/admin/**", .required) { $0.allowEncodedSlashes = true },
+        ])
+        let hole = Gate([route("/admin/public", .public), route("/admin/**", .required), route("/**", .required)])
+        var dice = Dice(state: UInt64(seed))
+        var passed = 0
+        for _ in 0..<6000 {
+            let path = Self.path(&dice)
+            let servers = Server.allCases.map { $0.resource(Array(path.utf8)) }
+            for gate in [Gate.protectedAdmin, lenient] where gate.ask(path) == .route("/**") {
+                passed += 1
+                #expect(!servers.contains { $0.first == admin }, "\(path)")
+            }
+            if Gate.openPublic.ask(path) == .route("/public/**") {
+                #expect(servers.allSatisfy { $0.first == open || $0.first != admin }, "\(path)")
+            }
+            if hole.ask(path) == .route("/admin/public") {
+                #expect(servers.allSatisfy { $0.first != admin || $0 == [admin, open] || $0.last == nil }, "\(path)")
+            }
+        }
+        #expect(passed > 100)
+    }
+}

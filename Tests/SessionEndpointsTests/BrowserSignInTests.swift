@@ -1,0 +1,230 @@
+import Cryptography
+import Endpoints
+import Observability
+import SessionEndpoints
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite("Browser sign-in")
+struct BrowserSignInTests {
+    private let login = "/.sallyport/login"
+
+    /// T35.
+    @Test("The page cannot be framed, runs no script, and its one style is the one that the policy allows")
+    func page() async throws {
+        let gateway = try Gateway()
+        let page = try await gateway.send("GET", "\(self.login)?return_to=/reports?year=2026")
+        #expect(page.status == 200)
+        #expect(page.value("content-type") == "text/html; charset=utf-8")
+        #expect(page.value("x-frame-options") == "DENY")
+        #expect(page.value("cache-control") == "no-store")
+        let policy = try #require(page.value("content-security-policy"))
+        #expect(policy.contains("frame-ancestors 'none'"))
+        #expect(policy.contains("default-src 'none'"))
+        let parts = page.text.split(separator: "<style>")
+        #expect(parts.count == 2)
+        let style = try #require(parts.last?.split(separator: "</style>").first)
+        let digest = SHA256.digest(Array(style.utf8)).base64URL.replacing("-", with: "+").replacing("_", with: "/")
+        #expect(policy.contains("'sha256-\(digest)='"))
+        let text = page.text.lowercased()
+        #expect(!text.contains("<script") && !text.contains(" on") && !text.contains("javascript:"))
+        #expect(!text.contains("style="))
+        #expect(page.text.contains(#"name="return_to" value="/reports?year=2026""#))
+        #expect(page.text.contains("app.example.com"))
+        #expect(page.values("set-cookie").isEmpty)
+    }
+
+    @Test("The right password gives a new session and leads to where the user wanted to go")
+    func signIn() async throws {
+        let gateway = try Gateway()
+        let answer = try await gateway.post(self.login, "return_to=%2Freports%3Fyear%3D2026&\(Gateway.credentials)")
+        #expect(answer.status == 303)
+        #expect(answer.value("location") == "/reports?year=2026")
+        #expect(answer.value("referrer-policy") == "no-referrer")
+        #expect(answer.value("cache-control") == "no-store")
+        let cookie = try #require(answer.value("set-cookie"))
+        for attribute in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax"] { #expect(cookie.contains("; \(attribute)")) }
+        let session = try await gateway.session(try #require(answer.cookie))
+        #expect(session.status == 200)
+        #expect(session.document?["identity"]?["traits"]?["email"] == "alice@example.com")
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["s"])
+    }
+
+    /// T33.
+    @Test("A failed sign-in shows the form again and does not tell whether the user exists")
+    func refusal() async throws {
+        let gateway = try Gateway()
+        let known = try await gateway.post(self.login, "identifier=alice%40x&password=wrong&return_to=/a")
+        let unknown = try await gateway.post(self.login, "identifier=mallo%40x&password=wrong&return_to=/a")
+        let wrong = try await gateway.post(self.login, "identifier=alice%40example.com&password=wrong&return_to=/a")
+        #expect(known.status == 422)
+        #expect(unknown.text.replacing("mallo", with: "alice") == known.text)
+        #expect(wrong.text.replacing("alice@example.com", with: "alice@x") == known.text)
+        #expect(wrong.status == known.status)
+        #expect(known.text.contains(#"role="alert""#))
+        #expect(known.text.contains(#"value="/a""#))
+        #expect(!known.text.contains("wrong"))
+        #expect(known.values("set-cookie").isEmpty)
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["f", "f", "f"])
+        #expect(gateway.store.sessionCount == 0)
+    }
+
+    @Test("What the user typed cannot become markup")
+    func escaping() async throws {
+        let gateway = try Gateway()
+        let attack = "%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E"
+        let answer = try await gateway.post(self.login, "identifier=\(attack)&password=x&return_to=/%22%3E%3Cb%3E")
+        #expect(!answer.text.contains("<script"))
+        #expect(answer.text.contains("&quot;&gt;&lt;script&gt;"))
+        #expect(answer.text.contains(#"name="return_to" value="/&quot;&gt;&lt;b&gt;""#))
+    }
+
+    @Test("An incomplete or malformed form is shown again")
+    func incomplete() async throws {
+        let gateway = try Gateway()
+        for form in ["identifier=x", "password=x", ""] {
+            #expect(try await gateway.post(self.login, form).status == 422)
+        }
+        let malformed = try await gateway.post(self.login, "identifier=a&identifier=b&password=c")
+        #expect(malformed.status == 400)
+        #expect(gateway.audit.records.isEmpty)
+    }
+
+    /// T8, peers #46: an attacker's cookie in the jar must not become the victim's session.
+    @Test("A planted session never becomes the user's, and always goes")
+    func fixation() async throws {
+        let gateway = try Gateway()
+        let planted = try await gateway.signInBrowser()
+        let invented = String(planted.prefix(58)) + (planted.hasSuffix("A") ? "B" : "A")
+        for cookie in [planted, invented, "attacker"] {
+            let answer = try await gateway.post(self.login, Gateway.credentials, cookies: [cookie])
+            let token = try #require(answer.cookie)
+            #expect(token != cookie)
+            #expect(try await gateway.session(token).status == 200)
+            #expect(try await gateway.session(cookie).status == 401)
+        }
+    }
+
+    /// Peers #45 (CVE-2026-34454).
+    @Test("A new sign-in ends the browser's old session and says so in the audit stream; a failed one does not")
+    func rotation() async throws {
+        let gateway = try Gateway()
+        let old = try await gateway.signInBrowser()
+        let oldID = try await gateway.session(old).document?["id"]?.string
+        let failed = try await gateway.post(
+            self.login,
+            "identifier=alice%40example.com&password=wrong",
+            cookies: [old]
+        )
+        #expect(failed.status == 422)
+        #expect(try await gateway.session(old).status == 200)
+        let new = try #require(try await gateway.post(self.login, Gateway.credentials, cookies: [old]).cookie)
+        #expect(try await gateway.session(old).status == 401)
+        let newID = try await gateway.session(new).document?["id"]?.string
+        #expect(newID != nil && newID != oldID)
+        #expect(gateway.audit.records.last?.endedSessionID == oldID)
+        #expect(gateway.audit.records.last?.sessionID == newID)
+    }
+
+    /// Login CSRF; T34.
+    @Test(
+        "A form posted from elsewhere signs nobody in",
+        arguments: [
+            [("origin", "https://evil.example")], [("origin", "null")], [], [("sec-fetch-site", "cross-site")],
+            [("sec-fetch-site", "same-site"), ("origin", "https://sub.example.com")],
+            [("sec-fetch-site", "none")], [("origin", "https://app.example.com.evil.example")],
+            // What the client says about the host counts for nothing (peers #57).
+            [("origin", "https://evil.example"), ("host", "evil.example"), ("x-forwarded-host", "evil.example")],
+        ] as [[(String, String)]]
+    )
+    func loginCSRF(fields: [(String, String)]) async throws {
+        let gateway = try Gateway()
+        let answer = try await gateway.post(
+            self.login,
+            Gateway.credentials,
+            fields: fields.map { (name: $0.0, value: $0.1) }
+        )
+        #expect(answer.status == 403)
+        #expect(answer.reason == .requestCrossSite)
+        #expect(answer.values("set-cookie").isEmpty)
+        #expect(!answer.text.contains("alice"))
+        #expect(gateway.store.sessionCount == 0)
+    }
+
+    /// T19, peers #55 to #57; the whole corpus runs against the rule itself.
+    @Test(
+        "An unsafe return_to becomes / on the page and after the post",
+        arguments: [
+            "//evil.example", "/\\evil.example", "https://evil.example", "/%09/evil.example", "javascript:alert(1)",
+            "https://app.example.com@evil.example", "/.//evil.example", "/x\r\nSet-Cookie:a=b", "/.sallyport/login",
+            "/.sallyport/logout?return_to=/", "",
+        ]
+    )
+    func openRedirect(target: String) async throws {
+        let gateway = try Gateway()
+        let page = try await gateway.send("GET", "\(self.login)?return_to=\(target)")
+        #expect(page.text.contains(#"name="return_to" value="/""#))
+        let answer = try await gateway.post(
+            self.login,
+            "return_to=\(PercentDecoding.encoded(target))&\(Gateway.credentials)"
+        )
+        #expect(answer.status == 303)
+        #expect(answer.value("location") == "/")
+        let signOut = try await gateway.post("/.sallyport/logout", "return_to=\(PercentDecoding.encoded(target))")
+        #expect(signOut.value("location") == "/")
+    }
+
+    @Test("A return_to that stands twice is no return_to")
+    func repeatedReturnTo() async throws {
+        let page = try await Gateway().send("GET", "\(self.login)?return_to=/a&return_to=/b")
+        #expect(page.text.contains(#"name="return_to" value="/""#))
+    }
+
+    @Test("Too many tries and outages show the form with a Retry-After and leave the cookie alone")
+    func later() async throws {
+        let gateway = try Gateway()
+        let old = try await gateway.signInBrowser()
+        gateway.store.fail(with: .unavailable)
+        let outage = try await gateway.post(self.login, Gateway.credentials, cookies: [old])
+        #expect(outage.isOutage)
+        #expect(outage.reason == .storeUnavailable)
+        gateway.store.fail(with: nil)
+        #expect(try await gateway.session(old).status == 200)
+        for _ in 0..<10 {
+            _ = try await gateway.post(self.login, "identifier=alice%40example.com&password=wrong")
+        }
+        let throttled = try await gateway.post(self.login, Gateway.credentials)
+        #expect(throttled.status == 429)
+        #expect(throttled.value("retry-after") == "10")
+        #expect(throttled.cookie == nil)
+    }
+
+    @Test("A sign-in that cannot be recorded where nothing may go unrecorded does not happen; a sign-out does")
+    func unrecorded() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        gateway.audit.fill()
+        let answer = try await gateway.post(self.login, Gateway.credentials)
+        #expect(answer.isOutage)
+        #expect(answer.reason == .gatewayOverloaded)
+        #expect(try await gateway.session(token).status == 200)
+        #expect(try await gateway.post("/.sallyport/logout", "", cookies: [token]).status == 303)
+        #expect(try await gateway.session(token).status == 401)
+    }
+
+    @Test("The audit event names the session by its public id, and where it came from")
+    func auditEvent() async throws {
+        let gateway = try Gateway()
+        let old = try await gateway.signInBrowser()
+        _ = try await gateway.post(self.login, Gateway.credentials, cookies: [old])
+        let event = try #require(gateway.audit.records.last?.auditEvent)
+        #expect(event.kind == .sessionCreated)
+        #expect(event.code == .signedIn)
+        #expect(event.subject == "9f1c")
+        #expect(event.session?.hasPrefix("ses_") == true)
+        #expect(event.host == "app.example.com")
+        #expect(event.address == "192.0.2.1")
+        #expect(event.details.map(\.0) == ["kind", "ended_session"])
+    }
+}

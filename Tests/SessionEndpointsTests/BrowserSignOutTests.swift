@@ -1,0 +1,176 @@
+import Endpoints
+import NIOCore
+import NIOPosix
+import Observability
+import SessionEndpoints
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite("Browser session and sign-out")
+struct BrowserSignOutTests {
+    private let logout = "/.sallyport/logout"
+
+    /// Peers #47: the deletion has the attributes of the cookie.
+    @Test("Sign-out ends the session before it answers, clears the cookie and leads away")
+    func signOut() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        let answer = try await gateway.post(self.logout, "return_to=/bye", cookies: [token])
+        #expect(answer.status == 303)
+        #expect(answer.value("location") == "/bye")
+        let cleared = try #require(answer.value("set-cookie"))
+        #expect(cleared.hasPrefix("__Host-sallyport=;"))
+        for attribute in ["Path=/", "Secure", "HttpOnly", "SameSite=Lax", "Max-Age=0"] {
+            #expect(cleared.contains("; \(attribute)"))
+        }
+        #expect(try await gateway.session(token).status == 401)
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["s", "slo"])
+    }
+
+    @Test("Scripts get 204; without a body or a session it succeeds as well")
+    func scripts() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        for _ in 0..<2 {
+            let answer = try await gateway.send(
+                "POST",
+                self.logout,
+                fields: [("accept", "application/json"), ("sec-fetch-site", "same-origin")] + Gateway.cookies([token])
+            )
+            #expect(answer.status == 204)
+            #expect(answer.values("set-cookie").count == 1)
+        }
+        #expect(try await gateway.post(self.logout, "").value("location") == "/")
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["s", "slo"])
+    }
+
+    /// T34.
+    @Test("A page of another host, a link and an image sign nobody out")
+    func crossSite() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        for fields in [[("origin", "https://evil.example")], [("sec-fetch-site", "cross-site")], []] {
+            let answer = try await gateway.post(
+                self.logout,
+                "",
+                cookies: [token],
+                fields: fields.map { (name: $0.0, value: $0.1) }
+            )
+            #expect(answer.status == 403)
+            #expect(answer.reason == .requestCrossSite)
+            #expect(answer.values("set-cookie").isEmpty)
+        }
+        let page = try await gateway.send("GET", "\(self.logout)?return_to=/bye", fields: Gateway.cookies([token]))
+        #expect(page.status == 200)
+        #expect(page.value("x-frame-options") == "DENY")
+        #expect(page.text.contains(#"<form method="post" action="/.sallyport/logout">"#))
+        #expect(page.text.contains(#"value="/bye""#))
+        #expect(page.values("set-cookie").isEmpty)
+        #expect(try await gateway.session(token).status == 200)
+    }
+
+    @Test("While the store cannot answer, nobody is told to be signed out")
+    func outage() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        gateway.store.fail(with: .unavailable)
+        #expect(try await gateway.post(self.logout, "", cookies: [token]).isOutage)
+        #expect(try await gateway.session(token).isOutage)
+        gateway.store.fail(with: nil)
+        #expect(try await gateway.session(token).status == 200)
+    }
+
+    @Test("Of two cookies none signs in, both are cleared and both end with a sign-out")
+    func twoCookies() async throws {
+        let gateway = try Gateway()
+        let first = try await gateway.signInBrowser()
+        let second = try await gateway.signInBrowser()
+        let ambiguous = try await gateway.session(first, second)
+        #expect(ambiguous.status == 401)
+        #expect(ambiguous.reason == .credentialAmbiguousCookie)
+        #expect(ambiguous.value("set-cookie")?.contains("Max-Age=0") == true)
+        #expect(try await gateway.session(first, first).status == 200)
+        #expect(try await gateway.post(self.logout, "", cookies: [first, second]).status == 303)
+        #expect(try await gateway.session(first).status == 401)
+        #expect(try await gateway.session(second).status == 401)
+    }
+
+    @Test("A session is worth nothing on another host, and cannot be ended there")
+    func otherHost() async throws {
+        let gateway = try Gateway()
+        let other = try Gateway(host: "other.example.com", beside: gateway)
+        let token = try await gateway.signInBrowser()
+        #expect(try await other.session(token).status == 401)
+        #expect(try await other.whoami(("cookie", "__Host-sallyport=\(token)")).status == 401)
+        #expect(try await other.post(self.logout, "", cookies: [token]).status == 303)
+        #expect(try await other.post("/.sallyport/login", Gateway.credentials, cookies: [token]).status == 303)
+        #expect(try await gateway.session(token).status == 200)
+    }
+
+    @Test("A session born of a handoff ends alone; the native session that it came from ends both")
+    func handoffBorn() async throws {
+        let gateway = try Gateway()
+        let native = try await gateway.nativeToken()
+        let parent = try #require(gateway.authority.key(.session, of: Array(native.utf8)))
+        let first = try await self.transferBorn(gateway, of: parent)
+        let second = try await self.transferBorn(gateway, of: parent)
+        #expect(try await gateway.session(first).status == 200)
+        #expect(try await gateway.post(self.logout, "", cookies: [first]).status == 303)
+        #expect(try await gateway.session(first).status == 401)
+        #expect(try await gateway.session(second).status == 200)
+        #expect(try await gateway.whoami(("x-session-token", native)).status == 200)
+        let ended = try await gateway.send(
+            "DELETE",
+            "/self-service/logout/api",
+            fields: [("content-type", "application/json")],
+            body: #"{"session_token":"\#(native)"}"#
+        )
+        #expect(ended.status == 204)
+        #expect(try await gateway.session(second).status == 401)
+    }
+
+    /// A web session in the family of `parent`, as a consumed transfer token leaves it.
+    private func transferBorn(_ gateway: Gateway, of parent: RecordKey) async throws -> String {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let store = gateway.store
+        let stored = try #require(try await loop.flatSubmit { store.session(parent, on: loop) }.get())
+        var session = stored.record
+        session.id = gateway.authority.newSessionID()
+        session.kind = .web
+        session.origin = .transfer
+        session.host = gateway.host
+        let (token, key) = gateway.authority.make(.session, in: parent.lineage)
+        let created = NewSession(key: key, session: session)
+        try await loop.flatSubmit { store.create(created, on: loop) }.get()
+        return String(decoding: token.bytes, as: UTF8.self)
+    }
+
+    /// Peers #53 (CVE-2024-39315).
+    @Test("What the browser's session document shows is no credential")
+    func noCredentials() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.signInBrowser()
+        let answer = try await gateway.session(token)
+        #expect(answer.status == 200)
+        #expect(answer.value("cache-control") == "no-store")
+        let key = try #require(gateway.authority.key(.session, of: Array(token.utf8)))
+        for secret in [token, String(token.dropFirst(4)), key.digest, key.lineage.tag, "sps_", Gateway.password] {
+            #expect(!answer.text.contains(secret))
+            #expect(!answer.fields.contains { $0.value.contains(secret) })
+        }
+        let id = try #require(answer.document?["id"]?.string)
+        #expect(id.hasPrefix("ses_"))
+        #expect(try await gateway.session(id).status == 401, "the public id is worthless as a credential")
+    }
+
+    @Test("Without a session the document is a 401 that says so")
+    func anonymous() async throws {
+        let answer = try await Gateway().session()
+        #expect(answer.status == 401)
+        #expect(answer.value("content-type") == "application/problem+json")
+        #expect(answer.document?["reason"] == "credential.missing")
+        #expect(answer.value("www-authenticate") != nil)
+        #expect(answer.values("set-cookie").isEmpty)
+    }
+}

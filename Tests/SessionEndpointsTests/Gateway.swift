@@ -1,0 +1,214 @@
+import AddressIntelligence
+import Cryptography
+import Endpoints
+import NIOPosix
+import Providers
+import SessionEndpoints
+import Sessions
+import Settings
+import Synchronization
+import Testing
+import Vocabulary
+
+/// The endpoints of one host over a real store and a real provider, with a clock that moves only when told.
+struct Gateway {
+    static let password = "correct horse battery staple"
+    private static let secret = Secret("a secret of at least thirty-two bytes, for tests")
+
+    let store: UnreliableStore
+    let time: MovableTime
+    let audit: Ledger
+    let authority = TokenAuthority(secret: Gateway.secret)
+    let host: String
+    private let endpoints: [Endpoint]
+
+    /// - Parameter sibling: Another host of the same process, whose store, clock and audit stream it shares.
+    init(
+        host: String = "app.example.com",
+        beside sibling: Gateway? = nil,
+        provider: (any IdentityProvider)? = nil
+    ) throws {
+        self.host = host
+        self.time = sibling?.time ?? MovableTime()
+        self.audit = sibling?.audit ?? Ledger()
+        self.store = sibling?.store ?? UnreliableStore(clock: self.time.clock)
+        let audit = self.audit
+        let service = SessionService(
+            store: self.store,
+            authority: self.authority,
+            provider: try provider ?? StaticProvider(users: [Self.alice()]),
+            sessions: SessionSettings(),
+            loops: MultiThreadedEventLoopGroup.singleton,
+            asn: nil,
+            audit: { audit.add($0) },
+            clock: self.time.clock
+        )
+        self.endpoints =
+            NativeSessionEndpoints(service: service, secret: Self.secret).endpoints
+            + BrowserSessionEndpoints(service: service).endpoints
+    }
+
+    private static func alice() throws -> UserSettings {
+        let salt = Random.bytes(16)
+        let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)
+        let hash = try #require(Scrypt.derive(password: Array(Self.password.utf8), salt: salt, cost: cost, count: 32))
+        return UserSettings(
+            identifier: "alice@example.com",
+            id: "9f1c",
+            passwordHash: Secret("scrypt:1024:8:1:\(Base64URL.encode(salt)):\(Base64URL.encode(hash))"),
+            traits: ["email": "alice@example.com"],
+            aal: "aal1"
+        )
+    }
+
+    func send(
+        _ method: String,
+        _ target: String,
+        fields: [(name: String, value: String)] = [],
+        body: String = "",
+        from address: String = "192.0.2.1"
+    ) async throws -> EndpointResponse {
+        let path = String(target.prefix { $0 != "?" })
+        let query = target.dropFirst(path.count + 1).split(separator: "&").map { pair in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (name: String(parts[0]), value: parts.count == 2 ? String(parts[1]) : "")
+        }
+        let endpoint = try #require(self.endpoints.first { $0.path == path })
+        try #require(endpoint.methods.contains(method))
+        #expect(endpoint.bodyLimit >= body.utf8.count)
+        return await endpoint.answer(
+            EndpointRequest(
+                method: method,
+                path: path,
+                query: query,
+                fields: fields,
+                body: Array(body.utf8),
+                address: try #require(IPAddress(address)),
+                origin: "https://\(self.host)",
+                authority: self.host,
+                isSecure: true,
+                requestID: "r1"
+            )
+        )
+    }
+
+    /// What a page of this host would post.
+    func post(
+        _ path: String,
+        _ form: String,
+        cookies: [String] = [],
+        fields: [(name: String, value: String)]? = nil,
+        from address: String = "192.0.2.1"
+    ) async throws -> EndpointResponse {
+        let origin = [(name: "origin", value: "https://\(self.host)"), (name: "sec-fetch-site", value: "same-origin")]
+        return try await self.send(
+            "POST",
+            path,
+            fields: [("content-type", "application/x-www-form-urlencoded")] + (fields ?? origin)
+                + Self.cookies(cookies),
+            body: form,
+            from: address
+        )
+    }
+
+    /// A `Cookie` field that presents these sessions.
+    static func cookies(_ tokens: [String]) -> [(name: String, value: String)] {
+        tokens.isEmpty ? [] : [("cookie", tokens.map { "__Host-sallyport=\($0)" }.joined(separator: "; "))]
+    }
+
+    /// Signs a browser in and answers its token.
+    func signInBrowser() async throws -> String {
+        let answer = try await self.post("/.sallyport/login", Self.credentials)
+        return try #require(answer.cookie)
+    }
+
+    static let credentials = "identifier=alice%40example.com&password=correct+horse+battery+staple"
+
+    /// A new native flow's id.
+    func flow() async throws -> String {
+        let answer = try await self.send("GET", "/self-service/login/api")
+        return try #require(answer.document?["id"]?.string)
+    }
+
+    func signInNative(
+        flow: String? = nil,
+        _ body: String? = nil,
+        from address: String = "192.0.2.1"
+    ) async throws -> EndpointResponse {
+        let flow = if let flow { flow } else { try await self.flow() }
+        let right = #"{"method":"password","identifier":"alice@example.com","password":"\#(Self.password)"}"#
+        return try await self.send(
+            "POST",
+            "/self-service/login?flow=\(flow)",
+            fields: [("content-type", "application/json")],
+            body: body ?? right,
+            from: address
+        )
+    }
+
+    /// Signs a native app in and answers its token.
+    func nativeToken() async throws -> String {
+        try #require(try await self.signInNative().document?["session_token"]?.string)
+    }
+
+    func whoami(_ fields: (name: String, value: String)...) async throws -> EndpointResponse {
+        try await self.send("GET", "/sessions/whoami", fields: fields)
+    }
+
+    func session(_ tokens: String...) async throws -> EndpointResponse {
+        try await self.send("GET", "/.sallyport/session", fields: Self.cookies(tokens))
+    }
+}
+
+extension EndpointResponse {
+    var document: JSONValue? { JSONText.decode(self.body) }
+    var text: String { String(decoding: self.body, as: UTF8.self) }
+
+    func values(_ name: String) -> [String] { self.fields.filter { $0.name == name }.map(\.value) }
+
+    func value(_ name: String) -> String? {
+        let values = self.values(name)
+        return values.count == 1 ? values[0] : nil
+    }
+
+    /// The session token that the answer sets; nil when it sets none or takes it away.
+    var cookie: String? {
+        guard let set = self.value("set-cookie"), set.hasPrefix("__Host-sallyport="), !set.contains("Max-Age=0") else {
+            return nil
+        }
+        return String(set.dropFirst("__Host-sallyport=".count).prefix { $0 != ";" })
+    }
+
+    /// 503 that asks to come again and leaves the browser's cookie alone.
+    var isOutage: Bool {
+        self.status == 503 && self.value("retry-after") != nil && self.values("set-cookie").isEmpty
+    }
+}
+
+final class MovableTime: Sendable {
+    private let time = Mutex(UnixTime(seconds: 1_795_000_000))
+
+    var clock: Clock { Clock { self.time.withLock { $0 } } }
+
+    func advance(_ duration: Duration) {
+        self.time.withLock { $0 = $0.advanced(by: duration) }
+    }
+}
+
+final class Ledger: Sendable {
+    private let entries = Mutex<[SignInRecord]>([])
+    private let isFull = Mutex(false)
+
+    var records: [SignInRecord] { self.entries.withLock { $0 } }
+
+    /// From now on there is no room, and nothing may happen unrecorded.
+    func fill() {
+        self.isFull.withLock { $0 = true }
+    }
+
+    func add(_ record: SignInRecord) -> Bool {
+        if self.isFull.withLock({ $0 }) { return false }
+        self.entries.withLock { $0.append(record) }
+        return true
+    }
+}

@@ -1,0 +1,247 @@
+import Endpoints
+import Observability
+import Providers
+import SessionEndpoints
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite("Native sign-in")
+struct NativeSignInTests {
+    @Test("A flow is a form that names where to submit it")
+    func flow() async throws {
+        let gateway = try Gateway()
+        let answer = try await gateway.send("GET", "/self-service/login/api")
+        #expect(answer.status == 200)
+        let flow = try #require(answer.document)
+        let id = try #require(flow["id"]?.string)
+        #expect(flow["type"] == "api")
+        #expect(flow["state"] == "choose_method")
+        #expect(flow["issued_at"] == "2026-11-18T11:06:40.000Z")
+        #expect(flow["expires_at"] == "2026-11-18T12:06:40.000Z")
+        #expect(flow["request_url"] == "https://app.example.com/self-service/login/api")
+        #expect(flow["ui"]?["action"] == .string("https://app.example.com/self-service/login?flow=\(id)"))
+        #expect(flow["ui"]?["messages"] == nil)
+        #expect(id.count == 36)
+        #expect(try await gateway.flow() != id)
+    }
+
+    @Test("The password earns a session token and the session", arguments: ["alice@example.com", "ALICE@example.com"])
+    func password(identifier: String) async throws {
+        let gateway = try Gateway()
+        let body = #"{"method":"password","identifier":"\#(identifier)","password":"\#(Gateway.password)"}"#
+        let answer = try await gateway.signInNative(body)
+        #expect(answer.status == 200)
+        #expect(answer.values("set-cookie").isEmpty)
+        let token = try #require(answer.document?["session_token"]?.string)
+        #expect(token.hasPrefix("sps_"))
+        let session = try #require(answer.document?["session"])
+        #expect(session["active"] == true)
+        #expect(session["authenticator_assurance_level"] == "aal1")
+        #expect(session["authentication_methods"]?.first?["method"] == "password")
+        #expect(session["expires_at"] == "2027-02-16T11:06:40.000Z")
+        #expect(session["identity"]?["id"] == "9f1c")
+        #expect(session["identity"]?["schema_id"] == "default")
+        #expect(session["identity"]?["schema_url"] == "https://app.example.com/schemas/default")
+        #expect(session["identity"]?["traits"]?["email"] == "alice@example.com")
+        #expect(session["devices"]?.first?["ip_address"] == "192.0.2.1")
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["ssa"])
+        #expect(gateway.audit.records.first?.subject == "9f1c")
+    }
+
+    @Test("A form is as good as JSON")
+    func form() async throws {
+        let gateway = try Gateway()
+        let answer = try await gateway.send(
+            "POST",
+            "/self-service/login?flow=\(try await gateway.flow())",
+            fields: [("content-type", "application/x-www-form-urlencoded")],
+            body: "method=password&\(Gateway.credentials)"
+        )
+        #expect(answer.status == 200)
+    }
+
+    /// T33.
+    @Test("A wrong password and an unknown user get the same answer")
+    func enumeration() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        func attempt(_ identifier: String) async throws -> EndpointResponse {
+            try await gateway.signInNative(
+                flow: flow,
+                #"{"method":"password","identifier":"\#(identifier)","password":"wrong"}"#
+            )
+        }
+        let known = try await attempt("alice@example.com")
+        let unknown = try await attempt("mallo@example.com")
+        #expect(known.status == 400)
+        #expect(known.document?["ui"]?["messages"]?.first?["id"] == 4_000_006)
+        #expect(known.document?["ui"]?["messages"]?.first?["type"] == "error")
+        #expect(unknown.status == known.status)
+        #expect(unknown.text.replacing("mallo@", with: "alice@") == known.text)
+        #expect(unknown.fields.map(\.name) == known.fields.map(\.name))
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["fsa", "fsa"])
+        #expect(gateway.audit.records.map(\.reason) == [.signInRefused, .signInRefused])
+        #expect(gateway.store.sessionCount == 0)
+    }
+
+    @Test("What is missing is said where it is missing")
+    func missing() async throws {
+        let gateway = try Gateway()
+        for (body, name) in [
+            (#"{"method":"password","password":"x"}"#, "identifier"),
+            (#"{"method":"password","identifier":"x","password":""}"#, "password"),
+            (#"{"method":"password","identifier":"x","password":5}"#, "password"),
+        ] {
+            let answer = try await gateway.signInNative(body)
+            #expect(answer.status == 400)
+            guard case .array(let nodes) = answer.document?["ui"]?["nodes"] else { throw Missing() }
+            let node = try #require(nodes.first { $0["attributes"]?["name"]?.string == name })
+            #expect(node["messages"]?.first?["id"] == 4_000_002)
+        }
+        let method = try await gateway.signInNative(#"{"method":"oidc","provider":"google"}"#)
+        #expect(method.status == 400)
+        #expect(method.document?["ui"]?["messages"]?.first?["id"] == 4_010_002)
+    }
+
+    private struct Missing: Error {}
+
+    @Test("Malformed bodies and media types get an error in Kratos's envelope")
+    func malformed() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        let twice = try await gateway.signInNative(flow: flow, #"{"method":"password","method":"password"}"#)
+        #expect(twice.status == 400)
+        #expect(twice.document?["error"]?["message"]?.string?.isEmpty == false)
+        let text = try await gateway.send(
+            "POST",
+            "/self-service/login?flow=\(flow)",
+            fields: [("content-type", "text/plain")],
+            body: "{}"
+        )
+        #expect(text.status == 415)
+    }
+
+    @Test("A flow that is not ours is not found; one bit makes it so")
+    func unknownFlow() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        var tampered = Array(flow.utf8)
+        tampered[35] = tampered[35] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+        var later = Array(flow.utf8)
+        later[3] = later[3] == UInt8(ascii: "f") ? UInt8(ascii: "e") : UInt8(ascii: "f")
+        for id in [
+            String(decoding: tampered, as: UTF8.self), String(decoding: later, as: UTF8.self), flow.uppercased(),
+            "00000000-0000-0000-0000-000000000000", "x", flow.replacing("-", with: ""), flow + "0",
+        ] {
+            let answer = try await gateway.signInNative(flow: id)
+            #expect(answer.status == 404, "\(id)")
+            #expect(answer.document?["error"]?["code"] == 404)
+        }
+        #expect(try await gateway.signInNative(flow: "").status == 404)
+        let twice = try await gateway.signInNative(flow: "\(flow)&flow=\(flow)")
+        #expect(twice.status == 400)
+        #expect(gateway.store.sessionCount == 0)
+    }
+
+    @Test("An expired flow is gone and names one to go on with")
+    func expiredFlow() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        gateway.time.advance(.seconds(3600))
+        let answer = try await gateway.signInNative(flow: flow)
+        #expect(answer.status == 410)
+        #expect(answer.value("ory-error-id") == "self_service_flow_expired")
+        #expect(answer.document?["error"]?["id"] == "self_service_flow_expired")
+        #expect(answer.document?["expired_at"] == "2026-11-18T12:06:40.000Z")
+        let next = try #require(answer.document?["use_flow_id"]?.string)
+        #expect(try await gateway.signInNative(flow: next).status == 200)
+    }
+
+    @Test("A valid session makes a flow need refresh=true")
+    func alreadySignedIn() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        let fields = [(name: "x-session-token", value: token)]
+        let refused = try await gateway.send("GET", "/self-service/login/api", fields: fields)
+        #expect(refused.status == 400)
+        #expect(refused.document?["error"]?["id"] == "session_already_available")
+        let refresh = try await gateway.send("GET", "/self-service/login/api?refresh=true", fields: fields)
+        #expect(refresh.status == 200)
+        #expect(refresh.document?["refresh"] == true)
+        let step = try await gateway.send("GET", "/self-service/login/api?aal=aal2")
+        #expect(step.document?["error"]?["id"] == "session_aal1_required")
+    }
+
+    /// Peers #67: the count is kept under one spelling of the identifier and the address.
+    @Test("Too many tries are turned away, from that address and for that user only, in any spelling")
+    func throttling() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        func attempt(_ identifier: String, from address: String = "192.0.2.1") async throws -> Int {
+            let body = #"{"method":"password","identifier":"\#(identifier)","password":"wrong"}"#
+            return try await gateway.signInNative(flow: flow, body, from: address).status
+        }
+        for number in 0..<10 {
+            #expect(try await attempt(number.isMultiple(of: 2) ? "alice@example.com" : "Alice@Example.com") == 400)
+        }
+        let throttled = try await gateway.signInNative(flow: flow)
+        #expect(throttled.status == 429, "the right password is not even looked at")
+        #expect(throttled.value("retry-after") == "10")
+        #expect(throttled.reason == .signInThrottled)
+        #expect(try await attempt("ALICE@EXAMPLE.COM") == 429)
+        #expect(try await attempt("bob@example.com") == 400)
+        #expect(try await attempt("alice@example.com", from: "192.0.2.2") == 400)
+        gateway.time.advance(.seconds(10))
+        #expect(try await gateway.signInNative(flow: flow).status == 200)
+        #expect(gateway.audit.records.contains { $0.reason == .signInThrottled })
+    }
+
+    @Test("An address that tries many users is turned away as well")
+    func spraying() async throws {
+        let gateway = try Gateway(provider: Refusing())
+        let flow = try await gateway.flow()
+        var statuses: [Int] = []
+        for number in 0..<51 {
+            let body = #"{"method":"password","identifier":"user\#(number)","password":"wrong"}"#
+            // One /64 is one address.
+            let answer = try await gateway.signInNative(flow: flow, body, from: "2001:db8::\(number)")
+            statuses.append(answer.status)
+        }
+        #expect(statuses.dropLast().allSatisfy { $0 == 400 })
+        #expect(statuses.last == 429)
+    }
+
+    private struct Refusing: IdentityProvider {
+        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult { .refused }
+    }
+
+    private struct Unreachable: IdentityProvider {
+        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult { .unavailable }
+    }
+
+    @Test("A store or provider that cannot answer is an outage, not a refusal")
+    func outage() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        for (error, reason) in [(StoreError.unavailable, Reason.storeUnavailable), (.full, .storeFull)] {
+            gateway.store.fail(with: error)
+            let answer = try await gateway.signInNative(flow: flow)
+            #expect(answer.isOutage)
+            #expect(answer.reason == reason)
+        }
+        let unreachable = try Gateway(provider: Unreachable())
+        let answer = try await unreachable.signInNative()
+        #expect(answer.isOutage)
+        #expect(answer.reason == .providerUnavailable)
+        #expect(unreachable.audit.records.isEmpty)
+    }
+}
+
+extension JSONValue {
+    /// The first element of an array.
+    var first: JSONValue? {
+        guard case .array(let elements) = self else { return nil }
+        return elements.first
+    }
+}

@@ -1,0 +1,165 @@
+import Endpoints
+import Observability
+import SessionEndpoints
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite("Whoami and native sign-out")
+struct WhoamiTests {
+    @Test("A native token is known in either field, with the identity's id beside the session")
+    func native() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        for field in [
+            ("x-session-token", token), ("authorization", "Bearer \(token)"), ("authorization", "bearer \(token)"),
+        ] {
+            let answer = try await gateway.whoami(field)
+            #expect(answer.status == 200)
+            #expect(answer.value("x-kratos-authenticated-identity-id") == "9f1c")
+            #expect(answer.document?["identity"]?["traits"]?["email"] == "alice@example.com")
+            #expect(!answer.text.contains(token))
+        }
+    }
+
+    @Test("The explicit token wins over the cookie, the cookie over Bearer, and what is judged never falls back")
+    func precedence() async throws {
+        let gateway = try Gateway()
+        let native = try await gateway.nativeToken()
+        let other = try await gateway.nativeToken()
+        let web = try await gateway.signInBrowser()
+        let cookie = (name: "cookie", value: "__Host-sallyport=\(web)")
+        func id(_ fields: (name: String, value: String)...) async throws -> String? {
+            try await gateway.send("GET", "/sessions/whoami", fields: fields).document?["id"]?.string
+        }
+        let nativeID = try await id(("x-session-token", native))
+        let otherID = try await id(("x-session-token", other))
+        let webID = try await id(cookie)
+        #expect(Set([nativeID, otherID, webID]).count == 3 && nativeID != nil && otherID != nil && webID != nil)
+        #expect(try await id(("x-session-token", native), cookie, ("authorization", "Bearer \(other)")) == nativeID)
+        #expect(try await id(cookie, ("authorization", "Bearer \(other)")) == webID)
+        #expect(try await id(("cookie", "__Host-sallyport=junk"), ("authorization", "Bearer \(other)")) == otherID)
+        #expect(try await id(("x-session-token", "junk"), cookie) == nil)
+        let ended = web.prefix(58) + (web.hasSuffix("A") ? "B" : "A")
+        #expect(try await id(("cookie", "__Host-sallyport=\(ended)"), ("authorization", "Bearer \(other)")) == nil)
+    }
+
+    /// T33.
+    @Test("Missing, malformed, unknown and ended credentials get one and the same 401")
+    func unauthorized() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        #expect(try await self.logout(gateway, token).status == 204)
+        let unknown = String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
+        let missing = try await gateway.whoami()
+        #expect(missing.status == 401)
+        let error = missing.document?["error"]
+        #expect(error?["code"] == 401)
+        #expect(error?["status"] == "Unauthorized")
+        #expect(error?["reason"] == "No valid session credentials found in the request.")
+        #expect(error?["message"] == "The request could not be authorized")
+        for value in [token, unknown, "sps_", "", String(repeating: "x", count: 8000), "a b c"] {
+            for field in [("x-session-token", value), ("authorization", "Bearer \(value)")] {
+                let answer = try await gateway.whoami(field)
+                #expect(answer.status == 401)
+                #expect(answer.body == missing.body)
+            }
+        }
+        for value in ["Basic YTpi", "Bearer", "Bearer  x", "Bearer x y", token] {
+            #expect(try await gateway.whoami(("authorization", value)).body == missing.body)
+        }
+    }
+
+    @Test("A credential field that stands twice is refused")
+    func repeated() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        for name in ["x-session-token", "authorization"] {
+            let answer = try await gateway.whoami((name, token), (name, token))
+            #expect(answer.status == 400)
+            #expect(answer.reason == .credentialRepeated)
+        }
+    }
+
+    /// T8, peers #46: what presents a session is part of it.
+    @Test("A browser's token is no bearer token, and a native one no cookie")
+    func kinds() async throws {
+        let gateway = try Gateway()
+        let web = try await gateway.signInBrowser()
+        let native = try await gateway.nativeToken()
+        #expect(try await gateway.whoami(("authorization", "Bearer \(web)")).status == 401)
+        #expect(try await gateway.whoami(("x-session-token", web)).status == 401)
+        #expect(try await gateway.whoami(("cookie", "__Host-sallyport=\(native)")).status == 401)
+        #expect(try await self.logout(gateway, web).status == 403)
+        #expect(try await gateway.session(web).status == 200)
+    }
+
+    @Test("Sessions end with their lifetime")
+    func lifetime() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        gateway.time.advance(.seconds(31 * 86_400))
+        #expect(try await gateway.whoami(("x-session-token", token)).status == 401)
+    }
+
+    @Test("A store that cannot answer is 503, never 401")
+    func outage() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        let web = try await gateway.signInBrowser()
+        gateway.store.fail(with: .unavailable)
+        #expect(try await gateway.whoami(("x-session-token", token)).isOutage)
+        #expect(try await gateway.whoami(("cookie", "__Host-sallyport=\(web)")).isOutage)
+        #expect(try await self.logout(gateway, token).isOutage)
+        gateway.store.fail(with: nil)
+        #expect(try await gateway.whoami(("x-session-token", token)).status == 200)
+    }
+
+    @Test("Sign-out ends the session once; an unknown token is forbidden")
+    func signOut() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        let other = try await gateway.nativeToken()
+        #expect(try await self.logout(gateway, token).status == 204)
+        #expect(try await gateway.whoami(("x-session-token", token)).status == 401)
+        #expect(try await gateway.whoami(("x-session-token", other)).status == 200)
+        let again = try await self.logout(gateway, token)
+        #expect(again.status == 403)
+        #expect(
+            again.document?["error"]?["reason"]
+                == "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
+        )
+        #expect(gateway.audit.records.map(\.code.rawValue) == ["ssa", "ssa", "slo"])
+        #expect(gateway.audit.records.last?.subject == "9f1c")
+        for body in ["", "{}", "[]", #"{"session_token":1}"#] {
+            let answer = try await gateway.send(
+                "DELETE",
+                "/self-service/logout/api",
+                fields: [("content-type", "application/json")],
+                body: body
+            )
+            #expect(answer.status == 400)
+        }
+    }
+
+    @Test("Tokenising is refused, not ignored")
+    func tokenize() async throws {
+        let gateway = try Gateway()
+        let token = try await gateway.nativeToken()
+        let answer = try await gateway.send(
+            "GET",
+            "/sessions/whoami?tokenize_as=jwt",
+            fields: [("x-session-token", token)]
+        )
+        #expect(answer.status == 400)
+    }
+
+    private func logout(_ gateway: Gateway, _ token: String) async throws -> EndpointResponse {
+        try await gateway.send(
+            "DELETE",
+            "/self-service/logout/api",
+            fields: [("content-type", "application/json")],
+            body: #"{"session_token":"\#(token)"}"#
+        )
+    }
+}

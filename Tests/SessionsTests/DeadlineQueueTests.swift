@@ -1,0 +1,30 @@
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite struct DeadlineQueueTests {
+    private func drain(_ queue: inout DeadlineQueue<Int>, at now: UnixTime) -> [Int] {
+        var due: [Int] = []
+        while let element = queue.popDue(at: now) { due.append(element) }
+        return due
+    }
+
+    @Test("What is due comes out earliest first, what is not due stays")
+    func order() {
+        var queue = DeadlineQueue<Int>()
+        let times = (0..<1000).map { ($0 * 7919) % 1009 }
+        for time in times { queue.push(time, due: UnixTime(seconds: Int64(time))) }
+        #expect(self.drain(&queue, at: UnixTime(seconds: 499)) == times.filter { $0 <= 499 }.sorted())
+        #expect(self.drain(&queue, at: UnixTime(seconds: 499)).isEmpty)
+        #expect(queue.count == times.filter { $0 > 499 }.count)
+        #expect(self.drain(&queue, at: UnixTime(seconds: 2000)) == times.filter { $0 > 499 }.sorted())
+    }
+
+    @Test("Compacting keeps the order of what it keeps")
+    func compact() {
+        var queue = DeadlineQueue<Int>()
+        for time in (0..<500).shuffled() { queue.push(time, due: UnixTime(seconds: Int64(time))) }
+        queue.compact { $0.isMultiple(of: 3) }
+        #expect(self.drain(&queue, at: UnixTime(seconds: 500)) == (0..<500).filter { $0.isMultiple(of: 3) })
+    }
+}

@@ -1,0 +1,248 @@
+import AddressIntelligence
+import NIOCore
+import NIOEmbedded
+import Sessions
+import StoreConformance
+import Synchronization
+import Vocabulary
+
+let testAuthority = TokenAuthority(secret: Secret("a secret of the tests"))
+
+/// A session of `subject`, at `now`.
+func makeSession(
+    subject: String = "alice",
+    kind: Session.Kind = .native,
+    lineage: Lineage,
+    now: UnixTime,
+    life: Duration = .seconds(86_400),
+    idle: Duration = .seconds(3600)
+) -> Session {
+    Session(
+        id: testAuthority.newSessionID(),
+        kind: kind,
+        origin: kind == .native ? .native : .browser,
+        lineage: lineage,
+        identity: Identity(id: subject, traits: [:]),
+        aal: "aal1",
+        methods: ["password"],
+        authenticatedAt: now,
+        issuedAt: now,
+        expiresAt: now.advanced(by: life),
+        idleLifetime: idle
+    )
+}
+
+/// A memory store that is called from the test's own thread.
+struct MemoryFixture {
+    let loop = EmbeddedEventLoop()
+    let clock = MovableClock()
+    let caches = SessionCaches()
+    let store: MemoryStore
+    let authority = testAuthority
+
+    init(maxSessions: Int = 100_000, maxMarkers: Int = 100_000) {
+        self.store = MemoryStore(
+            maxSessions: maxSessions,
+            maxMarkers: maxMarkers,
+            clock: self.clock.clock,
+            caches: self.caches
+        )
+    }
+
+    @discardableResult
+    func signIn(subject: String, lineage: Lineage? = nil, life: Duration = .seconds(86_400)) throws -> RecordKey {
+        let lineage = lineage ?? self.authority.newLineage()
+        let key = self.authority.make(.session, in: lineage).key
+        let session = makeSession(subject: subject, lineage: lineage, now: self.clock.now, life: life)
+        try self.store.create(NewSession(key: key, session: session), on: self.loop).wait()
+        return key
+    }
+
+    func session(_ key: RecordKey) throws -> Stored<Session>? {
+        try self.store.session(key, on: self.loop).wait()
+    }
+
+    func mint(from parent: Session, key parentKey: RecordKey) throws -> RecordKey {
+        let key = self.authority.make(.transfer, in: parentKey.lineage).key
+        let token = TransferToken(
+            parent: parent,
+            parentKey: parentKey,
+            clientID: "app",
+            device: DeviceFacts(address: IPAddress(v4: 0xC000_0201), asn: nil, userAgent: nil),
+            scopes: [],
+            issuedAt: self.clock.now,
+            expiresAt: self.clock.now.advanced(by: .seconds(60))
+        )
+        try self.store.create(token, key: key, on: self.loop).wait()
+        return key
+    }
+}
+
+/// A store that answers a read when the test says so, and only counts everything else.
+final class HeldStore: SessionStore {
+    struct Read {
+        let key: RecordKey
+        let answer: EventLoopPromise<Stored<Session>?>
+    }
+
+    private struct State {
+        var reads: [Read] = []
+        var touches: [RecordKey] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Reads that were asked for and not yet taken by the test.
+    var waiting: Int { self.state.withLock { $0.reads.count } }
+    var touches: [RecordKey] { self.state.withLock { $0.touches } }
+
+    /// The oldest read, to be answered by the test.
+    func takeRead() -> Read? {
+        self.state.withLock { $0.reads.isEmpty ? nil : $0.reads.removeFirst() }
+    }
+
+    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        let promise = loop.makePromise(of: Stored<Session>?.self)
+        self.state.withLock { $0.reads.append(Read(key: key, answer: promise)) }
+        return promise.futureResult
+    }
+
+    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.state.withLock { $0.touches.append(key) }
+        return loop.makeSucceededVoidFuture()
+    }
+
+    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+}
+
+/// A resolver over a `HeldStore`, on the test's own thread.
+final class ResolverFixture {
+    /// What a resolution came to.
+    enum Outcome: Equatable {
+        case hit(String)
+        case found(String)
+        case noSession
+        case failed(StoreError)
+        case waiting
+        case malformed
+    }
+
+    /// A resolution that may still be under way.
+    final class Pending {
+        var outcome = Outcome.waiting
+        var entry: CachedSession?
+    }
+
+    struct Holder {
+        let token: Secret
+        let key: RecordKey
+        let session: Session
+    }
+
+    let loop = EmbeddedEventLoop()
+    let clock = MovableClock()
+    let store = HeldStore()
+    let cache: SessionCache
+    let resolver: SessionResolver
+
+    init(capacity: Int = 64) {
+        self.cache = SessionCache(capacity: capacity)
+        self.resolver = SessionResolver(
+            loop: self.loop,
+            cache: self.cache,
+            store: self.store,
+            authority: testAuthority
+        )
+    }
+
+    func holder(
+        subject: String = "alice",
+        kind: Session.Kind = .native,
+        life: Duration = .seconds(86_400),
+        idle: Duration = .seconds(3600)
+    ) -> Holder {
+        let lineage = testAuthority.newLineage()
+        let made = testAuthority.make(.session, in: lineage)
+        let session = makeSession(
+            subject: subject,
+            kind: kind,
+            lineage: lineage,
+            now: self.clock.now,
+            life: life,
+            idle: idle
+        )
+        return Holder(token: made.token, key: made.key, session: session)
+    }
+
+    func resolve(_ token: Secret, as kind: Session.Kind = .native) -> Pending {
+        self.resolve(token.bytes, as: kind)
+    }
+
+    func resolve(_ token: [UInt8], as kind: Session.Kind = .native) -> Pending {
+        let pending = Pending()
+        let now = self.clock.now
+        switch token.withUnsafeBytes({ self.resolver.resolve(kind, token: $0, now: now) }) {
+        case .hit(let entry):
+            pending.entry = entry
+            pending.outcome = .hit(entry.session.subject)
+        case .malformed:
+            pending.outcome = .malformed
+        case .miss(let future):
+            future.assumeIsolated().whenComplete { result in
+                switch result {
+                case .success(.some(let entry)):
+                    pending.entry = entry
+                    pending.outcome = .found(entry.session.subject)
+                case .success(.none): pending.outcome = .noSession
+                case .failure(let error as StoreError): pending.outcome = .failed(error)
+                case .failure: pending.outcome = .waiting
+                }
+            }
+        }
+        return pending
+    }
+
+    /// Answers the oldest read.
+    func answer(_ session: Session?, version: UInt64 = 1) {
+        let stored = session.map { Stored(record: $0, version: RecordVersion(value: version)) }
+        self.store.takeRead()?.answer.succeed(stored)
+    }
+
+    /// Makes the loop know the session.
+    func warm(_ holder: Holder) {
+        _ = self.resolve(holder.token, as: holder.session.kind)
+        self.answer(holder.session)
+    }
+}

@@ -1,0 +1,86 @@
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// A session is read, it ends, and only then does the answer to the read arrive.
+@Suite struct ReplyRaceTests {
+    private let fixture = ResolverFixture()
+
+    private func ends(of holder: ResolverFixture.Holder) -> [Invalidation] {
+        [.session(holder.key), .lineage(holder.key.lineage), .subject(holder.session.subject), .all]
+    }
+
+    @Test("An answer from before an end is neither kept nor served: the store is asked again", arguments: 0..<4)
+    func answerAfterEnd(_ way: Int) {
+        let holder = self.fixture.holder()
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.cache.invalidate(self.ends(of: holder)[way])
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .waiting)
+        self.fixture.answer(nil)
+        #expect(pending.outcome == .noSession)
+        #expect(self.fixture.cache.counters.entries == 0)
+        #expect(self.fixture.cache.counters.rereads == 1)
+    }
+
+    @Test("A request that comes after an end and joins a read from before it gets no answer from before it")
+    func joinAfterEnd() {
+        let holder = self.fixture.holder()
+        let before = self.fixture.resolve(holder.token)
+        self.fixture.cache.invalidate(.subject("alice"))
+        let after = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(before.outcome == .waiting && after.outcome == .waiting)
+        self.fixture.answer(nil)
+        #expect(before.outcome == .noSession && after.outcome == .noSession)
+    }
+
+    @Test("An end of something else does not disturb a read")
+    func otherEnd() {
+        let holder = self.fixture.holder()
+        let stranger = self.fixture.holder(subject: "bob")
+        let pending = self.fixture.resolve(holder.token)
+        for end in self.ends(of: stranger).dropLast() { self.fixture.cache.invalidate(end) }
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice"))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+    }
+
+    @Test("A refresh that an end overtook does not bring the session back", arguments: 0..<4)
+    func refreshAfterEnd(_ way: Int) {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(4))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        self.fixture.cache.invalidate(self.ends(of: holder)[way])
+        self.fixture.answer(holder.session)
+        #expect(self.fixture.cache.counters.entries == 0)
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.answer(nil)
+        #expect(pending.outcome == .noSession)
+    }
+
+    @Test("A session that lives on is served once a read from after the news confirms it")
+    func confirmedAfterReload() {
+        let holder = self.fixture.holder()
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.cache.invalidate(.all)
+        self.fixture.answer(holder.session)
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice"))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+    }
+
+    @Test("When ends keep coming faster than reads the session is unavailable, not guessed at")
+    func endless() {
+        let holder = self.fixture.holder()
+        let pending = self.fixture.resolve(holder.token)
+        for _ in 0..<4 {
+            self.fixture.cache.invalidate(.all)
+            self.fixture.answer(holder.session)
+        }
+        #expect(pending.outcome == .failed(.unavailable))
+        #expect(self.fixture.cache.counters.entries == 0)
+    }
+}

@@ -1,0 +1,129 @@
+import NIOCore
+import NIOPosix
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// Four loops with a resolver each over one memory store.
+private final class Gateway: Sendable {
+    static let group = MultiThreadedEventLoopGroup(numberOfThreads: 4)
+
+    struct Desk: Sendable {
+        let loop: any EventLoop
+        let resolver: NIOLoopBound<SessionResolver>
+    }
+
+    let clock = MovableClock()
+    let caches = SessionCaches()
+    let store: MemoryStore
+    let desks: [Desk]
+
+    init() async throws {
+        let store = MemoryStore(
+            maxSessions: 100_000,
+            maxMarkers: 100_000,
+            clock: self.clock.clock,
+            caches: self.caches
+        )
+        let caches = self.caches
+        var desks: [Desk] = []
+        for loop in Self.group.makeIterator() {
+            let resolver = try await loop.submit {
+                let cache = SessionCache(capacity: 1024)
+                caches.register(cache, on: loop)
+                let resolver = SessionResolver(loop: loop, cache: cache, store: store, authority: testAuthority)
+                return NIOLoopBound(resolver, eventLoop: loop)
+            }.get()
+            desks.append(Desk(loop: loop, resolver: resolver))
+        }
+        self.store = store
+        self.desks = desks
+    }
+
+    func signIn(subject: String, lineage: Lineage) async throws -> (token: Secret, key: RecordKey) {
+        let made = testAuthority.make(.session, in: lineage)
+        let session = makeSession(subject: subject, lineage: lineage, now: self.clock.now)
+        let loop = self.desks[0].loop
+        try await self.store.create(NewSession(key: made.key, session: session), on: loop).get()
+        return made
+    }
+
+    /// On how many loops the token has a session, and on how many of these without asking the store.
+    func known(_ token: Secret) async throws -> (live: Int, hits: Int) {
+        let now = self.clock.now
+        var known = (live: 0, hits: 0)
+        for desk in self.desks {
+            let answer = try await desk.loop.flatSubmit {
+                switch token.bytes.withUnsafeBytes({ desk.resolver.value.resolve(.native, token: $0, now: now) }) {
+                case .hit: return desk.loop.makeSucceededFuture((live: true, hit: true))
+                case .malformed: return desk.loop.makeSucceededFuture((live: false, hit: false))
+                case .miss(let future):
+                    return future.assumeIsolated().map { (live: $0 != nil, hit: false) }.nonisolated()
+                }
+            }.get()
+            if answer.live { known.live += 1 }
+            if answer.hit { known.hits += 1 }
+        }
+        return known
+    }
+}
+
+@Suite struct RevocationTests {
+    @Test("When an end is answered no loop knows the session any more", arguments: ["session", "lineage", "subject"])
+    func seenByEveryLoop(_ way: String) async throws {
+        let gateway = try await Gateway()
+        for round in 0..<25 {
+            let lineage = testAuthority.newLineage()
+            let made = try await gateway.signIn(subject: "alice", lineage: lineage)
+            let bystander = try await gateway.signIn(subject: "bob", lineage: testAuthority.newLineage())
+            _ = try await gateway.known(bystander.token)
+            #expect(try await gateway.known(made.token).live == 4)
+            #expect(try await gateway.known(made.token).hits == 4)
+            let loop = gateway.desks[round % 4].loop
+            switch way {
+            case "session": #expect(try await gateway.store.end(made.key, on: loop).get())
+            case "lineage": try await gateway.store.end(lineage, on: loop).get()
+            default: try await gateway.store.end(subject: "alice", on: loop).get()
+            }
+            #expect(try await gateway.known(made.token) == (live: 0, hits: 0))
+            #expect(try await gateway.known(bystander.token).hits == 4)
+        }
+    }
+
+    @Test("An end is not answered while a loop has yet to confirm it")
+    func waitsForEveryLoop() async throws {
+        let gateway = try await Gateway()
+        let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
+        _ = try await gateway.known(made.token)
+        let (blocked, asked) = (gateway.desks[3], gateway.desks[0])
+        // The last loop is busy until the test lets go; its cache cannot have been told before.
+        let gate = Gate()
+        blocked.loop.execute { gate.wait() }
+        let answered = Flag()
+        let end = asked.loop.flatSubmit { gateway.store.end(made.key, on: asked.loop) }
+        end.whenComplete { _ in answered.raise() }
+        // Once the other loops have gone round, everything but the blocked loop's word is there.
+        for _ in 0..<3 {
+            for desk in gateway.desks.dropLast() { try await desk.loop.submit {}.get() }
+        }
+        #expect(!answered.isRaised)
+        gate.open()
+        #expect(try await end.get())
+        #expect(try await gateway.known(made.token).live == 0)
+    }
+
+    @Test("A reload empties every loop's table, and the sessions live on")
+    func reload() async throws {
+        let gateway = try await Gateway()
+        let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
+        _ = try await gateway.known(made.token)
+        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().entries == 4)
+        try await gateway.caches.invalidate(.all, on: gateway.desks[0].loop).get()
+        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().entries == 0)
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
+        let counters = try await gateway.caches.counters(on: gateway.desks[0].loop).get()
+        #expect(counters.misses == 8)
+        #expect(counters.hits == 0)
+    }
+}

@@ -1,0 +1,107 @@
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+@Suite struct SessionCacheTests {
+    @Test("A table never holds more than its capacity, and finds each token that it holds")
+    func bounded() {
+        let fixture = ResolverFixture(capacity: 16)
+        let holders = (0..<200).map { fixture.holder(subject: "user \($0)") }
+        for holder in holders { fixture.warm(holder) }
+        #expect(fixture.cache.counters.entries == 16)
+        #expect(fixture.cache.counters.evictions == 184)
+        var found = 0
+        for holder in holders {
+            let entry = holder.token.bytes.withUnsafeBytes { fixture.cache.lookup($0, now: fixture.clock.now) }
+            guard let entry else { continue }
+            found += 1
+            #expect(entry.session == holder.session)
+        }
+        #expect(found == 16)
+    }
+
+    @Test("What is in use stays when the table is full, what nobody uses goes first")
+    func secondChance() {
+        let fixture = ResolverFixture(capacity: 32)
+        let busy = fixture.holder(subject: "busy")
+        fixture.warm(busy)
+        for index in 0..<300 {
+            fixture.warm(fixture.holder(subject: "user \(index)"))
+            #expect(fixture.resolve(busy.token).outcome == .hit("busy"))
+        }
+        #expect(fixture.cache.counters.entries == 32)
+    }
+
+    @Test("An end removes by key, by lineage and by subject, and nothing else")
+    func invalidation() {
+        let fixture = ResolverFixture()
+        let alice = fixture.holder(subject: "alice")
+        let alicesPhone = fixture.holder(subject: "alice")
+        let bob = fixture.holder(subject: "bob")
+        let carol = fixture.holder(subject: "carol")
+        for holder in [alice, alicesPhone, bob, carol] { fixture.warm(holder) }
+        func known() -> [String] {
+            [alice, alicesPhone, bob, carol].compactMap { holder in
+                holder.token.bytes.withUnsafeBytes { fixture.cache.entry(for: $0)?.session.subject }
+            }
+        }
+        fixture.cache.invalidate(.session(bob.key))
+        #expect(known() == ["alice", "alice", "carol"])
+        fixture.cache.invalidate(.lineage(alicesPhone.key.lineage))
+        #expect(known() == ["alice", "carol"])
+        fixture.cache.invalidate(.subject("alice"))
+        #expect(known() == ["carol"])
+        fixture.cache.invalidate(.subject("nobody"))
+        #expect(known() == ["carol"])
+        fixture.cache.invalidate(.all)
+        #expect(known().isEmpty)
+        #expect(fixture.cache.counters.entries == 0)
+    }
+
+    @Test("The table works on after everything was thrown away, many times over")
+    func reuse() {
+        let fixture = ResolverFixture(capacity: 8)
+        for round in 0..<50 {
+            let holders = (0..<12).map { fixture.holder(subject: "\(round).\($0)") }
+            for holder in holders { fixture.warm(holder) }
+            #expect(fixture.cache.counters.entries == 8)
+            #expect(fixture.resolve(holders[11].token).outcome == .hit("\(round).11"))
+            fixture.cache.invalidate(.all)
+            #expect(fixture.cache.counters.entries == 0)
+        }
+    }
+
+    @Test("Whoever keeps streams is told what ended, after the table forgot it")
+    func observer() {
+        let fixture = ResolverFixture()
+        let holder = fixture.holder()
+        fixture.warm(holder)
+        var told: [Invalidation] = []
+        fixture.cache.onInvalidation = { [cache = fixture.cache] ended in
+            told.append(ended)
+            #expect(holder.token.bytes.withUnsafeBytes { cache.entry(for: $0) == nil })
+        }
+        fixture.cache.invalidate(.lineage(holder.key.lineage))
+        #expect(told == [.lineage(holder.key.lineage)])
+        #expect(told[0].ends(holder.session, key: holder.key))
+        #expect(!Invalidation.subject("bob").ends(holder.session, key: holder.key))
+    }
+
+    @Test("Ready identity bytes are given to the configuration that made them, and to no other")
+    func renderings() throws {
+        let fixture = ResolverFixture()
+        let holder = fixture.holder()
+        fixture.warm(holder)
+        let entry = try #require(fixture.resolve(holder.token).entry)
+        #expect(entry.rendering(profile: 2, generation: 1) == nil)
+        entry.setRendering([1, 2, 3], profile: 2, generation: 1)
+        #expect(entry.rendering(profile: 2, generation: 1) == [1, 2, 3])
+        #expect(entry.rendering(profile: 1, generation: 1) == nil)
+        #expect(entry.rendering(profile: 2, generation: 2) == nil)
+        entry.setRendering([4], profile: 0, generation: 2)
+        #expect(entry.rendering(profile: 2, generation: 1) == nil)
+        #expect(entry.rendering(profile: 2, generation: 2) == nil)
+        #expect(entry.rendering(profile: 0, generation: 2) == [4])
+    }
+}

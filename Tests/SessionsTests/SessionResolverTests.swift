@@ -1,0 +1,232 @@
+import NIOCore
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+@Suite struct SessionResolverTests {
+    private let fixture = ResolverFixture()
+
+    @Test("A miss asks the store once; after that the loop knows the session")
+    func missThenHit() {
+        let holder = self.fixture.holder()
+        let first = self.fixture.resolve(holder.token)
+        #expect(first.outcome == .waiting)
+        self.fixture.answer(holder.session)
+        #expect(first.outcome == .found("alice"))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        #expect(self.fixture.store.waiting == 0)
+        #expect(self.fixture.cache.counters.hits == 1)
+        #expect(self.fixture.cache.counters.misses == 1)
+    }
+
+    @Test("Requests that miss together share one read")
+    func singleFlight() {
+        let holder = self.fixture.holder()
+        let waiters = (0..<50).map { _ in self.fixture.resolve(holder.token) }
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        #expect(waiters.allSatisfy { $0.outcome == .found("alice") })
+        #expect(self.fixture.store.waiting == 0)
+    }
+
+    @Test("No token gets the answer to another's read (CVE-2026-71326)")
+    func flightsOfTwoTokens() {
+        let alice = self.fixture.holder(subject: "alice")
+        var changed = alice.token.bytes
+        changed[58] = changed[58] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        let one = self.fixture.resolve(alice.token)
+        let other = self.fixture.resolve(changed)
+        #expect(self.fixture.store.waiting == 2)
+        self.fixture.answer(alice.session)
+        #expect(one.outcome == .found("alice"))
+        #expect(other.outcome == .waiting)
+        self.fixture.answer(nil)
+        #expect(other.outcome == .noSession)
+        #expect(self.fixture.resolve(changed).outcome == .waiting)
+    }
+
+    @Test("That there is no session is not remembered")
+    func negative() {
+        let holder = self.fixture.holder()
+        let early = self.fixture.resolve(holder.token)
+        self.fixture.answer(nil)
+        #expect(early.outcome == .noSession)
+        let late = self.fixture.resolve(holder.token)
+        #expect(late.outcome == .waiting)
+        self.fixture.answer(holder.session)
+        #expect(late.outcome == .found("alice"))
+    }
+
+    @Test("A store that cannot say is unavailable, never 'no session', and is asked again")
+    func unavailable() {
+        struct Other: Error {}
+        let holder = self.fixture.holder()
+        for error in [StoreError.unavailable, Other()] as [any Error] {
+            let pending = self.fixture.resolve(holder.token)
+            self.fixture.store.takeRead()?.answer.fail(error)
+            #expect(pending.outcome == .failed(.unavailable))
+        }
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice"))
+    }
+
+    @Test("Tokens that are not our syntax are refused without asking the store (T32)")
+    func malformed() {
+        for token in oddTokens() {
+            #expect(self.fixture.resolve(token).outcome == .malformed)
+        }
+        #expect(self.fixture.store.waiting == 0)
+        #expect(self.fixture.cache.counters.misses == 0)
+    }
+
+    @Test("A cookie's token is no bearer token, nor the reverse, known or not", arguments: [Session.Kind.web, .native])
+    func kinds(_ kind: Session.Kind) {
+        let other: Session.Kind = kind == .web ? .native : .web
+        let holder = self.fixture.holder(kind: kind, idle: .seconds(10))
+        let wrong = self.fixture.resolve(holder.token, as: other)
+        let right = self.fixture.resolve(holder.token, as: kind)
+        self.fixture.answer(holder.session)
+        #expect(wrong.outcome == .noSession)
+        #expect(right.outcome == .found("alice"))
+        self.fixture.clock.advance(by: .seconds(2))
+        #expect(self.fixture.resolve(holder.token, as: other).outcome == .noSession)
+        #expect(self.fixture.store.touches.isEmpty, "the wrong use is no use")
+        #expect(self.fixture.resolve(holder.token, as: kind).outcome == .hit("alice"))
+    }
+
+    @Test("An entry never serves past the session's expiry")
+    func expiry() {
+        let holder = self.fixture.holder(life: .seconds(3))
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .milliseconds(2999))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        self.fixture.clock.advance(by: .milliseconds(1))
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.answer(nil)
+        #expect(pending.outcome == .noSession)
+    }
+
+    @Test("An entry that was not confirmed for five seconds does not serve, and a fresh read is made")
+    func hardAge() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(5))
+        let pending = self.fixture.resolve(holder.token)
+        #expect(pending.outcome == .waiting)
+        self.fixture.store.takeRead()?.answer.fail(StoreError.unavailable)
+        #expect(pending.outcome == .failed(.unavailable))
+        let again = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(again.outcome == .found("alice"))
+    }
+
+    @Test("The age of an entry counts from when its read began")
+    func ageOfSlowRead() {
+        let holder = self.fixture.holder()
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.clock.advance(by: .seconds(3))
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice"))
+        self.fixture.clock.advance(by: .seconds(2))
+        #expect(self.fixture.resolve(holder.token).outcome == .waiting)
+    }
+
+    @Test("A clock that was set back makes entries be read again")
+    func clockSetBack() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(-60))
+        #expect(self.fixture.resolve(holder.token).outcome == .waiting)
+    }
+
+    @Test("An entry in use is read again in the background from four seconds on, and nobody waits")
+    func refresh() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .milliseconds(3999))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        #expect(self.fixture.store.waiting == 0)
+        for _ in 0..<10 {
+            self.fixture.clock.advance(by: .milliseconds(1))
+            #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        }
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        self.fixture.clock.advance(by: .milliseconds(3900))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        #expect(self.fixture.store.waiting == 0)
+        #expect(self.fixture.cache.counters.refreshes == 1)
+    }
+
+    @Test("A refresh that finds the session gone ends it here")
+    func refreshFindsNothing() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(4))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        self.fixture.answer(nil)
+        #expect(self.fixture.resolve(holder.token).outcome == .waiting)
+    }
+
+    @Test("A refresh that fails leaves the entry to its five seconds and is tried again after a pause")
+    func refreshFails() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(4))
+        for _ in 0..<20 {
+            #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+            self.fixture.store.takeRead()?.answer.fail(StoreError.unavailable)
+        }
+        #expect(self.fixture.cache.counters.refreshes == 1)
+        self.fixture.clock.advance(by: .milliseconds(250))
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        #expect(self.fixture.cache.counters.refreshes == 2)
+        self.fixture.clock.advance(by: .milliseconds(750))
+        #expect(self.fixture.resolve(holder.token).outcome == .waiting)
+    }
+
+    @Test("A changed identity is seen with the next read, its ready bytes are made anew (CVE-2021-41230)")
+    func changedIdentity() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        let old = try #require(self.fixture.resolve(holder.token).entry)
+        old.setRendering([1], profile: 0, generation: 1)
+        self.fixture.clock.advance(by: .seconds(4))
+        _ = self.fixture.resolve(holder.token)
+        var changed = holder.session
+        changed.identity.traits = ["groups": ["admins"]]
+        self.fixture.answer(changed, version: 2)
+        let new = try #require(self.fixture.resolve(holder.token).entry)
+        #expect(new.session == changed)
+        #expect(new.rendering(profile: 0, generation: 1) == nil)
+    }
+
+    @Test("The same record confirms the entry and keeps its ready bytes")
+    func confirmed() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        let old = try #require(self.fixture.resolve(holder.token).entry)
+        old.setRendering([1], profile: 0, generation: 1)
+        self.fixture.clock.advance(by: .seconds(10))
+        _ = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(self.fixture.resolve(holder.token).entry === old)
+        #expect(old.rendering(profile: 0, generation: 1) == [1])
+    }
+
+    @Test("A use is noted at most once per minute or tenth of the idle lifetime", arguments: [3600, 100])
+    func touch(_ idle: Int) {
+        let holder = self.fixture.holder(idle: .seconds(idle))
+        let interval = min(60, idle / 10)
+        self.fixture.warm(holder)
+        #expect(self.fixture.store.touches.isEmpty, "writing the session was its first use")
+        for _ in 0..<(10 * interval) {
+            self.fixture.clock.advance(by: .seconds(1))
+            _ = self.fixture.resolve(holder.token)
+            self.fixture.answer(holder.session)
+        }
+        #expect(self.fixture.store.touches == Array(repeating: holder.key, count: 10))
+    }
+}

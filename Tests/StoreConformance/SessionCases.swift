@@ -1,0 +1,147 @@
+internal import NIOCore
+internal import Sessions
+internal import Vocabulary
+
+extension StoreConformance {
+    static let sessionCases: [StoreConformance] = [
+        StoreConformance("a session is found as it was written") { harness in
+            let store = try await harness.store()
+            let draft = store.draft()
+            try await store.create(draft)
+            let stored = try await store.session(draft.key)
+            try expect(stored?.record == draft.session, "the session as written")
+        },
+        StoreConformance("an unknown session is absent, which is no error") { harness in
+            let store = try await harness.store()
+            let key = store.authority.make(.session, in: store.authority.newLineage()).key
+            try expect(try await store.session(key) == nil, "no session")
+            try await store.touch(key)
+            try expect(try await !store.end(key), "nothing to end")
+        },
+        StoreConformance("reading a session twice gives the same version") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn()
+            let first = try await store.session(session.key)?.version
+            try await store.touch(session.key)
+            let second = try await store.session(session.key)?.version
+            try expect(first != nil && first == second, "a use leaves the version as it is")
+        },
+        StoreConformance("a session ends at its expiry, used or not") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn(life: .seconds(100), idle: .seconds(3600))
+            try await harness.advance(by: .milliseconds(99_999))
+            try await store.touch(session.key)
+            try expect(try await store.isLive(session.key), "life until the expiry")
+            try await harness.advance(by: .milliseconds(1))
+            try expect(try await !store.isLive(session.key), "no life at the expiry")
+        },
+        StoreConformance("a session that is not used for its idle lifetime ends") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn(idle: .seconds(60))
+            try await harness.advance(by: .milliseconds(59_999))
+            try expect(try await store.isLive(session.key), "life before the idle deadline")
+            try await harness.advance(by: .milliseconds(1))
+            try expect(try await !store.isLive(session.key), "no life at the idle deadline")
+        },
+        StoreConformance("reading alone does not move the idle deadline, a use does") { harness in
+            let store = try await harness.store()
+            let read = try await store.signIn(idle: .seconds(60))
+            let used = try await store.signIn(idle: .seconds(60))
+            try await harness.advance(by: .seconds(50))
+            _ = try await store.session(read.key)
+            try await store.touch(used.key)
+            try await harness.advance(by: .seconds(50))
+            try expect(try await !store.isLive(read.key), "the end of the session that was only read")
+            try expect(try await store.isLive(used.key), "the life of the session that was used")
+        },
+        StoreConformance("a use does not revive a session that was idle too long") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn(idle: .seconds(60))
+            try await harness.advance(by: .seconds(60))
+            try await store.touch(session.key)
+            try expect(try await !store.isLive(session.key), "no life after the idle deadline")
+        },
+        StoreConformance("an answer arrives on the caller's loop") { harness in
+            let store = try await harness.store()
+            let session = try await store.signIn()
+            for _ in 0..<8 {
+                let loop = store.loop
+                try expect(store.store.session(session.key, on: loop).eventLoop === loop, "the caller's loop")
+                try expect(store.store.touch(session.key, on: loop).eventLoop === loop, "the caller's loop")
+                try expect(store.store.end(session.key, on: loop).eventLoop === loop, "the caller's loop")
+            }
+        },
+    ]
+
+    static let endCases: [StoreConformance] = [
+        StoreConformance("ending a session says whether it was there and leaves its family alone") { harness in
+            let store = try await harness.store()
+            let one = try await store.signIn()
+            let sibling = try await store.signIn(lineage: one.key.lineage)
+            try expect(try await store.end(one.key), "it was there")
+            try expect(try await !store.end(one.key), "it is there no more")
+            try expect(try await !store.isLive(one.key), "the end of the session")
+            try expect(try await store.isLive(sibling.key), "the life of its sibling")
+        },
+        StoreConformance("ending a lineage ends its sessions and tokens, and no others") { harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            let child = try await store.signIn(lineage: parent.key.lineage)
+            let token = try await store.mint(from: parent)
+            let other = try await store.signIn()
+            let otherToken = try await store.mint(from: other)
+            try await store.end(parent.key.lineage)
+            try expect(try await !store.isLive(parent.key), "the end of the parent")
+            try expect(try await !store.isLive(child.key), "the end of the child")
+            try expect(try await store.isAbsent(token), "the end of the token")
+            try expect(try await store.isLive(other.key), "the life of another lineage")
+            try expect(try await !store.isAbsent(otherToken), "the life of another lineage's token")
+        },
+        StoreConformance("a lineage that ended stays ended for as long as a session of it might have lived") {
+            harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn(life: .seconds(86_400), idle: .seconds(86_400))
+            try await store.end(parent.key.lineage)
+            for _ in 0..<3 {
+                let late = store.draft(lineage: parent.key.lineage)
+                try await store.create(late)
+                try expect(try await !store.isLive(late.key), "no life for a session written after the end")
+                let token = try await store.mint(from: parent)
+                try expect(try await store.isAbsent(token), "no life for a token minted after the end")
+                try await harness.advance(by: .seconds(28_000))
+            }
+        },
+        StoreConformance("ending a subject ends the sessions that it has, on all lineages, and no one else's") {
+            harness in
+            let store = try await harness.store()
+            let phone = try await store.signIn(subject: "alice")
+            let laptop = try await store.signIn(subject: "alice")
+            let bob = try await store.signIn(subject: "bob")
+            let token = try await store.mint(from: phone)
+            try await store.end(subject: "alice")
+            try expect(try await !store.isLive(phone.key), "the end of the first session")
+            try expect(try await !store.isLive(laptop.key), "the end of the second session")
+            try expect(try await store.isAbsent(token), "the end of the token")
+            try expect(try await store.isLive(bob.key), "the life of another subject's session")
+        },
+        StoreConformance("a sign-in after the subject was ended lives, under the new epoch") { harness in
+            let store = try await harness.store()
+            let before = try await store.signIn()
+            try await store.end(subject: "alice")
+            let after = try await store.signIn()
+            try expect(after.session.epoch > before.session.epoch, "a later epoch")
+            try expect(try await store.isLive(after.key), "the life of the new session")
+            try expect(try await !store.isLive(before.key), "the end of the old session")
+            try await store.end(subject: "alice")
+            try expect(try await !store.isLive(after.key), "the second end")
+        },
+        StoreConformance("a token minted from a session that was ended with its subject is dead on arrival") {
+            harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            try await store.end(subject: "alice")
+            let token = try await store.mint(from: parent)
+            try expect(try await store.isAbsent(token), "no token")
+        },
+    ]
+}

@@ -1,0 +1,29 @@
+/// What every `SessionStore` must do, whatever keeps its records. Run each case with a harness of its own:
+///
+/// ```swift
+/// @Test(arguments: StoreConformance.cases) func conforms(_ item: StoreConformance) async throws {
+///     try await item.run(harness)
+/// }
+/// ```
+package struct StoreConformance: Sendable, CustomStringConvertible {
+    /// The behaviour in words; the name of the test.
+    package let description: String
+    private let body: @Sendable (StoreHarness) async throws -> Void
+
+    init(_ description: String, _ body: @escaping @Sendable (StoreHarness) async throws -> Void) {
+        self.description = description
+        self.body = body
+    }
+
+    /// Runs the case; throws `ConformanceFailure` with what was expected and where.
+    package func run(_ harness: StoreHarness) async throws {
+        try await self.body(harness)
+    }
+
+    /// Cases for every store.
+    package static let cases: [StoreConformance] =
+        Self.sessionCases + Self.endCases + Self.transferCases + Self.consumptionCases + Self.concurrencyCases
+
+    /// Cases for stores that know exactly how much room they have (`StoreRoom`).
+    package static let boundedCases: [StoreConformance] = Self.roomCases
+}

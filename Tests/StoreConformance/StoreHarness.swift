@@ -1,0 +1,82 @@
+package import NIOCore
+package import Sessions
+import Synchronization
+package import Vocabulary
+
+/// A clock that a test moves.
+package final class MovableClock: Sendable {
+    private let time: Mutex<UnixTime>
+
+    package init(startingAt start: UnixTime = UnixTime(seconds: 1_800_000_000)) {
+        self.time = Mutex(start)
+    }
+
+    /// The clock as the code under test reads it.
+    package var clock: Clock { Clock { self.now } }
+
+    package var now: UnixTime { self.time.withLock { $0 } }
+
+    package func advance(by duration: Duration) {
+        self.time.withLock { $0 = $0.advanced(by: duration) }
+    }
+}
+
+/// How much room a store under test has.
+package struct StoreRoom: Sendable {
+    package var sessions: Int
+    package var markers: Int
+
+    package init(sessions: Int = 10_000, markers: Int = 10_000) {
+        self.sessions = sessions
+        self.markers = markers
+    }
+}
+
+/// What the conformance suite needs of a store's test target: fresh stores, and a way to let time pass for them.
+package struct StoreHarness: Sendable {
+    package let group: any EventLoopGroup
+    package let clock: MovableClock
+    private let make: @Sendable (StoreRoom, MovableClock) async throws -> any SessionStore
+    private let pass: @Sendable (Duration) async throws -> Void
+
+    /// - Parameters:
+    ///   - group: the loops on which the store is called.
+    ///   - clock: the time that sessions are stamped with.
+    ///   - pass: lets time pass for a store that has a clock of its own, after `clock` was moved.
+    ///   - make: a fresh, empty store.
+    package init(
+        group: any EventLoopGroup,
+        clock: MovableClock = MovableClock(),
+        pass: @escaping @Sendable (Duration) async throws -> Void = { _ in },
+        make: @escaping @Sendable (StoreRoom, MovableClock) async throws -> any SessionStore
+    ) {
+        self.group = group
+        self.clock = clock
+        self.pass = pass
+        self.make = make
+    }
+
+    func store(_ room: StoreRoom = StoreRoom()) async throws -> StoreUnderTest {
+        StoreUnderTest(store: try await self.make(room, self.clock), harness: self)
+    }
+
+    func advance(by duration: Duration) async throws {
+        self.clock.advance(by: duration)
+        try await self.pass(duration)
+    }
+}
+
+/// An expectation that a store did not meet.
+package struct ConformanceFailure: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Throws unless `condition` holds.
+func expect(
+    _ condition: Bool,
+    _ expectation: @autoclosure () -> String,
+    file: StaticString = #fileID,
+    line: UInt = #line
+) throws {
+    guard condition else { throw ConformanceFailure(description: "\(file):\(line): expected \(expectation())") }
+}

@@ -1,0 +1,151 @@
+internal import AddressIntelligence
+internal import NIOCore
+internal import Sessions
+internal import Vocabulary
+
+/// A store with short ways to do what the cases do, each call on the next loop of the group.
+struct StoreUnderTest: Sendable {
+    let store: any SessionStore
+    let harness: StoreHarness
+    let authority = TokenAuthority(secret: Secret("the conformance suite's secret"))
+
+    var loop: any EventLoop { self.harness.group.next() }
+    var now: UnixTime { self.harness.clock.now }
+
+    // MARK: Sessions
+
+    /// A session that nobody has written yet.
+    func draft(
+        subject: String = "alice",
+        lineage: Lineage? = nil,
+        life: Duration = .seconds(86_400),
+        idle: Duration = .seconds(3600)
+    ) -> NewSession {
+        let lineage = lineage ?? self.authority.newLineage()
+        let session = Session(
+            id: self.authority.newSessionID(),
+            kind: .native,
+            origin: .native,
+            lineage: lineage,
+            identity: Identity(id: subject, traits: ["email": .string("\(subject)@example.org")]),
+            aal: "aal1",
+            methods: ["password"],
+            authenticatedAt: self.now,
+            issuedAt: self.now,
+            expiresAt: self.now.advanced(by: life),
+            idleLifetime: idle
+        )
+        return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
+    }
+
+    /// A session that was written and read back, so that it carries its epoch.
+    func signIn(
+        subject: String = "alice",
+        lineage: Lineage? = nil,
+        life: Duration = .seconds(86_400),
+        idle: Duration = .seconds(3600)
+    ) async throws -> NewSession {
+        let draft = self.draft(subject: subject, lineage: lineage, life: life, idle: idle)
+        try await self.create(draft)
+        guard let stored = try await self.session(draft.key) else {
+            throw ConformanceFailure(description: "a session was written and is not there")
+        }
+        return NewSession(key: draft.key, session: stored.record)
+    }
+
+    func create(_ session: NewSession) async throws {
+        try await self.store.create(session, on: self.loop).get()
+    }
+
+    func session(_ key: RecordKey) async throws -> Stored<Session>? {
+        try await self.store.session(key, on: self.loop).get()
+    }
+
+    func isLive(_ key: RecordKey) async throws -> Bool {
+        try await self.session(key) != nil
+    }
+
+    func touch(_ key: RecordKey) async throws {
+        try await self.store.touch(key, on: self.loop).get()
+    }
+
+    func end(_ key: RecordKey) async throws -> Bool {
+        try await self.store.end(key, on: self.loop).get()
+    }
+
+    func end(_ lineage: Lineage) async throws {
+        try await self.store.end(lineage, on: self.loop).get()
+    }
+
+    func end(subject: String) async throws {
+        try await self.store.end(subject: subject, on: self.loop).get()
+    }
+
+    // MARK: Transfer tokens
+
+    /// A token minted from `parent`.
+    func mint(from parent: NewSession, life: Duration = .seconds(60)) async throws -> RecordKey {
+        let key = self.authority.make(.transfer, in: parent.key.lineage).key
+        let token = TransferToken(
+            parent: parent.session,
+            parentKey: parent.key,
+            clientID: "app",
+            device: DeviceFacts(address: IPAddress(v4: 0xC000_0201), asn: 64_500, userAgent: "test"),
+            scopes: [],
+            issuedAt: self.now,
+            expiresAt: self.now.advanced(by: life)
+        )
+        try await self.store.create(token, key: key, on: self.loop).get()
+        return key
+    }
+
+    func transfer(_ key: RecordKey) async throws -> TransferLookup {
+        try await self.store.transfer(key, on: self.loop).get()
+    }
+
+    /// The version of a token that must be live.
+    func judge(_ key: RecordKey) async throws -> RecordVersion {
+        guard case .live(let stored) = try await self.transfer(key) else {
+            throw ConformanceFailure(description: "a minted token is not live")
+        }
+        return stored.version
+    }
+
+    /// The marker at a token that must be spent.
+    func marker(_ key: RecordKey) async throws -> Marker {
+        guard case .spent(let marker) = try await self.transfer(key) else {
+            throw ConformanceFailure(description: "a token that was used or burned has no marker")
+        }
+        return marker
+    }
+
+    func isAbsent(_ key: RecordKey) async throws -> Bool {
+        if case .absent = try await self.transfer(key) { true } else { false }
+    }
+
+    func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        attempt: AttemptID,
+        creating session: NewSession
+    ) async throws -> Consumption {
+        let marker = Marker.used(attempt, session: session.key)
+        return try await self.store
+            .consume(key, judged: judged, marker: marker, creating: session, on: self.loop).get()
+    }
+
+    func burn(_ key: RecordKey, judged: RecordVersion, attempt: AttemptID) async throws -> Consumption {
+        let marker = Marker.burned(attempt, .bindingIPMismatch)
+        return try await self.store.consume(key, judged: judged, marker: marker, creating: nil, on: self.loop).get()
+    }
+}
+
+/// True when `body` fails with `.full`, and with nothing else.
+func isFull<Answer>(_ body: () async throws -> Answer) async throws -> Bool {
+    do {
+        _ = try await body()
+        return false
+    } catch StoreError.full {
+        return true
+    }
+}

@@ -1,0 +1,223 @@
+internal import Sessions
+internal import Vocabulary
+
+extension StoreConformance {
+    static let transferCases: [StoreConformance] = [
+        StoreConformance("a minted token is live with what was judged at mint") { harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            let key = try await store.mint(from: parent)
+            guard case .live(let stored) = try await store.transfer(key) else {
+                throw ConformanceFailure(description: "a minted token is not live")
+            }
+            try expect(stored.record.parent == parent.session, "the parent session")
+            try expect(stored.record.parentKey == parent.key, "the parent's key")
+            try expect(stored.record.device.asn == 64_500, "the device of the mint")
+        },
+        StoreConformance("an unknown token is absent") { harness in
+            let store = try await harness.store()
+            let key = store.authority.make(.transfer, in: store.authority.newLineage()).key
+            try expect(try await store.isAbsent(key), "no token")
+        },
+        StoreConformance("a token is gone at its expiry and leaves no marker") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn(), life: .seconds(60))
+            let judged = try await store.judge(key)
+            try await harness.advance(by: .seconds(60))
+            try expect(try await store.isAbsent(key), "no token")
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+        },
+    ]
+
+    static let consumptionCases: [StoreConformance] = [
+        StoreConformance("consuming a token makes the session and leaves the marker") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: try await store.judge(key),
+                attempt: attempt,
+                creating: draft
+            )
+            try expect(answer == .done, "`done`, not \(answer)")
+            try expect(try await store.session(draft.key)?.record == draft.session, "the session as written")
+            try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
+        },
+        StoreConformance("an attempt that is repeated is done again and makes nothing twice") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            let first = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            _ = try await store.end(draft.key)
+            let second = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try expect(first == .done && second == .done, "`done` twice")
+            try expect(try await !store.isLive(draft.key), "no second session for the same attempt")
+        },
+        StoreConformance("another attempt finds the token spent") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let winner = store.authority.newAttempt()
+            let won = store.draft(lineage: key.lineage)
+            let lost = store.draft(lineage: key.lineage)
+            _ = try await store.consume(key, judged: judged, attempt: winner, creating: won)
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: lost
+            )
+            try expect(answer == .spent(.used(winner, session: won.key)), "the winner's marker, not \(answer)")
+            try expect(try await !store.isLive(lost.key), "no second session")
+            try expect(try await store.isLive(won.key), "the life of the first session")
+        },
+        StoreConformance("an attempt with another outcome than its first is told what stands") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let attempt = store.authority.newAttempt()
+            _ = try await store.burn(key, judged: judged, attempt: attempt)
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try expect(answer == .spent(.burned(attempt, .bindingIPMismatch)), "the burn, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+        },
+        StoreConformance("a burned token makes no session, then or later") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let burner = store.authority.newAttempt()
+            try expect(try await store.burn(key, judged: judged, attempt: burner) == .done, "`done`")
+            try expect(try await store.marker(key) == .burned(burner, .bindingIPMismatch), "the burn's marker")
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .spent(.burned(burner, .bindingIPMismatch)), "the burn, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+            try expect(try await store.burn(key, judged: judged, attempt: burner) == .done, "`done` again")
+        },
+        StoreConformance("a token that is not what was judged is not consumed") { harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            let key = try await store.mint(from: parent)
+            let other = try await store.mint(from: parent)
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: try await store.judge(other),
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+            _ = try await store.judge(key)
+        },
+        StoreConformance("a token that never was is not consumed") { harness in
+            let store = try await harness.store()
+            let real = try await store.mint(from: try await store.signIn())
+            let key = store.authority.make(.transfer, in: real.lineage).key
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: try await store.judge(real),
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+            try expect(try await store.isAbsent(key), "no marker where no token was")
+        },
+        StoreConformance("a token whose lineage ended after it was judged is not consumed") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            try await store.end(key.lineage)
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+        },
+        StoreConformance("a token whose subject was ended after it was judged is not consumed") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            try await store.end(subject: "alice")
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: draft
+            )
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+        },
+        StoreConformance("a session made by a token ends with its lineage and with its subject") { harness in
+            let store = try await harness.store()
+            for ending in ["lineage", "subject"] {
+                let parent = try await store.signIn()
+                let key = try await store.mint(from: parent)
+                let draft = store.draft(lineage: key.lineage)
+                let answer = try await store.consume(
+                    key,
+                    judged: try await store.judge(key),
+                    attempt: store.authority.newAttempt(),
+                    creating: draft
+                )
+                try expect(answer == .done, "`done`, not \(answer)")
+                if ending == "lineage" {
+                    try await store.end(parent.key.lineage)
+                } else {
+                    try await store.end(subject: "alice")
+                }
+                try expect(try await !store.isLive(draft.key), "its end with the \(ending)")
+            }
+        },
+        StoreConformance("a used token is known as used long after it would have expired") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn(), life: .seconds(60))
+            let judged = try await store.judge(key)
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            _ = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try await harness.advance(by: .seconds(300 + 60))
+            try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
+            let answer = try await store.consume(
+                key,
+                judged: judged,
+                attempt: store.authority.newAttempt(),
+                creating: store.draft(lineage: key.lineage)
+            )
+            try expect(answer == .spent(.used(attempt, session: draft.key)), "the marker, not \(answer)")
+        },
+        StoreConformance("a marker outlives the end of its lineage") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let attempt = store.authority.newAttempt()
+            _ = try await store.burn(key, judged: try await store.judge(key), attempt: attempt)
+            try await store.end(key.lineage)
+            try expect(try await store.marker(key) == .burned(attempt, .bindingIPMismatch), "the burn's marker")
+        },
+    ]
+}

@@ -1,0 +1,144 @@
+import Endpoints
+import Foundation
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+@Suite("Client authentication at the token endpoint")
+struct ClientAuthenticationTests {
+    private static let secret = "s3cr%t+:ü"
+
+    private static func basic(_ pair: String, scheme: String = "Basic") -> String {
+        "\(scheme) \(Data(pair.utf8).base64EncodedString())"
+    }
+
+    /// A grant that does not exist: whoever is authenticated learns that, and nobody else.
+    private static func parameters(_ clientID: String?, secret: String? = nil) -> [String: String] {
+        var parameters = ["grant_type": "none"]
+        parameters["client_id"] = clientID
+        parameters["client_secret"] = secret
+        return parameters
+    }
+
+    @Test("a public client names itself in the body")
+    func publicClient() async {
+        #expect(await TokenWorld().post(json: Self.parameters("native-app")).error == "unsupported_grant_type")
+    }
+
+    @Test("a confidential client sends its secret in the body")
+    func secretPost() async {
+        let world = TokenWorld()
+        let parameters = Self.parameters("server app", secret: Self.secret)
+        #expect(await world.post(json: parameters).error == "unsupported_grant_type")
+        #expect(await world.post(form: parameters).error == "unsupported_grant_type")
+    }
+
+    @Test(
+        "or by Basic, form-encoded as RFC 6749 2.3.1 wants it or plain as clients do it",
+        arguments: [
+            "server%20app:s3cr%25t%2B%3A%C3%BC", "server+app:s3cr%25t%2B:%c3%bc", "server app:s3cr%t+:ü",
+        ]
+    )
+    func basicCredentials(pair: String) async {
+        let world = TokenWorld()
+        for scheme in ["Basic", "basic", "BASIC"] {
+            let answer = await world.post(form: Self.parameters(nil), authorization: Self.basic(pair, scheme: scheme))
+            #expect(answer.error == "unsupported_grant_type")
+        }
+    }
+
+    @Test("beside Basic the same client_id may stand in the body, another may not")
+    func basicWithClientID() async {
+        let world = TokenWorld()
+        let authorization = Self.basic("server app:s3cr%t+:ü")
+        let same = await world.post(form: Self.parameters("server app"), authorization: authorization)
+        #expect(same.error == "unsupported_grant_type")
+        let other = await world.post(form: Self.parameters("native-app"), authorization: authorization)
+        #expect(other.error == "invalid_client")
+        #expect(other.status == 401)
+    }
+
+    @Test("wrong, missing and superfluous secrets and unknown clients are refused with the same bytes")
+    func wrongSecrets() async {
+        let world = TokenWorld()
+        let wrong: [[String: String]] = [
+            Self.parameters("server app", secret: "wrong"),
+            Self.parameters("server app"),
+            Self.parameters("native-app", secret: "any"),
+            Self.parameters("nobody"),
+            Self.parameters("nobody", secret: "any"),
+            Self.parameters(nil),
+            Self.parameters(nil, secret: "any"),
+            Self.parameters("native-app\0"),
+        ]
+        let bodies = await Self.bodies(of: wrong, in: world)
+        #expect(bodies.count == 1)
+    }
+
+    @Test("without Authorization invalid_client is 400 and challenges nobody")
+    func noChallenge() async {
+        let answer = await TokenWorld().post(json: Self.parameters("nobody"))
+        #expect(answer.status == 400)
+        #expect(answer.error == "invalid_client")
+        #expect(answer.field("www-authenticate") == nil)
+        #expect(answer.reason == .oauthInvalidClient)
+    }
+
+    @Test(
+        "with Authorization it is 401 and challenges for Basic",
+        arguments: [
+            basic("server app:wrong"), basic("nobody:any"), basic("native-app:"), basic("server app"), basic(""),
+            "Basic", "Basic !!!!", "Basic c2VydmVy", "Basic c2VydmVyOg=", "Basic c2VydmVy-_==", "Bearer abc", "",
+        ]
+    )
+    func challenge(authorization: String) async {
+        let answer = await TokenWorld().post(form: Self.parameters(nil), authorization: authorization)
+        #expect(answer.status == 401)
+        #expect(answer.error == "invalid_client")
+        #expect(answer.field("www-authenticate")?.hasPrefix("Basic ") == true)
+    }
+
+    @Test("a public client cannot use Basic in place of its name in the body")
+    func publicClientByBasic() async {
+        let answer = await TokenWorld().post(
+            form: Self.parameters("native-app"),
+            authorization: Self.basic("native-app:")
+        )
+        #expect(answer.error == "invalid_client")
+    }
+
+    @Test("two methods at once are invalid_request, right or wrong")
+    func twoMethods() async {
+        let world = TokenWorld()
+        for secret in [Self.secret, "wrong"] {
+            let answer = await world.post(
+                form: Self.parameters("server app", secret: secret),
+                authorization: Self.basic("server app:s3cr%t+:ü")
+            )
+            #expect(answer.status == 400)
+            #expect(answer.error == "invalid_request")
+        }
+    }
+
+    @Test("two Authorization fields are invalid_request")
+    func twoFields() async {
+        let authorization = Self.basic("server app:s3cr%t+:ü")
+        let answer = await TokenWorld().post(
+            Array("grant_type=none".utf8),
+            fields: [
+                ("content-type", "application/x-www-form-urlencoded"), ("authorization", authorization),
+                ("authorization", authorization),
+            ]
+        )
+        #expect(answer.error == "invalid_request")
+    }
+
+    private static func bodies(of requests: [[String: String]], in world: TokenWorld) async -> Set<[UInt8]> {
+        var bodies: Set<[UInt8]> = []
+        for parameters in requests {
+            bodies.insert(await world.post(json: parameters).response.body)
+            bodies.insert(await world.post(form: parameters).response.body)
+        }
+        return bodies
+    }
+}

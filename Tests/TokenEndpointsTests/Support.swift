@@ -1,0 +1,220 @@
+import AddressIntelligence
+import Endpoints
+import Handoff
+import NIOCore
+import NIOPosix
+import Sessions
+import Settings
+import Synchronization
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+/// The token endpoint on a memory store with a native app signed in.
+final class TokenWorld: Sendable {
+    static let now = UnixTime(seconds: 1_800_000_000)
+    static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+    static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
+
+    let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
+    let store: FailingStore
+    let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let endpoint: TokenEndpoint
+
+    init() {
+        let clock = Clock { Self.now }
+        self.store = FailingStore(
+            MemoryStore(maxSessions: 100, maxMarkers: 100, clock: clock, caches: SessionCaches())
+        )
+        var native = ClientSettings(clientID: "native-app")
+        native.canCreateTransferToken = true
+        var server = ClientSettings(clientID: "server app")
+        server.canCreateTransferToken = true
+        server.clientSecret = Secret("s3cr%t+:ü")
+        self.endpoint = TokenEndpoint(
+            clients: ClientRegistry([native, server, ClientSettings(clientID: "plain")]),
+            hosts: [
+                PublicURL(isHTTPS: true, host: "auth.example.com", port: nil),
+                PublicURL(isHTTPS: true, host: "app.example.com", port: 8443),
+                PublicURL(isHTTPS: false, host: "[::1]", port: nil),
+            ],
+            mint: HandoffMint(
+                store: self.store,
+                authority: self.authority,
+                settings: HandoffSettings(),
+                asn: nil,
+                journal: HandoffJournal { _ in true },
+                clock: clock
+            ),
+            loops: MultiThreadedEventLoopGroup.singleton
+        )
+    }
+
+    /// Signs a user in and answers the session token.
+    func signIn(
+        kind: Session.Kind = .native,
+        origin: Session.Origin = .native,
+        client: String? = nil
+    ) async throws -> String {
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        let session = Session(
+            id: self.authority.newSessionID(),
+            kind: kind,
+            origin: origin,
+            lineage: lineage,
+            identity: Identity(id: "alice", traits: [:]),
+            clientID: client,
+            aal: "aal1",
+            methods: ["password"],
+            authenticatedAt: Self.now,
+            issuedAt: Self.now,
+            expiresAt: Self.now.advanced(by: .seconds(3600)),
+            idleLifetime: .seconds(3600)
+        )
+        try await self.store.create(NewSession(key: key, session: session), on: self.loop).get()
+        return String(decoding: token.bytes, as: UTF8.self)
+    }
+
+    /// The parameters of an exchange that succeeds.
+    func parameters(_ token: String) -> [String: String] {
+        [
+            "grant_type": Self.exchange,
+            "client_id": "native-app",
+            "subject_token": token,
+            "subject_token_type": Self.sessionTokenType,
+            "audience": "urn:auth.example.com:session_transfer",
+        ]
+    }
+
+    func post(json parameters: [String: String], authorization: String? = nil) async -> Answer {
+        let body = JSONText.encode(.object(parameters.mapValues(JSONValue.string)))
+        return await self.post(body, type: "application/json", authorization: authorization)
+    }
+
+    func post(form parameters: [String: String], authorization: String? = nil) async -> Answer {
+        let pairs = parameters.map { "\(Self.escaped($0.key))=\(Self.escaped($0.value))" }
+        return await self.post(
+            Array(pairs.joined(separator: "&").utf8),
+            type: "application/x-www-form-urlencoded",
+            authorization: authorization
+        )
+    }
+
+    func post(_ body: [UInt8], type: String?, authorization: String? = nil) async -> Answer {
+        var fields: [(name: String, value: String)] = [("user-agent", "App/1.0")]
+        if let type { fields.append(("content-type", type)) }
+        if let authorization { fields.append(("authorization", authorization)) }
+        return await self.post(body, fields: fields)
+    }
+
+    func post(_ body: [UInt8], fields: [(name: String, value: String)]) async -> Answer {
+        Answer(
+            response: await self.endpoint.endpoint.answer(
+                EndpointRequest(
+                    method: "POST",
+                    path: "/oauth/token",
+                    query: [],
+                    fields: fields,
+                    body: body,
+                    address: IPAddress(v4: 0x0180_0001),
+                    origin: "https://auth.example.com",
+                    authority: "auth.example.com",
+                    isSecure: true,
+                    requestID: "req"
+                )
+            )
+        )
+    }
+
+    /// Every byte but letters and digits escaped, as a careful client does.
+    static func escaped(_ text: String) -> String {
+        text.utf8.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            guard scalar.isASCII, scalar.properties.isAlphabetic || scalar.properties.numericType != nil else {
+                return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+            return String(Character(scalar))
+        }.joined()
+    }
+}
+
+/// An answer of the endpoint, read as a client reads it.
+struct Answer: Sendable {
+    var response: EndpointResponse
+
+    var status: Int { self.response.status }
+    var body: JSONValue { JSONText.decode(self.response.body) ?? .null }
+    var error: String? { self.body["error"]?.string }
+    var description: String? { self.body["error_description"]?.string }
+    var reason: Reason? { self.response.reason }
+
+    func field(_ name: String) -> String? {
+        self.response.fields.first { $0.name == name }?.value
+    }
+}
+
+/// A store that can be told to fail.
+final class FailingStore: SessionStore {
+    private let base: any SessionStore
+    private let failing = Mutex<StoreError?>(nil)
+
+    init(_ base: any SessionStore) {
+        self.base = base
+    }
+
+    func fail(with error: StoreError?) {
+        self.failing.withLock { $0 = error }
+    }
+
+    private func guarded<Value: Sendable>(
+        on loop: any EventLoop,
+        _ body: () -> EventLoopFuture<Value>
+    ) -> EventLoopFuture<Value> {
+        self.failing.withLock { $0 }.map { loop.makeFailedFuture($0) } ?? body()
+    }
+
+    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        self.guarded(on: loop) { self.base.session(key, on: loop) }
+    }
+
+    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(session, on: loop) }
+    }
+
+    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.touch(key, on: loop) }
+    }
+
+    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.guarded(on: loop) { self.base.end(key, on: loop) }
+    }
+
+    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
+    }
+
+    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
+    }
+
+    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
+    }
+
+    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
+        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
+    }
+
+    func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: NewSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        self.guarded(on: loop) {
+            self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
+        }
+    }
+}

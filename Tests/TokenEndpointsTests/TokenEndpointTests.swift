@@ -1,0 +1,283 @@
+import Endpoints
+import Sessions
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+@Suite("POST /oauth/token, exchange of a session token")
+struct TokenEndpointTests {
+    @Test("the answer is what Auth0's SDKs parse")
+    func answer() async throws {
+        let world = TokenWorld()
+        let answer = await world.post(json: world.parameters(try await world.signIn()))
+        #expect(answer.status == 200)
+        #expect(answer.reason == nil)
+        #expect(answer.body["issued_token_type"] == "urn:auth0:params:oauth:token-type:session_transfer_token")
+        #expect(answer.body["token_type"] == "N_A")
+        #expect(answer.body["expires_in"] == .integer(60))
+        #expect(answer.body["access_token"]?.string?.hasPrefix("spt_") == true)
+        #expect(answer.field("cache-control") == "no-store")
+        #expect(answer.field("pragma") == "no-cache")
+        #expect(answer.field("content-type")?.hasPrefix("application/json") == true)
+    }
+
+    @Test("a form serves as well as JSON")
+    func form() async throws {
+        let world = TokenWorld()
+        #expect(await world.post(form: world.parameters(try await world.signIn())).status == 200)
+    }
+
+    @Test(
+        "media type parameters and letter case do not matter",
+        arguments: ["application/json; charset=utf-8", "Application/JSON", "application/json;charset=UTF-8;x=y"]
+    )
+    func mediaTypeParameters(type: String) async throws {
+        let world = TokenWorld()
+        let parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
+        #expect(await world.post(JSONText.encode(.object(parameters)), type: type).status == 200)
+    }
+
+    @Test("authlib's media type is a form", arguments: ["application/x-www-form-urlencoded;charset=UTF-8"])
+    func authlibForm(type: String) async {
+        let answer = await TokenWorld().post(Array("grant_type=x&client_id=native-app".utf8), type: type)
+        #expect(answer.error == "unsupported_grant_type")
+    }
+
+    @Test(
+        "any other media type, or none, is invalid_request",
+        arguments: [nil, "", "text/plain", "multipart/form-data; boundary=x", "application/jsonp"]
+    )
+    func otherMediaTypes(type: String?) async throws {
+        let world = TokenWorld()
+        let parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
+        let answer = await world.post(JSONText.encode(.object(parameters)), type: type)
+        #expect(answer.status == 400)
+        #expect(answer.error == "invalid_request")
+        #expect(answer.reason == .oauthInvalidRequest)
+    }
+
+    @Test("two media types are none")
+    func twoMediaTypes() async {
+        let answer = await TokenWorld().post(
+            Array("grant_type=x".utf8),
+            fields: [("content-type", "application/x-www-form-urlencoded"), ("content-type", "application/json")]
+        )
+        #expect(answer.error == "invalid_request")
+    }
+
+    @Test(
+        "a repeated parameter is invalid_request (RFC 6749 3.2)",
+        arguments: [
+            "grant_type=a&grant_type=a", "grant_type=a&client_id=native-app&grant_type=",
+            "client_id=native-app&client%5Fid=plain",
+        ]
+    )
+    func repeatedFormParameter(body: String) async {
+        let answer = await TokenWorld().post(Array(body.utf8), type: "application/x-www-form-urlencoded")
+        #expect(answer.error == "invalid_request")
+    }
+
+    @Test(
+        "JSON that is no object of strings is invalid_request",
+        arguments: [
+            "", "[]", "\"x\"", "{", "{}x", #"{"grant_type":"a","grant_type":"a"}"#, #"{"client_id":1}"#,
+            #"{"client_id":{"a":"b"}}"#, #"{"client_id":null}"#, #"{"client_id":"native-app","grant_type":["a"]}"#,
+            #"{"client_id":"native-app","gr\u0061nt_type":"a","grant_type":"a"}"#, "{\"client_id\":\"\u{1}\"}",
+            String(repeating: #"{"a":"#, count: 2000),
+        ]
+    )
+    func oddJSON(body: String) async {
+        let answer = await TokenWorld().post(Array(body.utf8), type: "application/json")
+        #expect(answer.status == 400)
+        #expect(answer.error == "invalid_request")
+    }
+
+    @Test("bytes that are no UTF-8 are invalid_request, in both encodings")
+    func invalidUTF8() async {
+        let world = TokenWorld()
+        let json = Array(#"{"client_id":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
+        #expect(await world.post(json, type: "application/json").error == "invalid_request")
+        for body in ["client_id=%FF", "client_id=%4", "client_id=%zz"] {
+            let answer = await world.post(Array(body.utf8), type: "application/x-www-form-urlencoded")
+            #expect(answer.error == "invalid_request", "\(body)")
+        }
+    }
+
+    @Test("what nobody knows is ignored, and an empty value counts as none (RFC 6749 3.2)")
+    func unknownAndEmptyParameters() async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters["scope"] = ""
+        parameters["client_secret"] = ""
+        parameters["actor_token"] = ""
+        parameters["requested_token_type"] = ""
+        parameters["x-telemetry"] = "1"
+        #expect(await world.post(json: parameters).status == 200)
+        #expect(await world.post(form: parameters).status == 200)
+    }
+
+    @Test("an unknown grant_type is unsupported_grant_type, a missing one invalid_request")
+    func grantTypes() async {
+        let world = TokenWorld()
+        for grant in ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:TOKEN-EXCHANGE"] {
+            let answer = await world.post(json: ["grant_type": grant, "client_id": "native-app"])
+            #expect(answer.status == 400)
+            #expect(answer.error == "unsupported_grant_type")
+            #expect(answer.reason == .oauthUnsupportedGrantType)
+        }
+        #expect(await world.post(json: ["client_id": "native-app"]).error == "invalid_request")
+    }
+
+    @Test(
+        "every configured host is an audience, with and without port",
+        arguments: [
+            "auth.example.com", "auth.example.com:443", "app.example.com", "app.example.com:8443", "Auth.Example.COM",
+            "[::1]", "[::1]:80",
+        ]
+    )
+    func audiences(host: String) async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters["audience"] = "urn:\(host):session_transfer"
+        #expect(await world.post(json: parameters).status == 200)
+    }
+
+    @Test(
+        "any other audience is invalid_target",
+        arguments: [
+            "urn:evil.example:session_transfer", "urn:auth.example.com:8443:session_transfer", "auth.example.com",
+            "urn:auth.example.com:session_transfer ", "urn::session_transfer", "https://auth.example.com/",
+            "urn:auth.example.com:session_transfer:x", "urn:evil.auth.example.com:session_transfer",
+        ]
+    )
+    func otherAudiences(audience: String) async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters["audience"] = audience
+        let answer = await world.post(json: parameters)
+        #expect(answer.status == 400)
+        #expect(answer.error == "invalid_target")
+        #expect(answer.reason == .oauthInvalidTarget)
+    }
+
+    @Test("a resource beside the audience is invalid_target")
+    func resource() async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters["resource"] = "https://api.example.com/"
+        #expect(await world.post(json: parameters).error == "invalid_target")
+    }
+
+    @Test(
+        "what the exchange needs must be there",
+        arguments: ["subject_token", "subject_token_type", "audience", "grant_type"]
+    )
+    func missing(name: String) async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters[name] = nil
+        #expect(await world.post(json: parameters).error == "invalid_request")
+        parameters[name] = ""
+        #expect(await world.post(form: parameters).error == "invalid_request")
+    }
+
+    @Test(
+        "only session tokens are exchanged, only for transfer tokens, for nobody else",
+        arguments: [
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token", false),
+            ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token", true),
+            ("requested_token_type", "urn:auth0:params:oauth:token-type:session_transfer_token", true),
+            ("requested_token_type", "urn:ietf:params:oauth:token-type:access_token", false),
+            ("actor_token", "x", false),
+            ("actor_token_type", "x", false),
+        ]
+    )
+    func tokenTypes(name: String, value: String, isAccepted: Bool) async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters[name] = value
+        let answer = await world.post(json: parameters)
+        #expect(answer.error == (isAccepted ? nil : "invalid_request"))
+    }
+
+    @Test("T33: unknown, foreign, odd and browser session tokens are refused with the same bytes")
+    func invalidGrant() async throws {
+        let world = TokenWorld()
+        let unknown = world.authority.make(.session, in: world.authority.newLineage()).token
+        let tokens = [
+            String(decoding: unknown.bytes, as: UTF8.self),
+            "sps_short",
+            "no token",
+            String(repeating: "s", count: 8000),
+            try await world.signIn(kind: .web, origin: .browser),
+            try await world.signIn(client: "another-app"),
+        ]
+        for token in tokens {
+            let answer = await world.post(json: world.parameters(token))
+            #expect(answer.status == 400)
+            #expect(answer.error == "invalid_grant")
+            #expect(answer.description == "Unknown or invalid session token.")
+            #expect(answer.field("cache-control") == "no-store")
+        }
+    }
+
+    @Test("a client that may not mint is unauthorized_client")
+    func notPermitted() async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn())
+        parameters["client_id"] = "plain"
+        let answer = await world.post(json: parameters)
+        #expect(answer.status == 400)
+        #expect(answer.error == "unauthorized_client")
+        #expect(answer.reason == .handoffNotPermitted)
+    }
+
+    @Test("T23: a session that began with a transfer is unauthorized_client")
+    func nested() async throws {
+        let world = TokenWorld()
+        let answer = await world.post(json: world.parameters(try await world.signIn(kind: .web, origin: .transfer)))
+        #expect(answer.error == "unauthorized_client")
+        #expect(answer.reason == .handoffNested)
+    }
+
+    @Test(
+        "a store that cannot answer is 503 with Retry-After, never invalid_grant",
+        arguments: [StoreError.unavailable, .full]
+    )
+    func unavailable(error: StoreError) async throws {
+        let world = TokenWorld()
+        let parameters = world.parameters(try await world.signIn())
+        world.store.fail(with: error)
+        let answer = await world.post(json: parameters)
+        #expect(answer.status == 503)
+        #expect(answer.error == "temporarily_unavailable")
+        #expect(answer.field("retry-after") == "1")
+        #expect(answer.reason == (error == .full ? .storeFull : .storeUnavailable))
+        world.store.fail(with: nil)
+        #expect(await world.post(json: parameters).status == 200)
+    }
+
+    @Test("no answer repeats what the request said")
+    func nothingIsEchoed() async throws {
+        let world = TokenWorld()
+        for name in ["grant_type", "client_id", "subject_token", "subject_token_type", "audience"] {
+            var parameters = world.parameters(try await world.signIn())
+            parameters[name] = "echo\"\\<canary>"
+            let answer = await world.post(json: parameters)
+            #expect(answer.error != nil)
+            #expect(!String(decoding: answer.response.body, as: UTF8.self).contains("canary"))
+        }
+    }
+
+    @Test("it is served by POST at its own path, on endpoint hosts, and its writes outlive the client")
+    func place() {
+        let endpoint = TokenWorld().endpoint.endpoint
+        #expect(endpoint.path == "/oauth/token")
+        #expect(endpoint.methods == ["POST"])
+        #expect(endpoint.outlivesClient)
+        guard case .endpointHosts = endpoint.scope else {
+            Issue.record("served on every host")
+            return
+        }
+    }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The one build behind the demo, the tests and CI. Run it, or source it and call sallyport_build.
+set -euo pipefail
+
+# Every swift command gets the same flags: with others it would build everything again.
+SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked)
+SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Installs the Debian packages that are missing, or says which they are.
+sallyport_packages() {
+    local package missing=()
+    for package in "$@"; do
+        # shellcheck disable=SC2016 # ${Status} is dpkg-query's.
+        if [[ $(dpkg-query -W -f '${Status}' "$package" 2>/dev/null) != 'install ok installed' ]]; then
+            missing+=("$package")
+        fi
+    done
+    if ((${#missing[@]} == 0)); then return 0; fi
+    if ((EUID == 0)); then
+        echo "installing ${missing[*]}" >&2
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >&2 ||
+            { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >&2
+    else
+        echo "missing packages; please run: sudo apt-get install ${missing[*]}" >&2
+        return 1
+    fi
+}
+
+# Builds the binary and the tests. Arguments: more Debian packages that the caller needs.
+sallyport_build() {
+    if ! command -v swift >/dev/null; then
+        echo "swift is missing: install Swift 6.3 from https://www.swift.org/install/linux/ and put it on the PATH" >&2
+        return 1
+    fi
+    sallyport_packages git libstdc++-12-dev libssl-dev libmaxminddb-dev pkg-config "$@"
+    swift build --package-path "$SALLYPORT_ROOT" --build-tests "${SALLYPORT_FLAGS[@]}" >&2
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    sallyport_build "$@"
+fi
