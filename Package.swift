@@ -126,8 +126,20 @@ let package = Package(
             dependencies: ["AddressIntelligence", "Vocabulary"],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "ObservabilityTests",
+            dependencies: ["Observability", "Vocabulary", nioCore, nioPosix, logging],
+            swiftSettings: strict
+        ),
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
 
+        .testTarget(
+            name: "RequestPathTests",
+            dependencies: [
+                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", nioCore, nioEmbedded,
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "HandoffTests",
             dependencies: [
@@ -189,5 +201,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Tests of the built binary and of the files around it: they see no module but Vocabulary.
+        .testTarget(name: "DemoTests", swiftSettings: strict),
+        .testTarget(name: "PackagingTests", dependencies: ["Vocabulary"], swiftSettings: strict),
     ]
 )

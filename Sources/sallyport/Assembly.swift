@@ -39,6 +39,10 @@ struct Assembly: Sendable {
         let asn = try Self.asn(settings.asn)
         let devices = DeviceObserver(directory: asn)
         let identity = IdentityProfile(settings.identity)
+        let problems = IdentityProfile.problems(settings.identity)
+        guard problems.isEmpty else {
+            throw StartRefusal(description: problems.map { "identity: \($0)" }.joined(separator: "\n"))
+        }
         let routes = RouteTable(
             settings.hosts,
             upstreams: settings.upstreams.map(\.name),

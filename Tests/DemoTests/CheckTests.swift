@@ -23,7 +23,10 @@ import Testing
     @Test func printsWhatValidSettingsComeTo() throws {
         let result = try Self.check(Self.valid)
         #expect(result.status == 0 && result.output.hasPrefix("valid\n"), "\(result.output)")
-        for text in ["routes of https://app.example.com", "/**", "/oauth/token", "/.sallyport/login", "session.idle: 30m"] {
+        let parts = [
+            "routes of https://app.example.com", "/**", "/oauth/token", "/.sallyport/login", "session.idle: 30m",
+        ]
+        for text in parts {
             #expect(result.output.contains(text), "\(text): \(result.output)")
         }
         #expect(!result.output.contains("scrypt:1024"), "a hash is a secret")

@@ -58,9 +58,15 @@ struct Demo {
         self.steps = try Self.steps(in: text)
     }
 
-    /// What it has written since it printed the walk.
-    func written() throws -> String {
-        String(decoding: try Data(contentsOf: self.log).dropFirst(self.introductionCount), as: UTF8.self)
+    /// What it has written since it printed the walk; waits for `text`, as the log is written in the background.
+    func written(until text: String) throws -> String {
+        var written = ""
+        for _ in 0..<500 {
+            written = String(decoding: try Data(contentsOf: self.log).dropFirst(self.introductionCount), as: UTF8.self)
+            if written.contains(text) { break }
+            usleep(20_000)
+        }
+        return written
     }
 
     /// Sends SIGTERM; the exit status.
@@ -73,7 +79,8 @@ struct Demo {
 
     /// Reads the walk as a person would: what is no comment is a command.
     private static func steps(in text: String) throws -> [Step] {
-        guard let start = text.firstRange(of: "# --- the walk ---\n"), let end = text.firstRange(of: "# --- end of the walk ---")
+        guard let start = text.firstRange(of: "# --- the walk ---\n"),
+            let end = text.firstRange(of: "# --- end of the walk ---")
         else { throw DemoFailure(description: "no walk was printed: \(text)") }
         var steps: [Step] = []
         for line in text[start.upperBound..<end.lowerBound].split(separator: "\n") {

@@ -43,14 +43,16 @@ struct AuditStreamTests {
 
     /// systems.md 2.5: tools that read Auth0's logs find the same codes here.
     @Test func codesAreAuth0s() {
-        #expect(AuditEvent.Code.allCases.map(\.rawValue) == ["sertft", "fertft", "s", "f", "ssa", "fsa", "slo", "flo", "w"])
+        #expect(
+            AuditEvent.Code.allCases.map(\.rawValue) == ["sertft", "fertft", "s", "f", "ssa", "fsa", "slo", "flo", "w"]
+        )
     }
 
     @Test(arguments: [AuditStream.WhenFull.drop, .refuse])
     func aFullQueueRefusesOnlyWhereThePolicySaysSo(policy: AuditStream.WhenFull) throws {
+        // Left open: the writer may still be trying when the test is over.
         let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
         try #require(full >= 0)
-        defer { close(full) }
         let writer = try LineWriter(descriptor: full)
         let queue = writer.queue(.audit, capacity: 4096)
         // Access lines have a queue of their own and crowd nobody out.

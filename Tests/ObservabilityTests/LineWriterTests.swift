@@ -65,7 +65,7 @@ struct LineWriterTests {
         }
         while writer.writeErrors == 0 { usleep(1000) }
         #expect(!writer.stop(timeout: .milliseconds(50)))
-        // What was queued is given up as well, and later lines.
+        // What was queued is given up as well, and later lines; then the thread no longer writes.
         while queue.dropped < 1000 { usleep(1000) }
         #expect(!queue.append(line: bytes("late\n")))
         #expect(queue.dropped == 1001)

@@ -47,8 +47,6 @@ struct MetricsTests {
         #expect(text.contains("sallyport_test_seconds_sum 6040\n"))
         #expect(text.contains("sallyport_test_seconds_count 44000\n"))
         try await group.shutdownGracefully()
-        // A sum without the loops would look like counters that were reset.
-        await #expect(throws: (any Error).self) { try await registry.render() }
     }
 
     @Test func aReloadGetsTheSameIDsAndNewSeriesAreCountedByRunningLoops() async throws {

@@ -43,6 +43,8 @@ final class PipeSink: Sendable {
     init(isBlocking: Bool = true) {
         var ends: [Int32] = [-1, -1]
         _ = pipe(&ends)
+        // A child process of another test must not hold the end that this one closes.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         self.reading = ends[0]
         self.writing = ends[1]
         if !isBlocking { _ = fcntl(self.writing, F_SETFL, O_NONBLOCK) }

@@ -13,8 +13,8 @@ package final class LineQueue: @unchecked Sendable {
     /// Written at once; others may wait a moment for company.
     let isUrgent: Bool
 
-    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they are counted until
-    // it says that they are written, so nobody overwrites them.
+    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they are counted
+    // until it says that they are written, so nobody overwrites them.
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0

@@ -75,7 +75,8 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Flushes, then lets the thread end; what could not be written is dropped and counted, later lines too.
     ///
-    /// - Returns: false when the reader did not take everything within `timeout`.
+    /// - Returns: false when the reader did not take everything within `timeout`; the thread may then still be writing,
+    ///   so the descriptor must stay open.
     @discardableResult
     package func stop(timeout: Duration) -> Bool {
         let isFlushed = self.flush(timeout: timeout)

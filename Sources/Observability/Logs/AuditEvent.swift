@@ -57,7 +57,7 @@ package struct AuditEvent: Sendable {
     package var boundASN: UInt32?
     package var userAgent: String?
     package var requestID: String?
-    /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does on what a transfer token brought about.
+    /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does on what a transfer token caused.
     package var isTriggeredByTransferToken = false
     package var details: [(String, String)]
 

@@ -106,7 +106,7 @@ package enum MetricNames {
     package static let configReloads = MetricFamily(
         .counter,
         "sallyport_config_reloads_total",
-        help: "Reloads of the configuration, by result (ok, error).",
+        help: "Reloads of the configuration, by result (success, failure).",
         labels: ["result"]
     )
     package static let configLastReloadSuccessful = MetricFamily(

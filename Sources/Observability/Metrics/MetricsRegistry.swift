@@ -139,15 +139,16 @@ package final class MetricsRegistry: Sendable {
 
     /// All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
     ///
-    /// Each loop is asked for a copy of its slots in turn; the text is made off the loops.
+    /// Each loop is asked for a copy of its slots in turn; the text is made off the loops. The loops must be running:
+    /// NIO never answers what is submitted to a loop that was shut down, and a sum without it would look like counters
+    /// that were reset.
     ///
-    /// - Throws: an `EventLoopError` when a loop is gone: a sum without it would look like counters that were reset.
+    /// - Throws: what a loop answers when it shuts down meanwhile.
     package func render() async throws -> [UInt8] {
         let shards = self.state.withLock { $0.shards }
         var totals: [UInt64] = []
         for (loop, shard) in shards {
-            // Scheduled, not submitted: what is submitted to a loop that is gone never answers.
-            let slots = try await loop.scheduleTask(in: .zero) { shard.value.snapshot() }.futureResult.get()
+            let slots = try await loop.submit { shard.value.snapshot() }.get()
             totals.append(contentsOf: repeatElement(0, count: max(0, slots.count - totals.count)))
             for index in slots.indices {
                 totals[index] &+= slots[index]

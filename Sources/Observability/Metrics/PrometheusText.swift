@@ -1,4 +1,5 @@
-/// Writes families in Prometheus' text format 0.0.4: one HELP and TYPE line a family, then its series, `\n` at every end.
+/// Writes families in Prometheus' text format 0.0.4: one HELP and TYPE line a family, then its series,
+/// `\n` at every end.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
     private let slots: [UInt64]

@@ -9,7 +9,6 @@ extension DownstreamConnection {
     func startExchange() {
         guard let route = self.facts.route else { return self.answer(.problem(404, .routeNotFound)) }
         let pool = self.loop.pool(route.upstreamIndex)
-        self.facts.upstreamStartedAt = self.facts.startedAt
         self.facts.responseDeadline = self.loop.now + (route.responseTimeout ?? self.loop.configuration.timeouts.response)
         if let connection = pool.takeIdle() {
             self.facts.upstreamReused = true
@@ -42,7 +41,6 @@ extension DownstreamConnection {
         self.upstream = connection
         self.phase = .exchange
         connection.begin(for: self)
-        self.loop.metrics.upstreamRequest()
         context.writeAndFlush(NIOAny(head), promise: nil)
         if !self.body.isDone {
             self.facts.lastProgress = self.loop.now
@@ -109,9 +107,12 @@ extension DownstreamConnection {
         self.facts.status = head.status
         self.facts.isEventStream = head.isEventStream
         self.facts.lastProgress = self.loop.now
+        self.loop.metrics.upstreamAnswered(
+            route.upstreamIndex, status: head.status, nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds)
         var changes = AnswerChanges(requestID: self.facts.requestID)
         // A request whose body is still coming is cut off by the answer: whatever follows could be taken for the next one.
-        if !self.body.isDone || self.loop.isDraining { self.facts.keepsAlive = false }
+        // A refused upgrade may have bytes of the other protocol behind it.
+        if !self.body.isDone || self.facts.isWebSocket || self.loop.isDraining { self.facts.keepsAlive = false }
         switch head.framing {
         case .none, .length:
             changes.framing = .asIs
@@ -177,11 +178,16 @@ extension DownstreamConnection {
         if reason == .upstreamReset, let failed, self.mayRetry(failed) {
             self.facts.hasRetried = true
             self.facts.upstreamReused = false
-            self.loop.metrics.upstreamRetried()
+            self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
             self.phase = .connecting
             return self.loop.pool(self.facts.route?.upstreamIndex ?? 0).connect(for: self)
         }
         self.releaseUpstreamHead()
+        self.loop.metrics.upstreamAnswered(
+            self.facts.route?.upstreamIndex ?? .max,
+            status: 0,
+            nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
+        )
         let status =
             switch reason {
             case .upstreamTimeout: 504

@@ -64,7 +64,7 @@ extension DownstreamConnection {
         if let preflight = self.preflight(head, base, route) { return .answer(preflight) }
         let credentials: Credentials
         switch Credentials.read(
-            head, base, route: route, cookies: configuration.cookies, parameter: configuration.parameter)
+            head, base, route: route, cookies: configuration.cookies(of: host), parameter: configuration.parameter)
         {
         case .success(let read): credentials = read
         case .failure(let refusal):
@@ -238,8 +238,8 @@ extension DownstreamConnection {
     }
 
     private func handoffEnded(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
-        let cookie = self.loop.configuration.sessionCookie(isSecure: self.facts.host?.publicURL.isHTTPS ?? true)
+        guard let head = self.waitingHead, let bytes = self.waitingBytes, let host = self.facts.host else { return }
+        let cookie = self.loop.configuration.sessionCookie(of: host)
         var reason: Reason?
         switch outcome {
         case .unavailable(let error):
@@ -287,10 +287,8 @@ extension DownstreamConnection {
 
     private func clearAmbiguousCookies(_ credentials: Credentials, _ route: RouteEntry) {
         guard credentials.cookies.sessionIsAmbiguous || credentials.cookies.handoffIsAmbiguous else { return }
-        let configuration = self.loop.configuration
-        if credentials.cookies.sessionIsAmbiguous {
-            let cookie = configuration.sessionCookie(isSecure: self.facts.host?.publicURL.isHTTPS ?? true)
-            self.addLine("Set-Cookie", cookie.clearing())
+        if credentials.cookies.sessionIsAmbiguous, let host = self.facts.host {
+            self.addLine("Set-Cookie", self.loop.configuration.sessionCookie(of: host).clearing())
             self.facts.reason = .credentialAmbiguousCookie
         }
         if credentials.cookies.handoffIsAmbiguous, route.settings.handoff {
@@ -462,7 +460,7 @@ extension DownstreamConnection {
                 requestID: self.facts.requestID,
                 identity: identity
             ),
-            cookies: configuration.cookies,
+            cookies: configuration.cookies(of: host),
             parameter: configuration.parameter,
             into: &buffer
         )

@@ -344,7 +344,6 @@ struct ExchangeFacts {
     var hasRetried = false
     var isEventStream = false
     var upstreamReused = false
-    var upstreamStartedAt = NIODeadline.uptimeNanoseconds(0)
     var responseDeadline = NIODeadline.distantFuture
     var bytesOut = 0
     /// The head's bytes, only while an access log is written.

@@ -23,7 +23,9 @@ final class UpstreamPool {
     /// A connection that is ready now, or nil.
     @inline(__always)
     func takeIdle() -> UpstreamConnection? {
-        self.idle.popLast()
+        guard let connection = self.idle.popLast() else { return nil }
+        self.loop.metrics.upstreamConnections(active: 1, idle: -1)
+        return connection
     }
 
     /// Keeps a connection whose exchange ended cleanly.
@@ -31,13 +33,18 @@ final class UpstreamPool {
     func giveBack(_ connection: UpstreamConnection) {
         connection.idleSince = self.loop.now
         self.idle.append(connection)
+        self.loop.metrics.upstreamConnections(active: -1, idle: 1)
     }
 
     /// The connection has closed.
     func remove(_ connection: UpstreamConnection) {
         self.open -= 1
-        self.loop.metrics.upstreamClosed(self.target)
-        if let index = self.idle.lastIndex(where: { $0 === connection }) { self.idle.remove(at: index) }
+        if let index = self.idle.lastIndex(where: { $0 === connection }) {
+            self.idle.remove(at: index)
+            self.loop.metrics.upstreamConnections(active: 0, idle: -1)
+        } else {
+            self.loop.metrics.upstreamConnections(active: -1, idle: 0)
+        }
     }
 
     /// Closes connections that have been idle too long: the oldest lie at the bottom of the stack.
@@ -45,6 +52,7 @@ final class UpstreamPool {
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
         while let oldest = self.idle.first, self.loop.now - oldest.idleSince > limit {
             self.idle.removeFirst()
+            self.loop.metrics.upstreamConnections(active: 1, idle: -1)
             oldest.close()
         }
     }
@@ -52,6 +60,7 @@ final class UpstreamPool {
     func closeIdle() {
         let connections = self.idle
         self.idle.removeAll()
+        self.loop.metrics.upstreamConnections(active: Int64(connections.count), idle: -Int64(connections.count))
         for connection in connections { connection.close() }
     }
 
@@ -117,7 +126,7 @@ final class UpstreamPool {
             .whenComplete { result in
                 switch result {
                 case .success:
-                    pool.loop.metrics.upstreamOpened(target)
+                    pool.loop.metrics.upstreamConnections(active: 1, idle: 0)
                     guard waiting.exchangeNumber == exchange, waiting.isConnecting else {
                         // The client has left or been answered: the connection serves the next one.
                         return pool.giveBack(handler)

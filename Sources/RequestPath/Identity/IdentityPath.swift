@@ -9,7 +9,8 @@ import Glibc
 package enum IdentityPath {
     /// What a path may begin with, for messages.
     package static let roots = [
-        "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.", "aal",
+        "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
+        "aal",
         "methods", "authenticated_at", "origin", "scopes", "client_id",
     ]
 

@@ -39,8 +39,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Rendering
 
-    /// The lines for `session`, ready to be copied into a request. A value that is missing gives no line, never an empty
-    /// one (CVE-2026-30851).
+    /// The lines for `session`, ready to be copied into a request. A value that is missing gives no line, never an
+    /// empty one (CVE-2026-30851).
     package func render(_ session: Session) -> Result<[UInt8], IdentityRefusal> {
         var lines: [UInt8] = []
         for field in self.fields {
@@ -52,7 +52,9 @@ package struct IdentityProfile: Sendable {
                 return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: field.name))
             }
         }
-        if let basic = self.basic, let user = IdentityPath.value(basic.usernamePath, of: session)?.string, !user.isEmpty {
+        if let basic = self.basic, let user = IdentityPath.value(basic.usernamePath, of: session)?.string,
+            !user.isEmpty
+        {
             // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
             guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }) else {
                 return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization"))
@@ -75,8 +77,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// What is wrong with the settings, in words; with any of it a client could set a field that the app believes, or an
-    /// app could misread one.
+    /// What is wrong with the settings, in words; with any of it a client could set a field that the app believes, or
+    /// an app could misread one.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]

@@ -39,7 +39,12 @@ package final class PathConfiguration: Sendable {
     let requestParser: RequestParser
     let responseParser: ResponseParser
     let responseWriter: ResponseWriter
-    let cookies: OwnCookies
+    /// The cookies of https hosts, and of plain-http ones, whose session cookie cannot have the `__Host-` prefix. Each
+    /// host knows its own name only: on https a plain name could be planted by a sibling domain (RFC 6265bis 4.1.3).
+    private let secureCookies: OwnCookies
+    private let plainCookies: OwnCookies
+    private let secureCookie: SessionCookie
+    private let plainCookie: SessionCookie
     let parameter: HandoffParameter
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
@@ -63,7 +68,7 @@ package final class PathConfiguration: Sendable {
         self.targets = targets
         self.endpoints = endpoints
         self.generation = generation
-        self.metrics = PathMetricIDs(registry: registry, routes: routes.entries.map(\.name))
+        self.metrics = PathMetricIDs(registry: registry, routes: routes.entries.map(\.name), upstreams: settings.upstreams.map(\.name))
         self.limits = settings.limits
         self.timeouts = Timeouts(settings.timeouts)
         self.connectTimeout = TimeAmount(settings.timeouts.connect)
@@ -84,14 +89,18 @@ package final class PathConfiguration: Sendable {
         self.responseParser = ResponseParser(
             names: FieldNames(
                 roles: FieldNames.responseRoles,
-                managedNames: identity.managedNames,
-                managedPrefixes: identity.managedPrefixes
+                // Only our own names: an app may answer with whatever else a client may not send.
+                managedNames: identity.fields.map { ManagedNames.normalized($0.name) }.filter { $0 != "authorization" },
+                managedPrefixes: ["x-sallyport-"]
             ),
             limit: 65_536
         )
+        self.secureCookie = SessionCookie(name: settings.session.cookieName, isSecure: true)
+        self.plainCookie = SessionCookie(name: settings.session.cookieName, isSecure: false)
+        self.secureCookies = OwnCookies(session: self.secureCookie.name, handoff: settings.handoff.cookieNames)
+        self.plainCookies = OwnCookies(session: self.plainCookie.name, handoff: settings.handoff.cookieNames)
         self.responseWriter = ResponseWriter(
-            ownCookies: [settings.session.cookieName] + settings.handoff.cookieNames)
-        self.cookies = OwnCookies(session: settings.session.cookieName, handoff: settings.handoff.cookieNames)
+            ownCookies: [self.secureCookie.name, self.plainCookie.name] + settings.handoff.cookieNames)
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
         self.identity = identity
         self.clientAddress = ClientAddressRule(
@@ -101,8 +110,13 @@ package final class PathConfiguration: Sendable {
         self.clients = ClientRegistry(settings.clients)
     }
 
-    /// The session cookie for a host's scheme.
-    func sessionCookie(isSecure: Bool) -> SessionCookie {
-        SessionCookie(name: self.settings.session.cookieName, isSecure: isSecure)
+    /// The session cookie of a host.
+    func sessionCookie(of host: HostEntry) -> SessionCookie {
+        host.publicURL.isHTTPS ? self.secureCookie : self.plainCookie
+    }
+
+    /// The cookies that are ours on a host.
+    func cookies(of host: HostEntry) -> OwnCookies {
+        host.publicURL.isHTTPS ? self.secureCookies : self.plainCookies
     }
 }

@@ -25,13 +25,16 @@ package struct PathMetricIDs: Sendable {
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
-    fileprivate let upstreamRequests: CounterID
-    fileprivate let upstreamRetries: CounterID
-    fileprivate let upstreamConnections: GaugeID
+    /// `upstreamRequests[upstream][class]`; class 0: no answer came.
+    fileprivate let upstreamRequests: [CounterID]
+    fileprivate let upstreamDurations: [HistogramID]
+    fileprivate let upstreamRetries: [CounterID]
+    fileprivate let upstreamIdle: GaugeID
+    fileprivate let upstreamActive: GaugeID
     private static let classes = 5
 
-    /// - Parameter routes: the route names in the order of their indices.
-    package init(registry: MetricsRegistry, routes: [String]) {
+    /// - Parameters: the names of routes and apps in the order of their indices.
+    package init(registry: MetricsRegistry, routes: [String], upstreams: [String]) {
         let names = routes + ["none"]
         self.routeCount = names.count
         self.requests = names.flatMap { route in
@@ -51,9 +54,13 @@ package struct PathMetricIDs: Sendable {
         self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
         self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
-        self.upstreamRequests = registry.counter(MetricNames.upstreamRequests)
-        self.upstreamRetries = registry.counter(MetricNames.upstreamRetries)
-        self.upstreamConnections = registry.gauge(MetricNames.upstreamConnections)
+        self.upstreamRequests = upstreams.flatMap { name in
+            ["error", "1xx", "2xx", "3xx", "4xx", "5xx"].map { registry.counter(MetricNames.upstreamRequests, name, $0) }
+        }
+        self.upstreamDurations = upstreams.map { registry.histogram(MetricNames.upstreamDuration, $0) }
+        self.upstreamRetries = upstreams.map { registry.counter(MetricNames.upstreamRetries, $0) }
+        self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
+        self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
     }
 
     fileprivate func request(_ route: Int, _ status: Int, _ outcome: Outcome) -> CounterID {
@@ -118,11 +125,25 @@ final class PathMetrics {
         }
     }
 
+    /// - Parameters:
+    ///   - upstream: the index of the app.
+    ///   - status: 0: no answer came.
     @inline(__always)
-    func upstreamRequest() { self.shard.increment(self.ids.upstreamRequests) }
-    func upstreamRetried() { self.shard.increment(self.ids.upstreamRetries) }
-    func upstreamOpened(_ target: UpstreamTarget) { self.shard.add(self.ids.upstreamConnections, 1) }
-    func upstreamClosed(_ target: UpstreamTarget) { self.shard.add(self.ids.upstreamConnections, -1) }
+    func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) {
+        guard upstream < self.ids.upstreamDurations.count else { return }
+        self.shard.increment(self.ids.upstreamRequests[upstream * 6 + min(status / 100, 5)])
+        self.shard.observe(self.ids.upstreamDurations[upstream], nanoseconds: nanoseconds)
+    }
+
+    func upstreamRetried(_ upstream: Int) {
+        if upstream < self.ids.upstreamRetries.count { self.shard.increment(self.ids.upstreamRetries[upstream]) }
+    }
+
+    @inline(__always)
+    func upstreamConnections(active: Int64, idle: Int64) {
+        if active != 0 { self.shard.add(self.ids.upstreamActive, active) }
+        if idle != 0 { self.shard.add(self.ids.upstreamIdle, idle) }
+    }
 }
 
 extension Reason {

@@ -32,7 +32,8 @@ package struct Slice: Sendable, Equatable {
 
 /// Byte classes and comparisons that the parsers share.
 package enum ByteClass {
-    /// Maps a token byte (RFC 9110 5.6.2) to itself in lower case with `_` as `-`, and every other byte to 0.
+    /// Maps a token byte (RFC 9110 5.6.2) to itself in lower case, `_` and `.` to `-` as CGI-like apps fold them, and every
+    /// other byte to 0.
     ///
     /// A `static let` of pointer type is checked for initialisation at each use, so the parsers hold a copy of it.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
@@ -43,8 +44,8 @@ package enum ByteClass {
             table[Int(byte)] = byte
             table[Int(byte & 0xDF)] = byte
         }
-        for byte in "!#$%&'*+-.^`|~".utf8 { table[Int(byte)] = byte }
-        table[Int(UInt8(ascii: "_"))] = UInt8(ascii: "-")
+        for byte in "!#$%&'*+-^`|~".utf8 { table[Int(byte)] = byte }
+        for byte in "._".utf8 { table[Int(byte)] = UInt8(ascii: "-") }
         return UnsafePointer(table)
     }()
 

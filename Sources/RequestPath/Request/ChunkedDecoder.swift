@@ -17,7 +17,14 @@ package struct ChunkedDecoder: Sendable, Equatable {
     private enum State: Equatable {
         case size(value: Int, digits: Int)
         case afterSize  // BWS before an extension
-        case chunkExtension
+        case extensionStart  // behind `;`
+        case extensionName
+        case extensionNameEnd  // BWS behind a name
+        case extensionValueStart  // behind `=`
+        case extensionValue
+        case extensionQuoted
+        case extensionQuotedPair
+        case extensionValueEnd  // behind a value
         case sizeLineFeed
         case data
         case dataReturn
@@ -35,6 +42,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     /// Bytes of extensions in the whole body and of trailers: small, or somebody is playing (CVE-2023-39326 and kin).
     private var overhead = 0
     private static let overheadLimit = 16_384
+    /// The name of the trailer being read, in lower case, as far as it matters.
+    private var trailerName: [UInt8] = []
 
     package init() {}
 
@@ -64,22 +73,23 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 self.remaining = value
                 switch byte {
                 case 0x0D: self.state = .sizeLineFeed
-                case 0x3B: self.state = .chunkExtension
+                case 0x3B: self.state = .extensionStart
                 case 0x20, 0x09: self.state = .afterSize
                 default: return .malformed
                 }
             case .afterSize:
                 switch byte {
                 case 0x20, 0x09: self.overhead += 1
-                case 0x3B: self.state = .chunkExtension
+                case 0x3B: self.state = .extensionStart
                 default: return .malformed
                 }
                 if self.overhead > Self.overheadLimit { return .malformed }
-            case .chunkExtension:
-                // Whatever an extension says is dropped, but a bare LF or control would end the line for other readers.
+            case .extensionStart, .extensionName, .extensionNameEnd, .extensionValueStart, .extensionValue,
+                .extensionQuoted, .extensionQuotedPair, .extensionValueEnd:
+                // Whatever an extension says is dropped, but it has to be one: other readers may end the line elsewhere.
                 self.overhead += 1
-                if byte == 0x0D { self.state = .sizeLineFeed } else if Self.isControl(byte) { return .malformed }
-                if self.overhead > Self.overheadLimit { return .malformed }
+                guard self.overhead <= Self.overheadLimit, let next = self.afterExtension(byte) else { return .malformed }
+                self.state = next
             case .sizeLineFeed:
                 guard byte == 0x0A else { return .malformed }
                 if self.remaining == 0 {
@@ -102,12 +112,17 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 } else {
                     guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
                     self.state = .trailerName
+                    self.trailerName = [byte | 0x20]
                     self.overhead += 1
                 }
             case .trailerName:
                 self.overhead += 1
                 if byte == 0x3A {
+                    // Fields that frame, route or authenticate do not come late (RFC 9110 6.5.1).
+                    guard !Self.isForbiddenTrailer(self.trailerName) else { return .malformed }
                     self.state = .trailerValue
+                } else if self.trailerName.count < 32, ByteClass.normalizedToken[Int(byte)] != 0 {
+                    self.trailerName.append(byte | 0x20)
                 } else if ByteClass.normalizedToken[Int(byte)] == 0 {
                     return .malformed
                 }
@@ -126,6 +141,47 @@ package struct ChunkedDecoder: Sendable, Equatable {
             }
         }
         return .skip(index)
+    }
+
+    /// The state behind one byte of `chunk-ext` (RFC 9112 7.1.1); nil: not an extension.
+    private func afterExtension(_ byte: UInt8) -> State? {
+        let isToken = ByteClass.normalizedToken[Int(byte)] != 0
+        let isBlank = byte == 0x20 || byte == 0x09
+        switch self.state {
+        case .extensionStart:
+            return isBlank ? .extensionStart : isToken ? .extensionName : nil
+        case .extensionName, .extensionNameEnd:
+            if isToken { return self.state == .extensionName ? .extensionName : nil }
+            if isBlank { return .extensionNameEnd }
+            if byte == 0x3D { return .extensionValueStart }
+            if byte == 0x3B { return .extensionStart }
+            return byte == 0x0D && self.state == .extensionName ? .sizeLineFeed : nil
+        case .extensionValueStart:
+            if isBlank { return .extensionValueStart }
+            return byte == 0x22 ? .extensionQuoted : isToken ? .extensionValue : nil
+        case .extensionValue, .extensionValueEnd:
+            if isToken { return self.state == .extensionValue ? .extensionValue : nil }
+            if isBlank { return .extensionValueEnd }
+            if byte == 0x3B { return .extensionStart }
+            return byte == 0x0D ? .sizeLineFeed : nil
+        case .extensionQuoted:
+            if byte == 0x22 { return .extensionValueEnd }
+            if byte == 0x5C { return .extensionQuotedPair }
+            return Self.isControl(byte) ? nil : .extensionQuoted
+        case .extensionQuotedPair:
+            return Self.isControl(byte) ? nil : .extensionQuoted
+        default:
+            return nil
+        }
+    }
+
+    private static let forbiddenTrailers = [
+        "content-length", "transfer-encoding", "host", "trailer", "te", "connection", "content-encoding", "content-type",
+        "content-range", "authorization", "cookie", "set-cookie", "expect",
+    ].map { Array($0.utf8) }
+
+    private static func isForbiddenTrailer(_ name: [UInt8]) -> Bool {
+        self.forbiddenTrailers.contains(name)
     }
 
     @inline(__always)

@@ -33,14 +33,14 @@ package enum FieldRole: UInt8, Sendable {
     package var isSingleton: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .expect, .authorization, .cookie, .sessionToken, .dpop, .origin,
-            .fetchSite, .fetchMode, .fetchDest, .upgrade:
+            .fetchSite, .fetchMode, .fetchDest, .upgrade, .contentType:
             true
         default: false
         }
     }
 }
 
-/// Finds the role of a field by its normalised name (lower case, `_` as `-`): one hash, one comparison.
+/// Finds the role of a field by its normalised name (lower case, `_` and `.` as `-`): one hash, one comparison.
 ///
 /// Two spellings that a CGI-like app would fold into one variable are one name here (CVE-2025-64484).
 package final class FieldNames: @unchecked Sendable {
@@ -139,6 +139,7 @@ package final class FieldNames: @unchecked Sendable {
         ("x-moz", .purpose), ("accept", .accept), ("access-control-request-method", .preflightMethod),
         ("access-control-request-headers", .preflightHeaders), ("x-forwarded-for", .forwardedFor),
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
+        ("content-type", .contentType),
     ]
 
     /// The names of an answer that mean something to the gateway.

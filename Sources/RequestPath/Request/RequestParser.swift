@@ -99,7 +99,29 @@ package struct RequestParser: Sendable {
         if count - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
-        if index < count, base[index] != 0x20 || index == start { return .refused(Refusal(400, .requestMalformed)) }
+        guard index < count else { return .incomplete }
+        guard base[index] == 0x20, index > start else { return .refused(Refusal(400, .requestMethod)) }
+        index += 1
+        let target = index
+        while index < count, base[index] != 0x20 {
+            if base[index] &- 0x21 >= 0x5E || base[index] == 0x23 { return .refused(Refusal(400, .requestTarget)) }
+            index += 1
+        }
+        guard index < count else { return .incomplete }
+        guard index > target else { return .refused(Refusal(400, .requestTarget)) }
+        // "HTTP/1.x" CR, as far as it has come.
+        let version: StaticString = "HTTP/1."
+        index += 1
+        for offset in 0..<(count - index) {
+            let byte = base[index + offset]
+            let isExpected =
+                switch offset {
+                case 0..<7: byte == version.utf8Start[offset]
+                case 7: byte == 0x30 || byte == 0x31
+                default: offset == 8 && byte == 0x0D
+                }
+            guard isExpected else { return .refused(Refusal(400, .requestVersion)) }
+        }
         return .incomplete
     }
 
@@ -107,7 +129,13 @@ package struct RequestParser: Sendable {
         if count - start > self.limits.field || count - fieldsStart > self.limits.fields {
             return .refused(Refusal(431, .requestFieldsTooLarge))
         }
-        return .incomplete
+        var index = start
+        while index < count, self.table[Int(base[index])] != 0 { index += 1 }
+        guard index < count else { return .incomplete }
+        // The CR of the empty line, or the colon behind a name; nothing else can come to be right.
+        let isEnd = index == start && base[index] == 0x0D && index + 1 == count
+        let isName = index > start && base[index] == 0x3A
+        return isEnd || isName ? .incomplete : .refused(Refusal(400, .requestMalformed))
     }
 
     // MARK: Request line
@@ -223,6 +251,8 @@ package struct RequestParser: Sendable {
         let end = lineFeed &- 1
         guard end > start, base[end] == 0x0D else { return Refusal(400, .requestMalformed) }
         var role = FieldRole.other
+        // A spelling that only some readers take for the name itself.
+        var isAlias = false
         var hasUnderscore = false
         var index = start
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
@@ -232,7 +262,10 @@ package struct RequestParser: Sendable {
                 let byte = base[index]
                 let lower = self.table[Int(byte)]
                 if lower == 0 { break }
-                if byte == 0x5F { hasUnderscore = true }
+                if lower == 0x2D, byte != 0x2D {
+                    isAlias = true
+                    if byte == 0x5F { hasUnderscore = true }
+                }
                 hash = FieldNames.hash(hash, lower)
                 if index &- start < FieldNames.longestName { name[index &- start] = lower }
                 index &+= 1
@@ -249,11 +282,11 @@ package struct RequestParser: Sendable {
         if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return Refusal(400, .requestMalformed) }
         if index &- start > FieldNames.longestName, role != .managed { role = .other }
         var isDropped = false
-        if hasUnderscore {
+        if isAlias {
             // `Content_Length` is not Content-Length to us, but may be to an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
-            if self.dropsUnderscore { isDropped = true }
+            if hasUnderscore, self.dropsUnderscore { isDropped = true }
         }
         let line = head.fields.count
         let kept = head.fields.append(

@@ -16,7 +16,7 @@ package struct PathReading {
     /// The path percent-decoded once, runs of `/` merged, `;parameters` dropped per segment; by these bytes routes are
     /// matched. An encoded slash stays `%2F`.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The habits by which apps could come to different readings; empty for nearly every request, whose reading is `raw`.
+    /// The habits by which apps could come to different readings; empty for nearly every request: its reading is `raw`.
     package let habits: PathHabits
     /// Whether the path is the gateway's own on every host: `/.sallyport` and all below it.
     package let isReserved: Bool
@@ -131,6 +131,8 @@ private struct PathInspection {
     mutating func refusal(_ raw: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<UInt8>) -> Reason? {
         if let reason = self.refusal(ofBytes: raw) { return reason }
         let eager: PathHabits = [.decodes, .splitsEncodedSlash]
+        // What is dropped before decoding and after it differs where an escape stands behind the `;`.
+        if self.habits.contains([.decodes, .dropsParameters]) { self.habits.insert(.dropsEncodedParameters) }
         let count = eager.read(raw, into: scratch)
         if let reason = self.refusal(ofSegments: scratch, count) { return reason }
         return self.hasEncodedPercent ? self.refusal(ofHidden: scratch, count) : nil

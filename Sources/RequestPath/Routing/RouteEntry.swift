@@ -134,11 +134,20 @@ struct MethodSet: Sendable, Equatable {
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
 
+    /// The registered methods (IANA, RFC 9110 16.1) but CONNECT and TRACE, the usual ones first. What an app makes of a
+    /// method that nobody knows is not ours to guess: a route has to name it (peers C2 #25).
+    private static let registered = [
+        "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
+        "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL", "LINK",
+        "MERGE", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "REBIND", "UNBIND", "UNCHECKOUT",
+        "UNLINK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
+    ].map { Array($0.utf8) }
+
     var isUnrestricted: Bool { self.names.isEmpty }
 
     @inline(__always)
     func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool {
-        if self.bytes.isEmpty { return !ByteClass.equal(method, "connect") && !ByteClass.equal(method, "trace") }
+        if self.bytes.isEmpty { return Self.registered.contains { $0.count == method.count && $0.elementsEqual(method) } }
         return self.bytes.contains { $0.count == method.count && $0.elementsEqual(method) }
     }
 

@@ -1,7 +1,7 @@
 /// The `path` of a route: literal segments, `*` for one segment, `**` at the end for the rest.
 ///
-/// A pattern is written as the path reads, so `/café` matches `/caf%C3%A9`. It is compared byte by byte, upper and lower
-/// case are different, and there are no regular expressions: nothing is un-anchored and nothing backtracks. `/admin/**`
+/// A pattern is written as the path reads: `/a b` matches `/a%20b`. It is compared byte by byte, upper and lower case
+/// are different, and there are no regular expressions: nothing is un-anchored and nothing backtracks. `/admin/**`
 /// is `/admin`, `/admin/` and all below; other than that a slash at the end makes another path.
 struct RoutePattern: Hashable {
     enum Segment: Hashable {

@@ -75,7 +75,7 @@ package final class RouteTable: Sendable {
     }
 
     /// A path with more than these many oddities is not worth the readings it would take.
-    private static let mostHabits = 4
+    private static let mostHabits = 5
 
     /// `chosen` if every app would be at a route with the same demands, whatever of its habits it has.
     ///

@@ -49,16 +49,15 @@ enum Quantity {
     static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-        let unit = Self.durationUnits.last { milliseconds % $0.milliseconds == 0 && milliseconds >= $0.milliseconds }
+        if milliseconds == 0 { return "0s" }
+        let unit = Self.durationUnits.last { milliseconds % $0.milliseconds == 0 }
         guard let unit else { return "\(milliseconds)ms" }
         return "\(milliseconds / unit.milliseconds)\(unit.name)"
     }
 
     /// The shortest exact way to write a size of `bytes`.
     static func text(bytes: Int) -> String {
-        guard let unit = Self.sizeUnits.last(where: { bytes % $0.bytes == 0 && bytes >= $0.bytes }) else {
-            return "\(bytes)"
-        }
+        guard bytes > 0, let unit = Self.sizeUnits.last(where: { bytes % $0.bytes == 0 }) else { return "\(bytes)" }
         return "\(bytes / unit.bytes)\(unit.name)"
     }
 

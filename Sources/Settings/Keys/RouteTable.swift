@@ -126,7 +126,7 @@ extension Section {
     static let client = Section([
         SettingsKey("client_id", .text(.clientID), required: true, "The name that the client gives itself."),
         SettingsKey("client_secret_file", .path(isSecret: true), default: "none", "Without one the client is public."),
-        SettingsKey("session_transfer", .section(.sessionTransfer), "Auth0's object of that name, verbatim, and four keys more."),
+        SettingsKey("session_transfer", .section(.sessionTransfer), "Auth0's object of that name, verbatim, and three keys more."),
     ])
 
     private static let sessionTransfer = Section([

@@ -21,7 +21,7 @@ package struct HostSettings: Sendable, Equatable {
 /// ## Configuration keys (`hosts[].routes[]`)
 /// - `name` (token, default: host and path): the label in metrics and logs.
 /// - `path` (pattern, default: /**): exact, `prefix/**` for the rest, `*` for one segment.
-/// - `methods` (list, default: all but CONNECT and TRACE).
+/// - `methods` (list, default: all registered methods but CONNECT and TRACE).
 /// - `upstream` (name or URL, default: the top-level `upstream`).
 /// - `host` (`client` or a literal, default: client): the `Host` that the app sees.
 /// - `auth` (`required` | `optional` | `public`, default: required).

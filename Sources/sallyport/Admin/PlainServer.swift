@@ -64,7 +64,9 @@ final class PlainServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard clients.admit(channel) else { throw PlainServerError(description: "too many connections") }
+                    guard clients.admit(channel) else {
+                        throw PlainServerError(description: "no room for a connection")
+                    }
                     let budget = ByteBudget(limits.head + limits.body)
                     var decoder = NIOHTTPDecoderLimitConfiguration()
                     decoder.maxHeaderFieldSize = limits.head
@@ -72,7 +74,10 @@ final class PlainServer: Sendable {
                     decoder.maxHeaderFieldCount = 128
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(budget)
-                    try pipeline.configureHTTPServerPipeline(withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoder)
+                    try pipeline.configureHTTPServerPipeline(
+                        withEncoderConfiguration: .init(),
+                        withDecoderLimitConfiguration: decoder
+                    )
                     try pipeline.addHandler(PlainHandler(limits: limits, budget: budget, answer: answer))
                 }
             }
@@ -246,7 +251,8 @@ private final class PlainHandler: ChannelInboundHandler {
         let place = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         let keepsAlive = request.isKeepAlive
         written.futureResult.whenComplete { _ in
-            if keepsAlive { place.value.handler.arm(place.value.context) } else { place.value.context.close(promise: nil) }
+            let (handler, context) = place.value
+            if keepsAlive { handler.arm(context) } else { context.close(promise: nil) }
         }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: written)
     }

@@ -54,7 +54,10 @@ struct DemoSettings: Sendable {
         self.yaml = """
             listen: 127.0.0.1:\(port)
             public_url: http://127.0.0.1:\(port)
-            upstream: http://127.0.0.1:\(appPort)
+            upstream: demo
+            upstreams:
+              demo:
+                url: http://127.0.0.1:\(appPort)
             admin:
               listen: 127.0.0.1:0
             session:
@@ -86,7 +89,7 @@ struct DemoSettings: Sendable {
               delay: 0s
               timeout: 2s
             log:
-              level: \(logs ? "info" : "warning")
+              level: \(logs ? "info" : "error")
               access: \(logs)
               audit: \(logs)
 

@@ -42,12 +42,16 @@ func profile(path: String, delimiter: Character = ",") -> IdentityProfile {
 
 func lines(_ profile: IdentityProfile, _ session: Session) -> Result<[String], IdentityRefusal> {
     profile.render(session).map { bytes in
-        String(decoding: bytes, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true).map(String.init)
+        String(decoding: bytes, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true).map(
+            String.init
+        )
     }
 }
 
 /// The client's lines that go on to the app, by the parser and the profile together.
-func kept(_ fields: [String], method: String = "GET", _ profile: IdentityProfile, dropsUnderscore: Bool = false) -> [String]? {
+func kept(_ fields: [String], method: String = "GET", _ profile: IdentityProfile, dropsUnderscore: Bool = false)
+    -> [String]?
+{
     let parser = RequestParser(
         names: FieldNames(
             roles: FieldNames.requestRoles,

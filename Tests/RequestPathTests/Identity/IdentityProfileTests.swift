@@ -10,14 +10,18 @@ struct IdentityProfileTests {
         #expect(
             lines(profile(), session())
                 == .success([
-                    "X-Auth-Subject: user-1", "X-Auth-Session-Id: ses_1", "X-Auth-Email: ada@example.com", "X-Auth-Name: Ada",
+                    "X-Auth-Subject: user-1", "X-Auth-Session-Id: ses_1", "X-Auth-Email: ada@example.com",
+                    "X-Auth-Name: Ada",
                     "X-Auth-Groups: staff,admin", "X-Auth-Aal: aal2", "X-Auth-Methods: password,totp",
                     "X-Auth-Authenticated-At: 2026-11-21T06:34:56Z", "X-Auth-Origin: transfer",
                 ])
         )
     }
 
-    @Test("Every preset renders, names only what it manages, and ends each line", arguments: IdentitySettings.Preset.allCases)
+    @Test(
+        "Every preset renders, names only what it manages, and ends each line",
+        arguments: IdentitySettings.Preset.allCases
+    )
     func presets(preset: IdentitySettings.Preset) throws {
         let profile = profile { $0.preset = preset }
         let rendered = try profile.render(session()).get()
@@ -32,11 +36,17 @@ struct IdentityProfileTests {
         #expect(IdentityProfile.problems(settings).isEmpty)
     }
 
-    @Test("Paths lead to every part of a session", arguments: [
-        ("subject", "user-1"), ("identity.id", "user-1"), ("session.id", "ses_1"), ("aal", "aal2"), ("origin", "transfer"),
-        ("scopes", "read,write"), ("client_id", "web"), ("methods", "password,totp"), ("identity.traits.email", "ada@example.com"),
-        ("identity.traits.deep.er", "7"), ("identity.metadata_public.plan", "true"), ("identity.traits.name", "Ada Lovelace"),
-    ])
+    @Test(
+        "Paths lead to every part of a session",
+        arguments: [
+            ("subject", "user-1"), ("identity.id", "user-1"), ("session.id", "ses_1"), ("aal", "aal2"),
+            ("origin", "transfer"),
+            ("scopes", "read,write"), ("client_id", "web"), ("methods", "password,totp"),
+            ("identity.traits.email", "ada@example.com"),
+            ("identity.traits.deep.er", "7"), ("identity.metadata_public.plan", "true"),
+            ("identity.traits.name", "Ada Lovelace"),
+        ]
+    )
     func paths(path: String, value: String) {
         let session = session(
             traits: [
@@ -47,16 +57,22 @@ struct IdentityProfileTests {
         #expect(lines(profile(path: path), session) == .success(["X-Value: \(value)"]))
     }
 
-    @Test("CVE-2026-30851: a value that is missing gives no field, never an empty one", arguments: [
-        .null, [:], ["v": .null], ["v": ""], ["v": []], ["v": [""]], ["v": ["a": "b"]], ["w": "x"],
-    ] as [JSONValue])
+    @Test(
+        "CVE-2026-30851: a value that is missing gives no field, never an empty one",
+        arguments: [
+            .null, [:], ["v": .null], ["v": ""], ["v": []], ["v": [""]], ["v": ["a": "b"]], ["w": "x"],
+        ] as [JSONValue]
+    )
     func missing(traits: JSONValue) {
         #expect(lines(profile(path: "identity.traits.v"), session(traits: traits)) == .success([]))
     }
 
-    @Test("CVE-2023-27493, mod_auth_openidc 2026: line breaks and NUL in a value refuse it", arguments: [
-        "a\r\nX-Auth-Groups: admin", "a\nb", "a\rb", "a\u{0}", "\r\n",
-    ])
+    @Test(
+        "CVE-2023-27493, mod_auth_openidc 2026: line breaks and NUL in a value refuse it",
+        arguments: [
+            "a\r\nX-Auth-Groups: admin", "a\nb", "a\rb", "a\u{0}", "\r\n",
+        ]
+    )
     func lineBreaks(value: String) {
         for traits: JSONValue in [["v": .string(value)], ["v": ["ok", .string(value)]]] {
             guard case .failure(let refused) = lines(profile(path: "identity.traits.v"), session(traits: traits)) else {
@@ -68,9 +84,13 @@ struct IdentityProfileTests {
         }
     }
 
-    @Test("mod_auth_openidc 2026: a group `a,admin` does not become two", arguments: [
-        ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a"]]], ["groups": [["n": "a"]]],
-    ] as [JSONValue])
+    @Test(
+        "mod_auth_openidc 2026: a group `a,admin` does not become two",
+        arguments: [
+            ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a"]]],
+            ["groups": [["n": "a"]]],
+        ] as [JSONValue]
+    )
     func delimiters(traits: JSONValue) {
         guard case .failure(let refused) = lines(profile(), session(traits: traits)) else {
             Issue.record("rendered")
@@ -88,17 +108,25 @@ struct IdentityProfileTests {
                 == .success(["X-Value: a,b;c"])
         )
         #expect(
-            lines(profile(path: "identity.traits.name"), session(traits: groups)) == .success(["X-Value: Lovelace, Ada"])
+            lines(profile(path: "identity.traits.name"), session(traits: groups))
+                == .success(["X-Value: Lovelace, Ada"])
         )
     }
 
-    @Test("What is not plain ASCII is percent-encoded, so that decoding gives the value back", arguments: [
-        ("Zo\u{EB}", "Zo%C3%AB"), ("100%", "100%25"), ("%2C", "%252C"), (" admin", "%20admin"), ("admin ", "admin%20"),
-        ("a b", "a b"), ("a\tb", "a%09b"), ("\u{7F}", "%7F"), ("\u{2028}", "%E2%80%A8"), ("\u{1F511}", "%F0%9F%94%91"),
-    ])
+    @Test(
+        "What is not plain ASCII is percent-encoded, so that decoding gives the value back",
+        arguments: [
+            ("Zo\u{EB}", "Zo%C3%AB"), ("100%", "100%25"), ("%2C", "%252C"), (" admin", "%20admin"),
+            ("admin ", "admin%20"),
+            ("a b", "a b"), ("a\tb", "a%09b"), ("\u{7F}", "%7F"), ("\u{2028}", "%E2%80%A8"),
+            ("\u{1F511}", "%F0%9F%94%91"),
+        ]
+    )
     func encoding(value: String, expected: String) {
         let path = "identity.traits.v"
-        #expect(lines(profile(path: path), session(traits: ["v": .string(value)])) == .success(["X-Value: \(expected)"]))
+        #expect(
+            lines(profile(path: path), session(traits: ["v": .string(value)])) == .success(["X-Value: \(expected)"])
+        )
         let list: JSONValue = ["v": [.string(value), "z"]]
         #expect(lines(profile(path: path), session(traits: list)) == .success(["X-Value: \(expected),z"]))
     }
@@ -112,7 +140,10 @@ struct IdentityProfileTests {
         // "X-V: " and the line's end are seven bytes.
         let fits: JSONValue = ["v": .string(String(repeating: "a", count: 293))]
         #expect(throws: Never.self) { try profile.render(session(traits: fits)).get() }
-        guard case .failure(let refused) = profile.render(session(traits: ["v": .string(String(repeating: "a", count: 294))]))
+        guard
+            case .failure(let refused) = profile.render(
+                session(traits: ["v": .string(String(repeating: "a", count: 294))])
+            )
         else {
             Issue.record("rendered")
             return
@@ -142,11 +173,16 @@ struct IdentityProfileTests {
         }
     }
 
-    @Test("Settings that would let a client or a trait speak for the gateway are problems", arguments: [
-        ("Accept", "subject"), ("Host", "subject"), ("cookie", "subject"), ("X-Session-Token", "subject"),
-        ("X-Forwarded-For", "subject"), ("X_FORWARDED_HOST", "subject"), ("Content-Type", "subject"), ("X User", "subject"),
-        ("", "subject"), ("X-\u{E9}", "subject"), ("X-User", "nowhere"), ("X-User", "identity.traits."), ("Origin", "aal"),
-    ])
+    @Test(
+        "Settings that would let a client or a trait speak for the gateway are problems",
+        arguments: [
+            ("Accept", "subject"), ("Host", "subject"), ("cookie", "subject"), ("X-Session-Token", "subject"),
+            ("X-Forwarded-For", "subject"), ("X_FORWARDED_HOST", "subject"), ("Content-Type", "subject"),
+            ("X User", "subject"),
+            ("", "subject"), ("X-\u{E9}", "subject"), ("X-User", "nowhere"), ("X-User", "identity.traits."),
+            ("Origin", "aal"),
+        ]
+    )
     func problems(name: String, path: String) {
         var settings = IdentitySettings()
         settings.fields = [IdentitySettings.Field(name: name, path: path)]

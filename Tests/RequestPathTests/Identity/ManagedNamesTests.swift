@@ -9,33 +9,46 @@ struct ManagedNamesTests {
         Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }
     }
 
-    @Test("CVE-2025-64484, T11: identity fields are managed in every spelling", arguments: [
-        "X-Auth-Subject", "x-auth-subject", "X_Auth_Email", "x-auth_EMAIL", "X-AUTH_Subject", "X-Auth.Email", "x.auth.groups",
-        "X-Auth-Anything", "Remote-User", "REMOTE_USER", "X-Kratos-Authenticated-Identity-Id", "X-Auth-Request-User",
-        "X-Sallyport-Internal", "X-Auth-Assertion",
-    ])
+    @Test(
+        "CVE-2025-64484, T11: identity fields are managed in every spelling",
+        arguments: [
+            "X-Auth-Subject", "x-auth-subject", "X_Auth_Email", "x-auth_EMAIL", "X-AUTH_Subject", "X-Auth.Email",
+            "x.auth.groups",
+            "X-Auth-Anything", "Remote-User", "REMOTE_USER", "X-Kratos-Authenticated-Identity-Id",
+            "X-Auth-Request-User",
+            "X-Sallyport-Internal", "X-Auth-Assertion",
+        ]
+    )
     func identity(name: String) {
         for preset in IdentitySettings.Preset.allCases {
             #expect(self.isManaged(name, profile { $0.preset = preset }))
         }
     }
 
-    @Test("CVE-2025-64484, T11: none of them passes the parser, with or without the rule for underscores", arguments: [
-        "X_Auth_Email: evil", "x-auth_EMAIL: evil", "X-Auth-Subject: root", "x_auth_subject: root", "REMOTE_USER: root",
-        "Remote-Groups: admin", "X-Forwarded_User: root",
-    ])
+    @Test(
+        "CVE-2025-64484, T11: none of them passes the parser, with or without the rule for underscores",
+        arguments: [
+            "X_Auth_Email: evil", "x-auth_EMAIL: evil", "X-Auth-Subject: root", "x_auth_subject: root",
+            "REMOTE_USER: root",
+            "Remote-Groups: admin", "X-Forwarded_User: root",
+        ]
+    )
     func parser(line: String) {
         for drops in [true, false] {
             #expect(kept([line, "X-Kept: 1"], profile(), dropsUnderscore: drops) == ["X-Kept: 1"])
         }
     }
 
-    @Test("CVE-2026-39858, CVE-2026-35051, CVE-2026-54764: what proxies say is dropped in every spelling", arguments: [
-        "X-Forwarded-For", "X_Forwarded_Proto", "x-forwarded_HOST", "X-Forwarded-Port", "X-Forwarded-Prefix",
-        "X-Forwarded-Server", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "Forwarded", "X-Real-IP",
-        "X_Real_Ip", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host", "CF-Connecting-IP", "True-Client-IP",
-        "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded",
-    ])
+    @Test(
+        "CVE-2026-39858, CVE-2026-35051, CVE-2026-54764: what proxies say is dropped in every spelling",
+        arguments: [
+            "X-Forwarded-For", "X_Forwarded_Proto", "x-forwarded_HOST", "X-Forwarded-Port", "X-Forwarded-Prefix",
+            "X-Forwarded-Server", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "Forwarded",
+            "X-Real-IP",
+            "X_Real_Ip", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host", "CF-Connecting-IP", "True-Client-IP",
+            "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded",
+        ]
+    )
     func forwarding(name: String) {
         #expect(self.isManaged(name))
         #expect(kept(["\(name): evil", "X-Kept: 1"], profile()) == ["X-Kept: 1"])
@@ -46,9 +59,12 @@ struct ManagedNamesTests {
         #expect(kept(["X-Forwarded-Uri: /public", "X-Forwarded-Proto: https"], profile()) == [])
     }
 
-    @Test("CVE-2026-54763, CVE-2026-33433: configured names in any spelling are one name", arguments: [
-        "x-app-user", "X_APP_USER", "X-App-User", "x_app-USER",
-    ])
+    @Test(
+        "CVE-2026-54763, CVE-2026-33433: configured names in any spelling are one name",
+        arguments: [
+            "x-app-user", "X_APP_USER", "X-App-User", "x_app-USER",
+        ]
+    )
     func configured(spelling: String) {
         let profile = profile { $0.fields = [IdentitySettings.Field(name: spelling, path: "subject")] }
         for sent in ["X-App-User", "x_app_user", "X-APP_USER", "X.App.User"] {
@@ -94,9 +110,13 @@ struct ManagedNamesTests {
         #expect(kept(["X-HTTP-Method-Override: DELETE"], profile()) == ["X-HTTP-Method-Override: DELETE"])
     }
 
-    @Test("Other names pass", arguments: [
-        "Accept", "X-Requested-With", "X-Auth", "X-Authentic", "Remote", "X-Forward", "Authorization", "X-CSRF-Token", "Proxyx",
-    ])
+    @Test(
+        "Other names pass",
+        arguments: [
+            "Accept", "X-Requested-With", "X-Auth", "X-Authentic", "Remote", "X-Forward", "Authorization",
+            "X-CSRF-Token", "Proxyx",
+        ]
+    )
     func others(name: String) {
         #expect(!self.isManaged(name))
         #expect(kept(["\(name): v"], profile())?.count == 1)

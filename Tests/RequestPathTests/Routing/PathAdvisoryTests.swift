@@ -5,13 +5,19 @@ import Vocabulary
 
 /// Advisories of other gateways about paths, hosts and methods (peers C2).
 struct PathAdvisoryTests {
-    @Test("CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public", arguments: [
-        "/public/../admin", "/public/..%2fadmin", "/public/..%2Fadmin", "/public/%2e%2e/admin", "/public/%2E%2e/admin",
-        "/public/.%2e/admin", "/public/%2e./admin", "/public/..;/admin", "/public/..;x=1/admin", "/public\\..\\admin",
-        "/public/%5c..%5cadmin", "/public/%5C..%5Cadmin", "/public/%252e%252e/admin", "/public/%252e%252e%252fadmin",
-        "/public;/../admin", "/public/%2e%2e;/admin", "/public/..%3b/admin", "/public/%c0%ae%c0%ae/admin",
-        "/public%2f..%2fadmin", "/public/..%00/admin", "/public/..%20/admin", "/public/%25%32%65%25%32%65/admin",
-    ])
+    @Test(
+        "CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public",
+        arguments: [
+            "/public/../admin", "/public/..%2fadmin", "/public/..%2Fadmin", "/public/%2e%2e/admin",
+            "/public/%2E%2e/admin",
+            "/public/.%2e/admin", "/public/%2e./admin", "/public/..;/admin", "/public/..;x=1/admin",
+            "/public\\..\\admin",
+            "/public/%5c..%5cadmin", "/public/%5C..%5Cadmin", "/public/%252e%252e/admin",
+            "/public/%252e%252e%252fadmin",
+            "/public;/../admin", "/public/%2e%2e;/admin", "/public/..%3b/admin", "/public/%c0%ae%c0%ae/admin",
+            "/public%2f..%2fadmin", "/public/..%00/admin", "/public/..%20/admin", "/public/%25%32%65%25%32%65/admin",
+        ]
+    )
     func wayUp(path: String) {
         for gate in [Gate.openPublic, Gate.protectedAdmin] {
             guard case .refused = gate.ask(path) else {
@@ -21,11 +27,17 @@ struct PathAdvisoryTests {
         }
     }
 
-    @Test("CVE-2026-33494: another spelling of a protected path is refused beside a public one", arguments: [
-        "/%61dmin", "/%61dmin/x", "//admin", "///admin/x", "/admin;x=1", "/;x/admin", "/;/admin/x", "/a%64min;v=1/x",
-        "/%2561dmin", "/%2561%2564min/x", "/admin%3Bx", "/admin%253Bx", "/admin%20", "/admin%20/x", "/admin.", "/admin./x",
-        "/admin.;x", "/admin%2E", "/%61dmin%20;x", "/admin%2Fx", "/%2Fadmin", "/admin%23x", "/admin%3Fx", "/admin%2523/x",
-    ])
+    @Test(
+        "CVE-2026-33494: another spelling of a protected path is refused beside a public one",
+        arguments: [
+            "/%61dmin", "/%61dmin/x", "//admin", "///admin/x", "/admin;x=1", "/;x/admin", "/;/admin/x",
+            "/a%64min;v=1/x",
+            "/%2561dmin", "/%2561%2564min/x", "/admin%3Bx", "/admin%253Bx", "/admin%20", "/admin%20/x", "/admin.",
+            "/admin./x",
+            "/admin.;x", "/admin%2E", "/%61dmin%20;x", "/admin%2Fx", "/%2Fadmin", "/admin%23x", "/admin%3Fx",
+            "/admin%2523/x",
+        ]
+    )
     func otherSpelling(path: String) {
         guard case .refused = Gate.protectedAdmin.ask(path) else {
             Issue.record("\(path): \(Gate.protectedAdmin.ask(path))")
@@ -41,9 +53,12 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/admin/x;y") == .refused(.pathAmbiguous))
     }
 
-    @Test("oathkeeper#1269, #1134: what is accepted goes on byte for byte", arguments: [
-        "/foo/", "/a%2Fb", "/a%3Ab", "/a//b", "/a/;x=1", "/%7Euser", "/a%20b", "/C%23", "/100%25", "//a",
-    ])
+    @Test(
+        "oathkeeper#1269, #1134: what is accepted goes on byte for byte",
+        arguments: [
+            "/foo/", "/a%2Fb", "/a%3Ab", "/a//b", "/a/;x=1", "/%7Euser", "/a%20b", "/C%23", "/100%25", "//a",
+        ]
+    )
     func byteIdentical(path: String) {
         let gate = Gate([route("/**", .required) { $0.allowEncodedSlashes = true }])
         #expect(gate.ask(path) == .route("/**"))
@@ -79,19 +94,26 @@ struct PathAdvisoryTests {
         #expect(Gate.openPublic.ask("/public/C%23") == .route("/public/**"))
     }
 
-    @Test("CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling", arguments: [
-        "app.example.com", "APP.Example.COM", "app.example.com.", "App.Example.com.", "app.example.com:443",
-        "app.example.com.:443", "app.example.com:8443",
-    ])
+    @Test(
+        "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
+        arguments: [
+            "app.example.com", "APP.Example.COM", "app.example.com.", "App.Example.com.", "app.example.com:443",
+            "app.example.com.:443", "app.example.com:8443",
+        ]
+    )
     func hostSpelling(host: String) {
         #expect(Gate.openPublic.ask("/public/x", host: host) == .route("/public/**"))
         #expect(Gate.openPublic.ask("/x", host: host) == .route("/**"))
     }
 
-    @Test("CVE-2026-48794: what only resembles a host is none", arguments: [
-        "", "example.com", "xapp.example.com", "app.example.com..", ".app.example.com", "appxexample.com", ":443", ".",
-        "app.example.com.evil", String(repeating: "a", count: 300),
-    ])
+    @Test(
+        "CVE-2026-48794: what only resembles a host is none",
+        arguments: [
+            "", "example.com", "xapp.example.com", "app.example.com..", ".app.example.com", "appxexample.com", ":443",
+            ".",
+            "app.example.com.evil", String(repeating: "a", count: 300),
+        ]
+    )
     func otherHost(host: String) {
         #expect(Gate.openPublic.ask("/x", host: host) == .noHost)
     }
@@ -141,7 +163,10 @@ struct PathAdvisoryTests {
 
     @Test("CONNECT, TRACE and methods that no route takes are 405 (peers C2 #25)")
     func methods() {
-        #expect(Gate.openPublic.ask("/x", method: "CONNECT") == .methodNotAllowed("DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"))
+        #expect(
+            Gate.openPublic.ask("/x", method: "CONNECT")
+                == .methodNotAllowed("DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT")
+        )
         guard case .methodNotAllowed = Gate.openPublic.ask("/public/x", method: "TRACE") else {
             Issue.record("TRACE")
             return

@@ -4,10 +4,14 @@ import Testing
 import Vocabulary
 
 struct PathReadingTests {
-    @Test("A path of plain bytes is its own reading and nothing is copied", arguments: [
-        "/", "/a", "/a/", "/index.html", "/a/b.c/d", "/deep/er/than/eight/bytes", "/assets/app-1.2.3.min.js", "/~u/x=1&y,z",
-        "/1234567", "/12345678", "/123456/8.9", "/1234567/90abcdef/1", "/a:b@c", "/a|b",
-    ])
+    @Test(
+        "A path of plain bytes is its own reading and nothing is copied",
+        arguments: [
+            "/", "/a", "/a/", "/index.html", "/a/b.c/d", "/deep/er/than/eight/bytes", "/assets/app-1.2.3.min.js",
+            "/~u/x=1&y,z",
+            "/1234567", "/12345678", "/123456/8.9", "/1234567/90abcdef/1", "/a:b@c", "/a|b",
+        ]
+    )
     func plain(path: String) {
         withReading(Array(path.utf8)) { outcome in
             guard case .read(let reading) = outcome else {
@@ -20,29 +24,41 @@ struct PathReadingTests {
         }
     }
 
-    @Test("The reading is decoded once, without runs of slashes and parameters", arguments: [
-        ("/%61dmin", "/admin"), ("/%41dmin", "/Admin"), ("//admin", "/admin"), ("/a//b///c", "/a/b/c"), ("/a//", "/a/"),
-        ("/admin;x=1", "/admin"), ("/a;x/b;y=2;z/c", "/a/b/c"), ("/;x/admin", "/admin"), ("/a/;x=1", "/a/"),
-        ("/admin%3Bx", "/admin"), ("/a%20b", "/a b"), ("/caf%C3%A9", "/caf\u{E9}"), ("/a%3Ab", "/a:b"),
-        ("/100%25", "/100%"), ("/a%2fb", "/a%2Fb"), ("/a%2Fb", "/a%2Fb"), ("/%2520", "/%20"),
-        ("/.well-known/x", "/.well-known/x"), ("/file.", "/file."), ("/...", "/..."), ("/C%23", "/C#"),
-    ])
+    @Test(
+        "The reading is decoded once, without runs of slashes and parameters",
+        arguments: [
+            ("/%61dmin", "/admin"), ("/%41dmin", "/Admin"), ("//admin", "/admin"), ("/a//b///c", "/a/b/c"),
+            ("/a//", "/a/"),
+            ("/admin;x=1", "/admin"), ("/a;x/b;y=2;z/c", "/a/b/c"), ("/;x/admin", "/admin"), ("/a/;x=1", "/a/"),
+            ("/admin%3Bx", "/admin"), ("/a%20b", "/a b"), ("/caf%C3%A9", "/caf\u{E9}"), ("/a%3Ab", "/a:b"),
+            ("/100%25", "/100%"), ("/a%2fb", "/a%2Fb"), ("/a%2Fb", "/a%2Fb"), ("/%2520", "/%20"),
+            ("/.well-known/x", "/.well-known/x"), ("/file.", "/file."), ("/...", "/..."), ("/C%23", "/C#"),
+        ]
+    )
     func oddities(path: String, expected: String) {
         #expect(reading(path) == .success(expected))
     }
 
-    @Test("Dot segments are refused in every spelling, also those that parameters and encoded slashes make", arguments: [
-        "/.", "/..", "/./a", "/a/.", "/a/..", "/a/../b", "/%2e", "/%2E%2e", "/.%2e", "/%2e.", "/a/%2e%2E/b", "/..;/a", "/.;x",
-        "/%2e%2e;/a", "/..%3b/a", "/a%2f..%2fb", "/a%2F%2e%2e", "/a;x=%2f..%2fb", "/..%20", "/.%20/a", "/a/..;x;y",
-    ])
+    @Test(
+        "Dot segments are refused in every spelling, also those that parameters and encoded slashes make",
+        arguments: [
+            "/.", "/..", "/./a", "/a/.", "/a/..", "/a/../b", "/%2e", "/%2E%2e", "/.%2e", "/%2e.", "/a/%2e%2E/b",
+            "/..;/a", "/.;x",
+            "/%2e%2e;/a", "/..%3b/a", "/a%2f..%2fb", "/a%2F%2e%2e", "/a;x=%2f..%2fb", "/..%20", "/.%20/a", "/a/..;x;y",
+        ]
+    )
     func dotSegments(path: String) {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathDotSegment)))
     }
 
-    @Test("What a second or third decoding would uncover is refused", arguments: [
-        "/%252e%252e/a", "/.%252e/a", "/a%252fb", "/a%255cb", "/a%2500", "/%25252e", "/%2525252e", "/%25%32%65%252e",
-        "/a/%252e", "/..%253bx", "/%252561", "/a%25c0%25af", "/%2525%2536%2531",
-    ])
+    @Test(
+        "What a second or third decoding would uncover is refused",
+        arguments: [
+            "/%252e%252e/a", "/.%252e/a", "/a%252fb", "/a%255cb", "/a%2500", "/%25252e", "/%2525252e",
+            "/%25%32%65%252e",
+            "/a/%252e", "/..%253bx", "/%252561", "/a%25c0%25af", "/%2525%2536%2531",
+        ]
+    )
     func doubleEncoding(path: String) {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathDoubleEncoding)))
     }
@@ -52,18 +68,25 @@ struct PathReadingTests {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathBackslash)))
     }
 
-    @Test("Escapes that are none, controls and overlong forms are refused", arguments: [
-        "/%", "/%4", "/%zz", "/%4g/a", "/a%u002e", "/%00", "/admin%00", "/a%0a", "/a%0D%0Ab", "/%7f", "/%1F", "/%09",
-        "/%c0%af", "/%C0%AE%c0%ae/a", "/%c1%9c", "/%e0%80%af", "/%f0%80%80%af", "/%c0%2f",
-    ])
+    @Test(
+        "Escapes that are none, controls and overlong forms are refused",
+        arguments: [
+            "/%", "/%4", "/%zz", "/%4g/a", "/a%u002e", "/%00", "/admin%00", "/a%0a", "/a%0D%0Ab", "/%7f", "/%1F",
+            "/%09",
+            "/%c0%af", "/%C0%AE%c0%ae/a", "/%c1%9c", "/%e0%80%af", "/%f0%80%80%af", "/%c0%2f",
+        ]
+    )
     func badEscapes(path: String) {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathBadEscape)))
     }
 
-    @Test("What is no path is refused", arguments: [
-        "", "*", "a", "admin/x", "?", "/a?b", "/a#b", "/a b", "/a\tb", "/a\u{0}", "/caf\u{E9}", "http://host/a",
-        "/1234567#", "/12345678#", "/123456789 ", "/1234567\u{7F}",
-    ])
+    @Test(
+        "What is no path is refused",
+        arguments: [
+            "", "*", "a", "admin/x", "?", "/a?b", "/a#b", "/a b", "/a\tb", "/a\u{0}", "/caf\u{E9}", "http://host/a",
+            "/1234567#", "/12345678#", "/123456789 ", "/1234567\u{7F}",
+        ]
+    )
     func noPath(path: String) {
         #expect(reading(path) == .failure(RefusedPath(reason: .requestTarget)))
     }
@@ -92,9 +115,12 @@ struct PathReadingTests {
         }
     }
 
-    @Test("Whether eight bytes are looked at at once or one by one, no oddity is missed", arguments: [
-        "%41", ";x", "//", "./", "\\", "#", "?", " ", "\u{7F}", "\u{1}", "\u{E9}",
-    ])
+    @Test(
+        "Whether eight bytes are looked at at once or one by one, no oddity is missed",
+        arguments: [
+            "%41", ";x", "//", "./", "\\", "#", "?", " ", "\u{7F}", "\u{1}", "\u{E9}",
+        ]
+    )
     func everyOffset(oddity: String) {
         for before in 1..<20 {
             for after in 0..<10 {

@@ -24,7 +24,11 @@ enum Server: CaseIterable {
             if self == .windows, name != [0x2E], name != [0x2E, 0x2E] {
                 while let last = name.last, last == 0x2E || last == 0x20 { name.removeLast() }
             }
-            if name == [0x2E, 0x2E] { _ = segments.popLast() } else if !name.isEmpty, name != [0x2E] { segments.append(name) }
+            if name == [0x2E, 0x2E] {
+                _ = segments.popLast()
+            } else if !name.isEmpty, name != [0x2E] {
+                segments.append(name)
+            }
         }
         return segments
     }
@@ -70,16 +74,23 @@ private struct Dice: RandomNumberGenerator {
 
 struct UpstreamReadingTests {
     private static let pieces = [
-        "/", "/", "/", "admin", "admin", "public", "x", "%61dmin", "adm%69n", "p%75blic", "%2561dmin", "%25%36%31dmin", ".",
-        "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%5c", "\\", ";", ";v=1", "%3b", "%253B", "%", "%25", "%00", "%20",
+        "/", "/", "/", "admin", "admin", "public", "x", "%61dmin", "adm%69n", "p%75blic", "%2561dmin", "%25%36%31dmin",
+        ".",
+        "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%5c", "\\", ";", ";v=1", "%3b", "%253B", "%", "%25", "%00",
+        "%20",
         "%23", "%3F", "a", "%c0%af", "~",
     ]
 
     private static func path(_ dice: inout Dice) -> String {
-        "/" + (0..<Int.random(in: 1...9, using: &dice)).map { _ in Self.pieces.randomElement(using: &dice) ?? "" }.joined()
+        "/"
+            + (0..<Int.random(in: 1...9, using: &dice)).map { _ in Self.pieces.randomElement(using: &dice) ?? "" }
+            .joined()
     }
 
-    @Test("No spelling brings an anonymous request to what a route protects, whatever server is behind it", arguments: 1...4)
+    @Test(
+        "No spelling brings an anonymous request to what a route protects, whatever server is behind it",
+        arguments: 1...6
+    )
     func noWayRound(seed: Int) {
         let admin = Array("admin".utf8)
         let open = Array("public".utf8)
@@ -90,7 +101,7 @@ struct UpstreamReadingTests {
         let hole = Gate([route("/admin/public", .public), route("/admin/**", .required), route("/**", .required)])
         var dice = Dice(state: UInt64(seed))
         var passed = 0
-        for _ in 0..<6000 {
+        for _ in 0..<8000 {
             let path = Self.path(&dice)
             let servers = Server.allCases.map { $0.resource(Array(path.utf8)) }
             for gate in [Gate.protectedAdmin, lenient] where gate.ask(path) == .route("/**") {
@@ -98,10 +109,14 @@ struct UpstreamReadingTests {
                 #expect(!servers.contains { $0.first == admin }, "\(path)")
             }
             if Gate.openPublic.ask(path) == .route("/public/**") {
-                #expect(servers.allSatisfy { $0.first == open || $0.first != admin }, "\(path)")
+                #expect(!servers.contains { $0.first == admin }, "\(path)")
             }
+            // Below what is protected, one public place: nothing else of /admin may be reached through it.
             if hole.ask(path) == .route("/admin/public") {
-                #expect(servers.allSatisfy { $0.first != admin || $0 == [admin, open] || $0.last == nil }, "\(path)")
+                #expect(
+                    !servers.contains { $0.first == admin && $0 != [admin, open] },
+                    "\(path)"
+                )
             }
         }
         #expect(passed > 100)

@@ -1,0 +1,113 @@
+import Foundation
+
+/// Debian's Chromium without a window, driven by the DevTools protocol over a pair of pipes.
+final class Browser {
+    static let program = "/usr/bin/chromium"
+
+    private let process = Process()
+    private let folder: URL
+    /// Towards the browser, and from it.
+    private let commands: Int32
+    private let messages: Int32
+    private var received: [UInt8] = []
+    private var lastID = 0
+    private var page = ""
+
+    /// Starts a browser with an empty profile and an empty page.
+    init() throws {
+        self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-browser-\(UUID())")
+        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+        let paths = ["commands", "messages"].map { [folder] in folder.appending(path: $0).path }
+        for path in paths { guard mkfifo(path, 0o600) == 0 else { throw DemoFailure(description: "mkfifo failed") } }
+        // Both ends at once: opening one end alone would wait for the browser.
+        self.commands = open(paths[0], O_RDWR)
+        self.messages = open(paths[1], O_RDWR)
+        self.process.executableURL = URL(filePath: "/bin/bash")
+        let flags =
+            "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
+        self.process.arguments = [
+            "-c", #"exec "$0" "# + flags + #" --user-data-dir="$1/profile" 3<"$1/commands" 4>"$1/messages""#,
+            Self.program, self.folder.path,
+        ]
+        self.process.environment = ["PATH": "/usr/bin:/bin", "HOME": self.folder.path]
+        self.process.standardInput = FileHandle.nullDevice
+        self.process.standardOutput = FileHandle.nullDevice
+        self.process.standardError = FileHandle.nullDevice
+        try self.process.run()
+        let target = try self.call("Target.createTarget", ["url": "about:blank"])
+        let attached = try self.call(
+            "Target.attachToTarget",
+            ["targetId": target["targetId"] as? String ?? "", "flatten": true]
+        )
+        self.page = attached["sessionId"] as? String ?? ""
+    }
+
+    /// Ends the browser.
+    func close() {
+        _ = try? self.call("Browser.close")
+        self.process.terminate()
+        self.process.waitUntilExit()
+        Glibc.close(self.commands)
+        Glibc.close(self.messages)
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+
+    /// Goes to a page and waits until it is there.
+    func visit(_ url: String) throws {
+        _ = try self.call("Page.navigate", ["url": url])
+        try self.wait(until: "document.readyState === 'complete'")
+    }
+
+    /// The value of an expression in the page, as text.
+    func value(_ expression: String) throws -> String {
+        let answer = try self.call("Runtime.evaluate", ["expression": "String(\(expression))", "returnByValue": true])
+        return (answer["result"] as? [String: Any])?["value"] as? String ?? ""
+    }
+
+    /// Runs a script in the page, as a user's click would be handled.
+    func perform(_ script: String) throws {
+        _ = try self.call("Runtime.evaluate", ["expression": script, "userGesture": true])
+    }
+
+    /// Waits until an expression is true, on this page or the next.
+    func wait(until expression: String) throws {
+        for _ in 0..<600 {
+            if try self.value(expression) == "true" { return }
+            usleep(50_000)
+        }
+        throw DemoFailure(
+            description: "not so: \(expression), at \(try self.value("location.href + document.body.innerText"))"
+        )
+    }
+
+    /// Sends a command of the protocol and returns its result; one that fails because a page is on its way out is empty.
+    @discardableResult
+    func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
+        self.lastID += 1
+        var message: [String: Any] = ["id": self.lastID, "method": method, "params": parameters]
+        if !self.page.isEmpty { message["sessionId"] = self.page }
+        let bytes = Array(try JSONSerialization.data(withJSONObject: message)) + [0]
+        guard write(self.commands, bytes, bytes.count) == bytes.count else {
+            throw DemoFailure(description: "the browser takes no command")
+        }
+        while true {
+            let answer = try JSONSerialization.jsonObject(with: Data(try self.nextMessage())) as? [String: Any] ?? [:]
+            if answer["id"] as? Int == self.lastID { return answer["result"] as? [String: Any] ?? [:] }
+        }
+    }
+
+    private func nextMessage() throws -> [UInt8] {
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            if let end = self.received.firstIndex(of: 0) {
+                defer { self.received.removeSubrange(...end) }
+                return Array(self.received[..<end])
+            }
+            var waiting = pollfd(fd: self.messages, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 60_000) == 1 else { throw DemoFailure(description: "the browser says nothing") }
+            let count = read(self.messages, &piece, piece.count)
+            guard count > 0 else { throw DemoFailure(description: "the browser has gone") }
+            self.received += piece[..<count]
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+/// The browser's part of the walk, in a real browser: `deploy/test.sh --soak` installs it.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil), .serialized)
+struct BrowserTests {
+    private static let signInPage = "document.title === 'Sign in' && document.readyState === 'complete'"
+
+    private static func with(_ body: (Demo, Browser) throws -> Void) throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let browser = try Browser()
+        defer { browser.close() }
+        try body(demo, browser)
+    }
+
+    /// A fresh transfer token, by the commands of the walk.
+    private static func transferToken(_ demo: Demo) throws -> String {
+        let commands = demo.steps.map(\.command).filter {
+            $0.hasPrefix("FLOW=") || $0.hasPrefix("SESSION_TOKEN=") || $0.hasPrefix("mint()")
+        }
+        let output = try Shell.run(commands).last?.output ?? ""
+        return try #require(output.firstMatch(of: /spt_[A-Za-z0-9_-]+/).map { String($0.0) }, "\(output)")
+    }
+
+    private static func signIn(_ browser: Browser) throws {
+        try browser.perform(
+            """
+            document.querySelector('#identifier').value = 'ada@example.com';
+            document.querySelector('#password').value = 'analytical-engine';
+            document.querySelector('form').requestSubmit()
+            """
+        )
+    }
+
+    private static func row(_ name: String) -> String {
+        "[...document.querySelectorAll('tr')].find(row => row.cells[0].innerText === '\(name)')?.cells[1].innerText"
+    }
+
+    @Test func signsInAndOut() throws {
+        try Self.with { demo, browser in
+            try browser.visit("\(demo.origin)/hello?a=1")
+            #expect(try browser.value(Self.signInPage) == "true")
+            // The policy lets the page's own style through.
+            #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
+            try Self.signIn(browser)
+            try browser.wait(
+                until: "location.pathname + location.search === '/hello?a=1' && !!document.querySelector('td')"
+            )
+            #expect(try browser.value("document.querySelector('h1').innerText") == "Hello, Ada Lovelace")
+            #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "browser")
+            #expect(try browser.value(Self.row("Cookie")) == "undefined")
+            #expect(try browser.value("document.cookie.length") == "0", "scripts see no session")
+            try browser.perform("document.querySelector('a[href^=\"/.sallyport/logout\"]').click()")
+            try browser.wait(until: "document.title === 'Sign out' && document.readyState === 'complete'")
+            try browser.perform("document.querySelector('form').requestSubmit()")
+            try browser.wait(until: "location.pathname === '/public/' && !!document.querySelector('h1')")
+            #expect(try browser.value("document.querySelector('h1').innerText") == "Hello, stranger")
+            try browser.visit("\(demo.origin)/hello")
+            #expect(try browser.value(Self.signInPage) == "true")
+        }
+    }
+
+    @Test func takesOverANativeSessionByQuery() throws {
+        try Self.with { demo, browser in
+            let url = "\(demo.origin)/hello?a=%20&session_transfer_token=\(try Self.transferToken(demo))&b=2"
+            try browser.visit(url)
+            #expect(try browser.value("location.search") == "?a=%20&b=2")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+            // The same browser may repeat its navigation.
+            try browser.visit(url)
+            #expect(try browser.value("location.search") == "?a=%20&b=2")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+            // Another one may not.
+            try browser.call("Network.clearBrowserCookies")
+            try browser.visit(url)
+            #expect(try browser.value(Self.signInPage) == "true")
+        }
+    }
+
+    @Test func takesOverANativeSessionByCookie() throws {
+        try Self.with { demo, browser in
+            try browser.call(
+                "Network.setCookie",
+                [
+                    "name": "auth0_session_transfer_token", "value": try Self.transferToken(demo), "url": demo.origin,
+                    "httpOnly": true,
+                ]
+            )
+            try browser.visit("\(demo.origin)/hello")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+            let cookies = try browser.call("Network.getCookies", ["urls": [demo.origin]])["cookies"] as? [[String: Any]]
+            #expect(cookies?.compactMap { $0["name"] as? String } == ["sallyport"])
+        }
+    }
+
+    @Test func anotherSiteCannotSignTheUserIn() throws {
+        try Self.with { demo, browser in
+            let token = try Self.transferToken(demo)
+            try browser.visit("data:text/html,<a href='\(demo.origin)/hello?session_transfer_token=\(token)'>go</a>")
+            try browser.perform("document.querySelector('a').click()")
+            try browser.wait(until: Self.signInPage)
+            let form = """
+                <form method=post action='\(demo.origin)/.sallyport/login'><input name=identifier value=grace@example.com>\
+                <input name=password value=compiler-a0></form>
+                """
+            try browser.visit("data:text/html,\(form)")
+            try browser.perform("document.querySelector('form').submit()")
+            try browser.wait(until: "\(Self.signInPage) && !!document.querySelector('.notice')")
+            try browser.visit("\(demo.origin)/hello")
+            #expect(try browser.value(Self.signInPage) == "true")
+        }
+    }
+}

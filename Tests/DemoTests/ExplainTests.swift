@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+
+/// `explain`, as an operator calls it.
+@Suite struct ExplainTests {
+    private static let settings = """
+        public_url: https://app.example.com
+        upstream: http://127.0.0.1:3000
+        routes:
+          - path: /**
+            client: web
+          - path: /public/**
+            auth: public
+          - path: /admin/**
+            require: { groups_any: [admins] }
+        clients:
+          - client_id: web
+            session_transfer: { allowed_authentication_methods: [query] }
+        provider:
+          static:
+            users:
+              - identifier: ada
+                traits: { email: ada@example.com, groups: [staff] }
+                password_hash: "scrypt:1024:8:1:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        """
+
+    private static func explain(_ arguments: [String], input: String = "") throws -> String {
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-explain-\(UUID()).yaml")
+        try Data(self.settings.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let result = try Shell.run(
+            Demo.binary.path,
+            ["explain", "--config", file.path] + arguments,
+            input: input
+        )
+        #expect(result.status == 0, "\(result.output)")
+        return result.output
+    }
+
+    private static let origin = "https://app.example.com"
+
+    @Test func anonymousNavigationGoesToLogin() throws {
+        let output = try Self.explain(["--url", "\(Self.origin)/x?secret=1", "--header", "Accept: text/html"])
+        #expect(output.contains("303 to the login page, credential.missing"), "\(output)")
+        #expect(output.contains("path     /x") && !output.contains("secret"), "\(output)")
+    }
+
+    @Test func anonymousCallIsUnauthorized() throws {
+        #expect(try Self.explain(["--url", "\(Self.origin)/x"]).contains("401 Unauthorized, credential.missing"))
+    }
+
+    @Test func assumedUserIsForwardedWithIdentity() throws {
+        let output = try Self.explain([
+            "--url", "\(Self.origin)/x", "--user", "ada", "--header", "X-Auth-Subject: root",
+        ])
+        #expect(output.contains("forwarded") && output.contains("X-Auth-Email: ada@example.com"), "\(output)")
+        #expect(output.contains("X-Auth-Origin: browser") && !output.contains("root"), "\(output)")
+        #expect(!output.contains("sps_"), "\(output)")
+    }
+
+    @Test func assumedUserLacksAGroup() throws {
+        let output = try Self.explain(["--url", "\(Self.origin)/admin/x", "--user", "ada"])
+        #expect(output.contains("403 Forbidden, require.groups"), "\(output)")
+    }
+
+    @Test func tokenIsNeverShown() throws {
+        let token = "sps_" + String(repeating: "A", count: 55)
+        let output = try Self.explain(["--url", "\(Self.origin)/x", "--token-file", "-"], input: "\(token)\n")
+        #expect(output.contains("a bearer token") && output.contains("401 Unauthorized"), "\(output)")
+        #expect(!output.contains(token), "\(output)")
+        let native = try Self.explain(
+            ["--url", "\(Self.origin)/x", "--token-file", "-", "--user", "ada"],
+            input: token
+        )
+        #expect(native.contains("X-Auth-Origin: native") && !native.contains("sps_"), "\(native)")
+    }
+
+    @Test(arguments: [
+        ("/public/%2e%2e/admin", "path.dot_segment"), ("/%61dmin/x", "/admin/**"),
+        ("/.sallyport/login", "/.sallyport/login"),
+        ("/oauth/token", "route.method_not_allowed"), ("/a%00", "400 Bad Request"),
+    ])
+    func pathIsReadAsTheGatewayReadsIt(_ path: String, _ expected: String) throws {
+        let output = try Self.explain(["--url", Self.origin + path])
+        #expect(output.contains(expected), "\(output)")
+    }
+
+    @Test func otherHostIsNotFound() throws {
+        #expect(try Self.explain(["--url", "https://other.example.com/"]).contains("route.not_found"))
+    }
+
+    @Test func transferTokenIsNotConsumed() throws {
+        let output = try Self.explain(["--url", "\(Self.origin)/x?session_transfer_token=spt_x&a=1"])
+        #expect(output.contains("a transfer token in the query") && !output.contains("spt_x"), "\(output)")
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+
+/// An answer as a client reads it.
+struct Answer: Sendable {
+    var head: [UInt8]
+    var body: [UInt8] = []
+    /// The body with its framing, as it came.
+    var rawBody: [UInt8] = []
+    /// Interim answers before it.
+    var interim: [Int] = []
+    /// The message ended where its framing said; without a length that is the end of the stream.
+    var isWhole = false
+    /// What came instead of the rest.
+    var ended: Wire.Event?
+
+    var text: String { String(latin1: self.body) }
+    var lines: [String] { String(latin1: self.head).split(separator: "\r\n").map(String.init) }
+    var status: Int { self.lines.first.flatMap { Int($0.dropFirst(9).prefix(3)) } ?? 0 }
+
+    func values(_ name: String) -> [String] {
+        self.lines.dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
+            return parts[1].trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    func value(_ name: String) -> String? { self.values(name).first }
+
+    /// The reason id of a problem document.
+    var reason: String? {
+        guard self.value("content-type") == "application/problem+json" else { return nil }
+        return self.text.firstMatch(of: /"reason":"([a-z_.]+)"/).map { String($0.1) }
+    }
+}
+
+extension Wire {
+    /// Sends a request and reads its answer.
+    func request(_ text: String, seconds: Double = 5) throws -> Answer {
+        self.send(text)
+        return try self.answer(to: text.hasPrefix("HEAD ") ? "HEAD" : "GET", seconds: seconds)
+    }
+
+    /// Reads one answer, interim ones before it included.
+    func answer(to method: String = "GET", seconds: Double = 5) throws -> Answer {
+        var interim: [Int] = []
+        while true {
+            guard let head = self.receive(through: "\r\n\r\n", seconds: seconds) else {
+                let rest = self.receiveAll(seconds: 0.1)
+                throw BenchFailure("no answer: \(rest.last) after \(String(latin1: rest.bytes.prefix(300)))")
+            }
+            var answer = Answer(head: head)
+            guard head.starts(with: Array("HTTP/1.1 ".utf8)) else {
+                throw BenchFailure("not an answer: \(String(latin1: head.prefix(300)))")
+            }
+            if (100..<200).contains(answer.status), answer.status != 101 {
+                interim.append(answer.status)
+                continue
+            }
+            answer.interim = interim
+            self.readBody(of: &answer, to: method, seconds: seconds)
+            Secrets.shared.note(in: answer.head)
+            Secrets.shared.note(in: answer.body)
+            return answer
+        }
+    }
+
+    private func readBody(of answer: inout Answer, to method: String, seconds: Double) {
+        if method == "HEAD" || [101, 204, 304].contains(answer.status) {
+            answer.isWhole = true
+        } else if answer.value("transfer-encoding") == "chunked" {
+            self.readChunks(of: &answer, seconds: seconds)
+        } else if let length = answer.value("content-length").flatMap({ Int($0) }) {
+            while answer.body.count < length {
+                guard case .bytes(let bytes) = self.note(self.receive(seconds: seconds), in: &answer) else { return }
+                let wanted = length - answer.body.count
+                answer.body += bytes.prefix(wanted)
+                if bytes.count > wanted { self.keep(bytes[wanted...]) }
+            }
+            answer.rawBody = answer.body
+            answer.isWhole = true
+        } else {
+            while case .bytes(let bytes) = self.note(self.receive(seconds: seconds), in: &answer) { answer.body += bytes }
+            answer.rawBody = answer.body
+            answer.isWhole = answer.ended == .end
+        }
+    }
+
+    private func note(_ event: Event, in answer: inout Answer) -> Event {
+        if case .bytes = event { return event }
+        answer.ended = event
+        return event
+    }
+
+    private func readChunks(of answer: inout Answer, seconds: Double) {
+        while true {
+            guard let line = self.receive(through: "\r\n", seconds: seconds) else {
+                _ = self.note(self.drop(), in: &answer)
+                return
+            }
+            answer.rawBody += line
+            guard let size = Int(String(latin1: line.dropLast(2)).prefix { $0 != ";" }, radix: 16) else { return }
+            guard let data = self.receive(count: size + 2, seconds: seconds) else {
+                answer.body += self.leftOver()
+                _ = self.note(self.drop(), in: &answer)
+                return
+            }
+            answer.rawBody += data
+            answer.body += data.dropLast(2)
+            if size == 0 {
+                answer.isWhole = data == [13, 10]
+                return
+            }
+        }
+    }
+
+    private func leftOver() -> [UInt8] {
+        if case .bytes(let bytes) = self.receive(seconds: 0.05) { return bytes }
+        return []
+    }
+
+    private func drop() -> Event {
+        while true {
+            let event = self.receive(seconds: 0.2)
+            if case .bytes = event { continue }
+            return event
+        }
+    }
+
+    /// The connection ends without another byte.
+    func endsNow(within seconds: Double = 5) -> Bool {
+        let event = self.receive(seconds: seconds)
+        return event == .end || event == .reset
+    }
+}
+
+/// Requests as text.
+enum Request {
+    static let host = "app.example.com"
+    static let origin = "http://app.example.com"
+
+    static func get(_ target: String = "/", _ fields: [String] = [], method: String = "GET", body: String? = nil) -> String {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: \(self.host)"] + fields
+        if let body { lines.append("Content-Length: \(body.utf8.count)") }
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")
+    }
+
+    static func post(_ target: String, _ fields: [String] = [], body: String) -> String {
+        self.get(target, fields, method: "POST", body: body)
+    }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A request as it reached the app.
+struct Received: Sendable {
+    /// The head's exact bytes.
+    var head: [UInt8]
+    /// The body without its framing.
+    var body: [UInt8] = []
+    /// The body's exact bytes.
+    var rawBody: [UInt8] = []
+    /// Which connection it came on.
+    var connection: Int
+
+    var text: String { String(latin1: self.head) }
+    var lines: [String] { self.text.split(separator: "\r\n").map(String.init) }
+    var target: String { self.lines.first.map { String($0.split(separator: " ")[1]) } ?? "" }
+    var method: String { self.lines.first.map { String($0.split(separator: " ")[0]) } ?? "" }
+
+    func values(_ name: String) -> [String] {
+        self.lines.dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
+            return parts[1].trimmingCharacters(in: .whitespaces)
+        }
+    }
+}
+
+/// One connection to the fake app.
+struct Link: Sendable {
+    let wire: Wire
+    /// Counted from 0.
+    let number: Int
+    fileprivate let record: @Sendable (Received) -> Void
+
+    /// The next head, its body left on the wire; nil at the end.
+    func nextHead() -> Received? {
+        guard let head = self.wire.receive(through: "\r\n\r\n", seconds: 30) else { return nil }
+        return Received(head: head, connection: self.number)
+    }
+
+    /// The next whole request; nil at the end. It is recorded.
+    func next() -> Received? {
+        guard var request = self.nextHead() else { return nil }
+        if let length = request.values("content-length").first.flatMap({ Int($0) }) {
+            guard let body = self.wire.receive(count: length, seconds: 10) else { return nil }
+            request.body = body
+            request.rawBody = body
+        } else if request.values("transfer-encoding").contains("chunked") {
+            guard self.readChunks(into: &request) else { return nil }
+        }
+        self.record(request)
+        return request
+    }
+
+    private func readChunks(into request: inout Received) -> Bool {
+        while true {
+            guard let line = self.wire.receive(through: "\r\n", seconds: 10) else { return false }
+            request.rawBody += line
+            guard let size = Int(String(latin1: line.dropLast(2)).prefix { $0 != ";" }, radix: 16) else { return false }
+            if size == 0 {
+                while let line = self.wire.receive(through: "\r\n", seconds: 10) {
+                    request.rawBody += line
+                    if line.count == 2 { return true }
+                }
+                return false
+            }
+            guard let data = self.wire.receive(count: size + 2, seconds: 10) else { return false }
+            request.rawBody += data
+            request.body += data.dropLast(2)
+        }
+    }
+
+    /// Answers with `text`; false when nobody takes it.
+    @discardableResult
+    func send(_ text: String) -> Bool { self.wire.send(text) }
+
+    /// An answer with a length.
+    func answer(_ status: String = "200 OK", _ fields: String = "", body: String = "") {
+        self.send("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+}
+
+/// An app of the test's making: records what reaches it and answers what it is told to.
+final class FakeUpstream: Sendable {
+    private struct State {
+        var requests: [Received] = []
+        var links: [Wire] = []
+        var count = 0
+        var isStopped = false
+    }
+
+    let port: Int
+    private let descriptor: Int32
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - port: 0 for a free one.
+    ///   - serve: What becomes of a connection; it is closed afterwards.
+    init(port: Int = 0, serve: @escaping @Sendable (Link) -> Void = FakeUpstream.echo) throws {
+        self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var one: Int32 = 1
+        setsockopt(self.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+        let descriptor = self.descriptor
+        guard Wire.withAddress("127.0.0.1", port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 1024) == 0 else {
+            throw BenchFailure("the fake app cannot listen: \(errno)")
+        }
+        self.port = Self.port(of: descriptor)
+        Thread.detachNewThread { [self] in
+            while true {
+                let accepted = accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+                guard accepted >= 0 else { return }
+                let wire = Wire(descriptor: accepted)
+                let number: Int? = self.state.withLock { state in
+                    guard !state.isStopped else { return nil }
+                    state.links.append(wire)
+                    state.count += 1
+                    return state.count - 1
+                }
+                guard let number else { return wire.close() }
+                let link = Link(wire: wire, number: number) { request in
+                    self.state.withLock { $0.requests.append(request) }
+                }
+                let thread = Thread {
+                    serve(link)
+                    wire.close()
+                }
+                thread.stackSize = 262_144
+                thread.start()
+            }
+        }
+    }
+
+    /// Answers every request with 200 and its own head as the body.
+    static let echo: @Sendable (Link) -> Void = { link in
+        while let request = link.next() { link.answer(body: String(latin1: request.head)) }
+    }
+
+    /// Runs `answer` for every whole request of every connection.
+    static func answering(_ answer: @escaping @Sendable (Link, Received) -> Void) -> @Sendable (Link) -> Void {
+        { link in while let request = link.next() { answer(link, request) } }
+    }
+
+    private static func port(of descriptor: Int32) -> Int {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    /// A port that nobody listens on.
+    static func freePort() throws -> Int {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        guard Wire.withAddress("127.0.0.1", 0, { bind(descriptor, $0, $1) }) == 0 else { throw BenchFailure("bind") }
+        return self.port(of: descriptor)
+    }
+
+    var requests: [Received] { self.state.withLock { $0.requests } }
+    var connectionCount: Int { self.state.withLock { $0.count } }
+
+    func stop() {
+        let links = self.state.withLock { state in
+            state.isStopped = true
+            return state.links
+        }
+        shutdown(self.descriptor, Int32(SHUT_RDWR))
+        Glibc.close(self.descriptor)
+        for link in links { link.interrupt() }
+    }
+}

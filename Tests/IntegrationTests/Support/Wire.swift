@@ -1,0 +1,229 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// One TCP connection as the system has it, with a deadline on every read. Used by one thread at a time.
+final class Wire: Sendable {
+    /// What a read came to.
+    enum Event: Equatable {
+        case bytes([UInt8])
+        case end
+        case reset
+        case silence
+    }
+
+    private struct State {
+        var descriptor: Int32
+        var kept: [UInt8] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(descriptor: Int32) {
+        var one: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        self.state = Mutex(State(descriptor: descriptor))
+    }
+
+    /// Connects on loopback.
+    ///
+    /// - Parameters:
+    ///   - source: The address to come from.
+    ///   - receiveBuffer: Bytes that the kernel may hold for a reader that does not read.
+    convenience init(to port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw BenchFailure("socket: \(errno)") }
+        if var size = receiveBuffer {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
+        if let source {
+            let result = Self.withAddress(source, 0) { bind(descriptor, $0, $1) }
+            guard result == 0 else { throw BenchFailure("bind: \(errno)") }
+        }
+        let result = Self.withAddress("127.0.0.1", port) { connect(descriptor, $0, $1) }
+        guard result == 0 else {
+            let code = errno
+            Glibc.close(descriptor)
+            throw BenchFailure("connect to \(port): \(code)")
+        }
+        self.init(descriptor: descriptor)
+    }
+
+    deinit {
+        self.close()
+    }
+
+    static func withAddress<Result>(
+        _ host: String,
+        _ port: Int,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port)).bigEndian
+        inet_pton(AF_INET, host, &address.sin_addr)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    private var descriptor: Int32 { self.state.withLock { $0.descriptor } }
+
+    // MARK: Sending
+
+    /// Sends everything; false when the other side no longer takes it, or not for ten seconds.
+    @discardableResult
+    func send(_ bytes: [UInt8]) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            guard self.wait(for: Int16(POLLOUT), seconds: 10) else { return false }
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(
+                    self.descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue))
+            }
+            if count > 0 {
+                sent += count
+            } else if errno != EAGAIN, errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+
+    @discardableResult
+    func send(_ text: String) -> Bool {
+        self.send(Array(text.utf8))
+    }
+
+    /// Sends as much as goes without waiting; the count.
+    func sendWhatFits(_ bytes: [UInt8]) -> Int {
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(
+                self.descriptor, $0.baseAddress, bytes.count, Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue))
+        }
+        return max(count, 0)
+    }
+
+    // MARK: Receiving
+
+    /// The next bytes, or how it ended.
+    func receive(seconds: Double = 5) -> Event {
+        let kept = self.state.withLock { state in
+            defer { state.kept = [] }
+            return state.kept
+        }
+        if !kept.isEmpty { return .bytes(kept) }
+        guard self.wait(for: Int16(POLLIN), seconds: seconds) else { return .silence }
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = buffer.withUnsafeMutableBytes { recv(self.descriptor, $0.baseAddress, $0.count, 0) }
+        if count > 0 { return .bytes(Array(buffer[..<count])) }
+        return count == 0 ? .end : .reset
+    }
+
+    /// Puts bytes back that belong to what follows.
+    func keep(_ bytes: some Sequence<UInt8>) {
+        self.state.withLock { $0.kept = Array(bytes) + $0.kept }
+    }
+
+    /// Everything until the end; the last event is not bytes.
+    func receiveAll(seconds: Double = 5) -> (bytes: [UInt8], last: Event) {
+        var all: [UInt8] = []
+        while true {
+            switch self.receive(seconds: seconds) {
+            case .bytes(let bytes): all += bytes
+            case let last:
+                Secrets.shared.note(in: all)
+                return (all, last)
+            }
+        }
+    }
+
+    /// Bytes up to and with `mark`; nil when it does not come.
+    func receive(through mark: String, seconds: Double = 5) -> [UInt8]? {
+        var all: [UInt8] = []
+        let mark = Array(mark.utf8)
+        let deadline = DispatchTime.now() + seconds
+        while DispatchTime.now() < deadline {
+            guard case .bytes(let bytes) = self.receive(seconds: seconds) else { break }
+            all += bytes
+            if let end = all.firstRange(of: mark)?.upperBound {
+                self.keep(all[end...])
+                return Array(all[..<end])
+            }
+        }
+        self.keep(all)
+        return nil
+    }
+
+    /// Exactly `count` bytes; nil when they do not come.
+    func receive(count: Int, seconds: Double = 5) -> [UInt8]? {
+        var all: [UInt8] = []
+        while all.count < count {
+            guard case .bytes(let bytes) = self.receive(seconds: seconds) else {
+                self.keep(all)
+                return nil
+            }
+            all += bytes
+        }
+        self.keep(all[count...])
+        return Array(all[..<count])
+    }
+
+    private func wait(for events: Int16, seconds: Double) -> Bool {
+        var entry = pollfd(fd: self.descriptor, events: events, revents: 0)
+        return poll(&entry, 1, Int32(seconds * 1000)) > 0
+    }
+
+    // MARK: The end
+
+    func close() {
+        let descriptor = self.state.withLock { state in
+            defer { state.descriptor = -1 }
+            return state.descriptor
+        }
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    /// Sends FIN and reads on.
+    func finish() {
+        shutdown(self.descriptor, Int32(SHUT_WR))
+    }
+
+    /// Ends with RST.
+    func reset() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        self.close()
+    }
+
+    /// Wakes a thread that reads here.
+    func interrupt() {
+        shutdown(self.descriptor, Int32(SHUT_RDWR))
+    }
+}
+
+extension String {
+    /// Every byte is a character, whatever it means.
+    init(latin1 bytes: some Sequence<UInt8>) {
+        var text = String.UnicodeScalarView()
+        text.append(contentsOf: bytes.map { Unicode.Scalar($0) })
+        self.init(text)
+    }
+}
+
+/// Waits until something holds, for a while.
+func eventually(within seconds: Double = 5, _ condition: () -> Bool) -> Bool {
+    let deadline = DispatchTime.now() + seconds
+    while !condition() {
+        if DispatchTime.now() > deadline { return false }
+        usleep(10_000)
+    }
+    return true
+}

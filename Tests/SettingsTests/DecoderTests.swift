@@ -1,0 +1,165 @@
+import Settings
+import Testing
+
+@Suite("Strict decoding")
+struct DecoderTests {
+    private let fixture = Fixture()
+
+    @Test("a problem says file, line, column, key, what was found, what is allowed and how to mend it")
+    func problemIsComplete() throws {
+        let problem = try #require(self.fixture.problems(adding: "session:\n  idle: 5 minutes\n").first)
+        #expect(
+            problem.description
+                == "/etc/sallyport/sallyport.yaml:9:9: session.idle: found \"5 minutes\"; "
+                + "allowed is a duration from 1m to 30d; "
+                + "use one of the units ms, s, m, h, d, and one only: 90m, not 1h30m"
+        )
+    }
+
+    @Test("every problem of a file is told, in the order of its lines")
+    func collectsAll() {
+        let text = """
+            sesion: {}
+            listen: [nonsense, "127.0.0.1:99999"]
+            event_loops: 0
+            event_loops: 2
+            log: {level: loud, access: yes}
+            limits: {body: 1MB, field: 1}
+            limits: {}
+            hosts: 7
+            """
+        let problems = self.fixture.problems(adding: text)
+        #expect(problems.map(\.line) == problems.map(\.line).sorted { $0 ?? 0 < $1 ?? 0 })
+        let keys = Set(problems.map(\.key))
+        for key in ["sesion", "listen[0]", "listen[1]", "event_loops", "log.level", "log.access", "limits", "hosts"] {
+            #expect(keys.contains(key), "\(key)")
+        }
+    }
+
+    @Test(
+        "an unknown key brings the key that was meant",
+        arguments: [
+            ("sesion: {}", "sesion", "did you mean session?"),
+            ("session: {idel: 5m}", "session.idel", "did you mean idle?"),
+            ("trustedProxies: []", "trustedProxies", "did you mean trusted_proxies?"),
+            ("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
+            ("provider: {kratos: {url: x}}", "provider.kratos", "this version has the static provider"),
+            ("store: {redis: x}", "store.redis", "this version keeps sessions in memory"),
+            ("secret: abc", "secret", "put the secret into a file of its own"),
+        ]
+    )
+    func suggests(line: String, key: String, mend: String) {
+        let text = Fixture.base.replacing("provider:\n", with: line.hasPrefix("provider") ? "x:\n" : "provider:\n") + line
+        let problem = self.fixture.problems(text).first { $0.key == key }
+        #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
+    }
+
+    @Test("keys that stand twice are told each, with both places, at any depth and in any quotes")
+    func repeatedKeys() {
+        let text = """
+            log: {level: info, level: debug, "level": error}
+            drain:
+              delay: 1s
+              'delay': 2s
+            asn: {csv: a}
+            asn: {csv: b}
+            """
+        let problems = self.fixture.problems(adding: text).filter { $0.found.contains("second time") }
+        #expect(problems.map(\.key) == ["log.level", "log.level", "drain.delay", "asn"])
+        #expect(problems.map(\.line) == [8, 8, 11, 13])
+        #expect(problems.map(\.column) == [20, 34, 3, 1])
+        #expect(problems.last?.mend == "remove one: it stands already at /etc/sallyport/sallyport.yaml:12:1")
+    }
+
+    @Test(
+        "durations are one whole number and one unit",
+        arguments: [
+            ("30s", true), ("5m", true), ("12h", true), ("7d", true), ("250ms", true), ("0s", true), ("30", false),
+            ("30 s", false), ("1h30m", false), ("-1s", false), ("1.5s", false), ("05s", false), ("5M", false), ("1w", false),
+            ("99999999999999999999s", false), ("s", false), ("\"\"", false), ("1e3s", false), ("８s", false), ("366000d", false),
+        ]
+    )
+    func durations(text: String, isValid: Bool) {
+        let key = text == "250ms" ? "timeouts: {connect: \(text)}" : text == "7d" ? "session: {idle: 1h, absolute: \(text)}" : "drain: {delay: \(text)}"
+        let isInRange = !["12h"].contains(text)
+        #expect(self.fixture.problems(adding: key).isEmpty == (isValid && isInRange), "\(text)")
+    }
+
+    @Test(
+        "sizes are bytes or a power of 1024",
+        arguments: [
+            ("4096", 4096), ("8KiB", 8192), ("1MiB", 1 << 20), ("2GiB", 2 << 30), ("\"8KiB\"", 8192), ("8KB", nil), ("8k", nil),
+            ("8 KiB", nil), ("-1", nil), ("1.5MiB", nil), ("0x10", nil), ("1_000", nil), ("999999999999999GiB", nil),
+        ] as [(String, Int?)]
+    )
+    func sizes(text: String, bytes: Int?) {
+        #expect(self.fixture.settings(adding: "limits: {body: \(text)}")?.limits.body == bytes)
+        #expect(self.fixture.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
+    }
+
+    @Test("booleans and numbers are plain, and yes is not true")
+    func plainTypes() {
+        for text in ["yes", "on", "True", "1", "\"true\"", "~"] {
+            #expect(!self.fixture.problems(adding: "log: {access: \(text)}").isEmpty, "\(text)")
+        }
+        for text in ["\"2\"", "2.0", "0x2", "02", "+2", "1e1", "257", "0"] {
+            #expect(!self.fixture.problems(adding: "event_loops: \(text)").isEmpty, "\(text)")
+        }
+        #expect(self.fixture.settings(adding: "event_loops: 2\nlog: {access: false}")?.eventLoops == 2)
+    }
+
+    @Test(
+        "addresses to listen on",
+        arguments: [
+            ("127.0.0.1:8080", true), (":8080", true), ("[::1]:8080", true), ("[::]:0", true), ("8080", false),
+            ("localhost:80", false), ("::1:8080", false), ("127.0.0.1", false), ("127.0.0.1:65536", false), ("127.1:80", false),
+            ("[127.0.0.1]:80", false), ("127.0.0.1:", false), ("127.0.0.1:+80", false), ("[::1:80", false),
+        ]
+    )
+    func addresses(text: String, isValid: Bool) {
+        var fixture = self.fixture
+        fixture.flags.staticUsers = true
+        #expect(fixture.problems(adding: "listen: \"\(text)\"").isEmpty == isValid)
+    }
+
+    @Test("YAML beyond mappings, lists and one-line values is refused and cannot expand")
+    func refusesYAMLTricks() {
+        let bomb =
+            "a: &a [x,x,x,x,x,x,x,x,x]\n"
+            + zip("bcdefghi", "abcdefgh").map { "\($0): &\($0) [\(Array(repeating: "*\($1)", count: 9).joined(separator: ","))]\n" }.joined()
+        let tricks = [
+            bomb, bomb + "? *i\n: x\n", "log: &l {level: info}\n", "log: *l\n", "log: !!map {level: info}\n", "<<: *x\n",
+            "log: !ruby/object:Foo {}\n", "log:\n  level: |\n    info\n", "? log\n: {level: info}\n", "%YAML 1.2\n---\n",
+            "---\nlog: {level: info}\n", "--- *a\n", "...\nlog: {}\n", "[log, x]: y\n", "{a: b}: y\n",
+            "limits: \"a\n  b\"\n",
+        ]
+        for trick in tricks { #expect(!self.fixture.problems(adding: trick).isEmpty, "\(trick.prefix(40))") }
+        #expect(self.fixture.problems("---\n" + Fixture.base).isEmpty)
+    }
+
+    @Test("a file is at most 1 MiB and 32 levels, and deeper ones cost nothing")
+    func isBounded() {
+        #expect(self.fixture.problems(String(repeating: "#", count: 1 << 20) + "\n").first?.found == "more than 1MiB")
+        for count in [40, 900, 5000, 200_000] {
+            let flow = String(repeating: "[", count: count)
+            #expect(!self.fixture.problems(adding: "listen: \(flow)").isEmpty)
+            let block = String(repeating: "- ", count: count) + "x"
+            #expect(!self.fixture.problems(adding: "listen:\n  \(block)\n").isEmpty)
+        }
+        let deep = (0..<60).map { String(repeating: " ", count: $0) + "a:\n" }.joined()
+        #expect(!self.fixture.problems(deep).isEmpty)
+    }
+
+    @Test("a mark and line ends of Windows change nothing")
+    func windowsText() {
+        #expect(self.fixture.problems("\u{FEFF}" + Fixture.base.replacing("\n", with: "\r\n")).isEmpty)
+    }
+
+    @Test("an empty file and one that is no mapping are refused with a line")
+    func emptyFiles() {
+        for text in ["", "\n\n", "# nothing\n", "~", "just text", "[]", "- a\n- b\n"] {
+            let problems = self.fixture.problems(text)
+            #expect(!problems.isEmpty && problems.allSatisfy { $0.line != nil }, "\(text)")
+        }
+    }
+}

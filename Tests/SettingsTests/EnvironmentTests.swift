@@ -1,0 +1,136 @@
+import Settings
+import Testing
+
+@Suite("The environment")
+struct EnvironmentTests {
+    /// Four variables, and no file.
+    private static let start = [
+        "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
+        "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret", "SALLYPORT_USERS_FILE": "/etc/sallyport/users.yaml",
+    ]
+
+    private func load(_ environment: [String: String], _ text: String? = nil) -> Result<LoadedSettings, SettingsFailure> {
+        Fixture(environment: environment).load(text)
+    }
+
+    private func problems(_ environment: [String: String], _ text: String? = nil) -> [SettingsProblem] {
+        Fixture(environment: environment).problems(text)
+    }
+
+    @Test("four variables start a gateway without a file")
+    func startsWithoutFile() throws {
+        let settings = try self.load(Self.start).get().settings
+        #expect(settings.hosts.count == 1)
+        #expect(settings.hosts[0].endpoints)
+        #expect(settings.hosts[0].publicURL.description == "https://app.example.com")
+        #expect(settings.hosts[0].routes.map(\.path) == ["/**"])
+        #expect(settings.hosts[0].routes.map(\.auth) == [.required])
+        #expect(settings.upstreams.map(\.host) == ["127.0.0.1"])
+        #expect(settings.upstreams.map(\.port) == [3000])
+        #expect(settings.secret?.bytes == Array(canary.utf8))
+        guard case .fixedUsers(let users)? = settings.provider else {
+            Issue.record("no users")
+            return
+        }
+        #expect(users.map(\.identifier) == ["ada"])
+    }
+
+    @Test("without anything every missing key is told with the variable that sets it")
+    func tellsWhatIsMissing() {
+        let problems = self.problems([:])
+        #expect(problems.map(\.key) == ["public_url", "upstream", "provider"])
+        for (problem, name) in zip(problems, ["SALLYPORT_PUBLIC_URL", "SALLYPORT_UPSTREAM", "SALLYPORT_USERS_FILE"]) {
+            #expect(problem.mend.contains(name))
+        }
+    }
+
+    @Test("a variable beats the file, and the origin says so")
+    func beatsFile() throws {
+        let loaded = try self.load(
+            ["SALLYPORT_SESSION_IDLE": "10m", "SALLYPORT_TRUSTED_PROXIES": "10.0.0.0/8, 192.168.0.1"],
+            Fixture.base + "session: {idle: 20m, absolute: 1h}\n"
+        ).get()
+        #expect(loaded.settings.session.browser.idle == .seconds(600))
+        #expect(loaded.settings.session.browser.absolute == .seconds(3600))
+        #expect(loaded.settings.trustedProxies.map(\.description) == ["10.0.0.0/8", "192.168.0.1/32"])
+        let origins = Dictionary(uniqueKeysWithValues: loaded.origins.map { ($0.key, $0.origin) })
+        #expect(origins["session.idle"] == .environment("SALLYPORT_SESSION_IDLE"))
+        #expect(origins["session.absolute"] == .file(path: Fixture.path, line: 8, column: 32))
+        #expect(origins["session.cookie"] == .builtIn)
+    }
+
+    @Test("SALLYPORT_CONFIG names the file, and a file on the command line beats it")
+    func namesFile() throws {
+        var fixture = Fixture(environment: ["SALLYPORT_CONFIG": "/etc/other.yaml"])
+        #expect(fixture.problems(nil).first?.origin == .environment("SALLYPORT_CONFIG"))
+        fixture.files["/etc/other.yaml"] = Array(Fixture.base.utf8)
+        #expect(fixture.problems(nil).isEmpty)
+        fixture.files["/etc/other.yaml"] = Array("nonsense".utf8)
+        #expect(fixture.problems(Fixture.base).isEmpty)
+    }
+
+    @Test("unknown, misspelt, empty and wrong variables are errors")
+    func refusesUnknown() {
+        let cases = [
+            ("SALLYPORT_SESION_IDLE", "5m", "did you mean SALLYPORT_SESSION_IDLE?"), ("SALLYPORT_SESSION_IDLE", "", "unset"),
+            ("SALLYPORT_SESSION_IDLE", "5", "add the unit"), ("SALLYPORT_HOSTS", "x", "unset it"),
+            ("SALLYPORT_KRATOS_URL", "http://k", "this version has the static provider"),
+            ("SALLYPORT_OIDC_URL", "http://k", "this version has the static provider"),
+            ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version has the static provider"),
+            ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version has the static provider"),
+            ("SALLYPORT_REDIS_URL", "redis://r", "this version keeps sessions in memory"),
+            ("SALLYPORT_INSECURE_HTTP", "true", "insecure settings are flags"), ("SALLYPORT_", "x", "unset it"),
+        ]
+        for (name, value, mend) in cases {
+            let problems = self.problems(Self.start.merging([name: value]) { $1 })
+            #expect(problems.count == 1, "\(name): \(problems)")
+            #expect(problems.first?.origin == .environment(name))
+            #expect(problems.first?.mend.hasPrefix(mend) == true, "\(problems)")
+        }
+    }
+
+    @Test("other variables are nobody's business")
+    func ignoresOthers() {
+        #expect(self.problems(Self.start.merging(["PATH": "/bin", "sallyport_x": "1", "SALLYPORT": "2"]) { $1 }).isEmpty)
+    }
+
+    @Test(
+        "what a Kubernetes service link injects is ignored with a warning",
+        arguments: [
+            "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "SERVICE_PORT_HTTP_ALT", "PORT", "PORT_8080_TCP",
+            "PORT_8080_TCP_PROTO", "PORT_8080_TCP_PORT", "PORT_8080_TCP_ADDR", "PORT_53_UDP", "PORT_53_UDP_PROTO",
+            "PORT_53_UDP_PORT", "PORT_53_UDP_ADDR",
+        ]
+    )
+    func serviceLinks(name: String) throws {
+        let name = "SALLYPORT_\(name)"
+        let loaded = try self.load(Self.start.merging([name: "tcp://10.0.0.1:8080"]) { $1 }).get()
+        #expect(loaded.warnings.count == 1)
+        #expect(loaded.warnings.first?.hasPrefix("\(name) is ignored") == true)
+    }
+
+    @Test(
+        "what only resembles a service link is an error",
+        arguments: [
+            "SERVICE", "SERVICE_HOSTS", "SERVICE_PORT_", "SERVICE_PORT_http", "PORTS", "PORT_8080", "PORT_8080_SCTP",
+            "PORT_8080_TCP_", "PORT_8080_TCP_X", "PORT_TCP", "PORT_99999_TCP", "PORT_080_TCP", "PORT_8080_TCP_PORT_X",
+            "X_SERVICE_HOST", "PORT_8080_tcp",
+        ]
+    )
+    func almostServiceLinks(name: String) {
+        #expect(self.problems(Self.start.merging(["SALLYPORT_\(name)": "1"]) { $1 }).count == 1)
+    }
+
+    @Test("a trailing line end is no part of a secret, and a short secret is refused")
+    func secretFiles() throws {
+        let secret = String(repeating: "s", count: 32)
+        for (content, length) in [(secret, 32), (secret + "\n", 32), (secret + "\r\n", 32), (secret + "\n\n", 33)] {
+            var fixture = Fixture(environment: Self.start)
+            fixture.files["/etc/sallyport/secret"] = Array(content.utf8)
+            #expect(try fixture.load(nil).get().settings.secret?.bytes.count == length)
+        }
+        var fixture = Fixture(environment: Self.start)
+        fixture.files["/etc/sallyport/secret"] = Array((secret.dropLast() + "\n").utf8)
+        #expect(fixture.problems(nil).first?.found == "a secret of 31 bytes")
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Settings
+
+/// Text that must never be seen in any message.
+let canary = "c4n4rySecretThatNobodyMaySee0123456789abcdef"
+let passwordHash = "scrypt:16384:8:5:AAAAAAAAAAAAAAAAAAAAAA:\(canary)"
+
+/// Loads settings from texts instead of files.
+struct Fixture {
+    var files: [String: [UInt8]] = [
+        "/etc/sallyport/secret": Array("\(canary)\n".utf8),
+        "/etc/sallyport/web-app.secret": Array(canary.utf8),
+        "/etc/sallyport/app-password": Array(canary.utf8),
+        "/etc/sallyport/ca.pem": [],
+        "/etc/sallyport/client.pem": [],
+        "/etc/sallyport/client.key": [],
+        "/var/lib/sallyport/GeoLite2-ASN.mmdb": [],
+        "/etc/sallyport/users.yaml": Array("- identifier: ada\n  password_hash: \(passwordHash)\n".utf8),
+    ]
+    var flags = InsecureFlags()
+    var environment: [String: String] = [:]
+
+    static let path = "/etc/sallyport/sallyport.yaml"
+
+    /// The result of a file with `text`, or of no file.
+    func load(_ text: String?) -> Result<LoadedSettings, SettingsFailure> {
+        self.load(bytes: text.map { Array($0.utf8) })
+    }
+
+    func load(bytes: [UInt8]?) -> Result<LoadedSettings, SettingsFailure> {
+        var files = self.files
+        files[Self.path] = bytes
+        let known = files
+        let source = SettingsFiles(
+            read: { path, limit throws(SettingsFiles.Fault) in
+                guard let bytes = known[path] else { throw SettingsFiles.Fault("no such file") }
+                guard bytes.count <= limit else { throw SettingsFiles.Fault("a file that is too large") }
+                return bytes
+            },
+            isReadable: { known[$0] != nil }
+        )
+        do throws(SettingsFailure) {
+            return .success(
+                try SettingsLoader.load(
+                    file: bytes == nil ? nil : Self.path,
+                    environment: self.environment,
+                    flags: self.flags,
+                    files: source
+                )
+            )
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What is wrong with `text`; empty when nothing is.
+    func problems(_ text: String?) -> [SettingsProblem] {
+        switch self.load(text) {
+        case .success: []
+        case .failure(let failure): failure.problems
+        }
+    }
+
+    /// What is wrong with the small file plus `text`.
+    func problems(adding text: String) -> [SettingsProblem] { self.problems(Self.base + text) }
+
+    /// The settings of the small file plus `text`; nil when it is refused.
+    func settings(adding text: String) -> Settings? { try? self.load(Self.base + text).get().settings }
+
+    /// A small file that is right; it has seven lines.
+    static let base = """
+        public_url: https://app.example.com
+        upstream: http://127.0.0.1:3000
+        provider:
+          static:
+            users:
+              - identifier: ada
+                password_hash: \(passwordHash)
+
+        """
+
+    /// A file of `Config`.
+    static func config(_ name: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: "Config/\(name)"), encoding: .utf8)
+    }
+}
+
+extension SettingsProblem {
+    var line: Int? {
+        guard case .file(_, let line, _) = self.origin else { return nil }
+        return line
+    }
+
+    var column: Int? {
+        guard case .file(_, _, let column) = self.origin else { return nil }
+        return column
+    }
+}

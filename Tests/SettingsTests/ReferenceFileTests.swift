@@ -1,0 +1,142 @@
+import Settings
+import Testing
+
+@Suite("The files in Config")
+struct ReferenceFileTests {
+    @Test("the reference file is valid as it stands")
+    func referenceIsValid() throws {
+        #expect(Fixture().problems(try Fixture.config("sallyport.reference.yaml")).map(\.description) == [])
+    }
+
+    @Test("the small file is valid as it stands")
+    func smallFileIsValid() throws {
+        #expect(Fixture().problems(try Fixture.config("sallyport.yaml")).map(\.description) == [])
+    }
+
+    @Test("the reference names every key that the decoder knows, below a comment that says type, default and range")
+    func referenceIsComplete() throws {
+        let named = try Self.namedKeys()
+        for (path, key) in Section.file.allKeys() where !path.hasPrefix("routes[]") {
+            let comment = try #require(named[path], "the reference lacks \(path)")
+            #expect(comment == key.summary, "the comment above \(path)")
+        }
+    }
+
+    @Test("the reference names no key that the decoder does not know")
+    func referenceHasNothingElse() throws {
+        let known = Set(Section.file.allKeys().map(\.path))
+        let own = try Self.namedKeys().keys.filter { !$0.hasPrefix("identity.headers.") && $0 != "upstreams.*" }
+        #expect(own.filter { !known.contains($0) } == [])
+    }
+
+    @Test("the schema is the table of keys")
+    func schemaIsCurrent() throws {
+        // When a key changes, JSONSchema.text is the new content of the file.
+        #expect(try Fixture.config("sallyport.schema.json") == JSONSchema.text)
+    }
+
+    @Test("every default that the reference documents is the real one")
+    func defaultsAreReal() {
+        var checked = 0
+        for (path, key) in Section.file.allKeys() where !path.hasPrefix("hosts[]") {
+            guard let fallback = key.fallback, !Self.inWords.contains(path) else { continue }
+            let steps = path.split(separator: ".").map(String.init)
+            let implied = Fixture().load(Self.file(steps, value: nil))
+            let explicit = Fixture().load(Self.file(steps, value: Self.text(fallback, key.kind)))
+            #expect(throws: Never.self, "\(path)") { _ = try implied.get() }
+            #expect(throws: Never.self, "\(path): \(fallback)") { _ = try explicit.get() }
+            #expect((try? implied.get().settings) == (try? explicit.get().settings), "\(path): \(fallback)")
+            checked += 1
+        }
+        #expect(checked > 60)
+    }
+
+    /// Defaults that are told in words, as they depend on other keys or on the machine.
+    private static let inWords: Set<String> = [
+        "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff", "routes[].max_body",
+        "routes[].timeouts.response", "event_loops", "secret_file", "upstreams.*.ca_file", "upstreams.*.server_name",
+        "clients[].client_secret_file", "provider.static.users[].id", "identity.headers",
+    ]
+
+    /// What else a mapping needs where a key of it is written.
+    private static let required: [String: String] = [
+        "public_url": "https://app.example.com", "origins": "[\"https://b.example.com\"]", "url": "http://127.0.0.1:3001",
+        "client_id": "app", "identifier": "ada", "password_hash": passwordHash, "username": "subject",
+        "password_file": "/etc/sallyport/app-password",
+    ]
+
+    /// A file that says `value` at a path, or nothing there but all that leads to it.
+    private static func file(_ steps: [String], value: String?) -> String {
+        var members = ["public_url: https://app.example.com", "upstream: http://127.0.0.1:3000"]
+        let needsUsers = steps.first != "provider"
+        if needsUsers { members.append("provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}") }
+        if let name = steps.first, steps.count > 1 || value != nil {
+            members.append(self.member(name, steps.dropFirst(), .file, value))
+        }
+        return members.joined(separator: "\n") + "\n"
+    }
+
+    private static func member(_ step: String, _ rest: ArraySlice<String>, _ section: Section, _ value: String?) -> String {
+        let isList = step.hasSuffix("[]")
+        let name = isList ? String(step.dropLast(2)) : step
+        var rest = rest
+        guard let key = section[name] else { return "" }
+        var below: Section?
+        switch key.kind {
+        case .section(let section), .sections(let section), .named(let section): below = section
+        default: break
+        }
+        guard let below, let next = rest.first else { return "\(name): \(value ?? "")" }
+        let isNamed = next == "*"
+        if isNamed { rest = rest.dropFirst() }
+        guard let child = rest.first else { return "" }
+        let childName = child.hasSuffix("[]") ? String(child.dropLast(2)) : child
+        var members = below.keys.filter { $0.isRequired && $0.name != childName }.map { "\($0.name): \(self.required[$0.name] ?? "")" }
+        // An empty mapping below stands as `{}`.
+        if value != nil || rest.count > 1 { members.append(self.member(child, rest.dropFirst(), below, value)) }
+        let text = "{\(members.joined(separator: ", "))}"
+        if isNamed { return "\(name): {x: \(text)}" }
+        return isList ? "\(name): [\(text)]" : "\(name): \(text)"
+    }
+
+    /// A documented default as YAML.
+    private static func text(_ fallback: String, _ kind: SettingKind) -> String {
+        switch kind {
+        case .list: fallback == "none" ? "[]" : "[\(fallback.split(separator: ", ").map { "\"\($0)\"" }.joined(separator: ", "))]"
+        case .text, .choice, .path: "\"\(fallback)\""
+        default: fallback
+        }
+    }
+
+    /// The keys in the reference, commented-out ones included, each with the comment above its first appearance.
+    private static func namedKeys() throws -> [String: String] {
+        var named: [String: String] = [:]
+        var comment: [String] = []
+        var above: [(indent: Int, path: String)] = []
+        for line in try Fixture.config("sallyport.reference.yaml").split(separator: "\n", omittingEmptySubsequences: false) {
+            let indent = line.prefix { $0 == " " }.count
+            var body = line.dropFirst(indent)
+            if body.hasPrefix("# ") {
+                comment.append(String(body.dropFirst(2)))
+                continue
+            }
+            defer { comment = [] }
+            if body.hasPrefix("#") { body = body.dropFirst() }
+            let isElement = body.hasPrefix("- ")
+            if isElement { body = body.dropFirst(2) }
+            let name = body.prefix { $0 != ":" }
+            guard !name.isEmpty, name.endIndex < body.endIndex else { continue }
+            if isElement {
+                while let last = above.last, last.indent >= indent { above.removeLast() }
+                above.append((indent, (above.last?.path ?? "") + "[]"))
+            }
+            let depth = indent + (isElement ? 2 : 0)
+            while let last = above.last, last.indent >= depth { above.removeLast() }
+            let parent = above.last?.path ?? ""
+            let path = parent == "upstreams" ? "upstreams.*" : parent.isEmpty ? String(name) : "\(parent).\(name)"
+            above.append((depth, path))
+            if named[path] == nil { named[path] = comment.joined(separator: " ") }
+        }
+        return named
+    }
+}

@@ -1,0 +1,59 @@
+import Settings
+import Testing
+
+@Suite("Secrets stay unseen")
+struct SecretTests {
+    @Test("a secret in the place of a file's name, of a mapping, of a URL or under a wrong key is never shown")
+    func misplacedSecrets() {
+        let texts = [
+            "secret_file: \(canary)", "secret: \(canary)", "secret:\(canary)", "secret_file: {\(canary): 1}", "session: \(canary)",
+            "clients: [{client_id: a, client_secret_file: \(canary)}]", "clients: [{client_id: a, client_secret: \(canary)}]",
+            "identity: {basic: {username: subject, password_file: \(canary)}}",
+            "identity: {basic: {username: subject, password: \(canary)}}", "identity: {basic: \(canary)}",
+            "upstreams: {a: {url: https://a, key_file: \(canary)}}", "upstreams: {a: {url: \"http://u:\(canary)@h\"}}",
+            "routes: [{upstream: \"http://u:\(canary)@h\"}]", "routes: [{trusted_origins: [\"https://\(canary)@h\"]}]",
+            "clients: \(canary)", "\(canary)", "- \(canary)", "log: {\(canary)", "drain: \"\(canary)", "limits: &a \(canary)",
+            "asn: !x \(canary)", "log: [\(canary)]", "store: {memory: {max_sessions: [\(canary)]}}",
+        ]
+        for text in texts {
+            let problems = Fixture().problems(adding: text + "\n")
+            #expect(!problems.isEmpty, "\(text)")
+            #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
+        }
+        for hash in [canary, "scrypt:\(canary)", "\(passwordHash):\(canary)", "{a: \(canary)}", "[\(canary)]"] {
+            let problems = Fixture().problems(Fixture.base.replacing(passwordHash, with: hash))
+            #expect(!problems.isEmpty)
+            #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
+        }
+    }
+
+    @Test("a secret in a variable is never shown")
+    func secretVariables() {
+        for name in ["SECRET", "SECRET_FILE", "CLIENT_SECRET", "REDIS_URL", "IDENTITY_BASIC_PASSWORD_FILE", "X"] {
+            let problems = Fixture(environment: ["SALLYPORT_\(name)": canary]).problems(Fixture.base)
+            #expect(!problems.isEmpty, "\(name)")
+            #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
+        }
+        let url = Fixture(environment: ["SALLYPORT_UPSTREAM": "http://u:\(canary)@h"]).problems(Fixture.base)
+        #expect(!SettingsFailure(url).description.contains(canary))
+    }
+
+    @Test("what check prints has every effective value with its origin, and no secret")
+    func description() throws {
+        let loaded = try Fixture(environment: ["SALLYPORT_DRAIN_DELAY": "9s"])
+            .load(try Fixture.config("sallyport.reference.yaml").replacing("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", with: canary))
+            .get()
+        let text = loaded.describe()
+        #expect(!text.contains(canary))
+        #expect(!String(describing: loaded).contains(canary))
+        #expect(!String(reflecting: loaded.settings).contains(canary))
+        let lines = text.split(separator: "\n")
+        #expect(lines.contains("drain.delay: 9s  # SALLYPORT_DRAIN_DELAY"))
+        #expect(lines.contains { $0.hasPrefix("session.idle: 30m  # /etc/sallyport/sallyport.yaml:") })
+        #expect(lines.contains { $0.hasPrefix("provider.static.users[0].password_hash: <redacted>") })
+        #expect(lines.contains { $0.hasPrefix("identity.headers.X-User-Email: identity.traits.email  # /") })
+        let implied = try Fixture().load(Fixture.base).get().describe().split(separator: "\n")
+        #expect(implied.contains("session.idle: 30m  # default"))
+        #expect(implied.contains("public_url: https://app.example.com  # /etc/sallyport/sallyport.yaml:1:13"))
+    }
+}

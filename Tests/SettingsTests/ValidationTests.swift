@@ -1,0 +1,250 @@
+import Settings
+import Testing
+
+@Suite("How settings fit together")
+struct ValidationTests {
+    /// A file with `hosts` instead of the shorthand.
+    private static func hosts(_ text: String, _ more: String = "") -> String {
+        "provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}\nhosts: \(text)\n\(more)"
+    }
+
+    private func expect(_ problems: [SettingsProblem], _ key: String, _ mend: String = "", count: Int = 1) {
+        #expect(problems.count == count, "\(problems)")
+        let problem = problems.first { $0.key == key }
+        #expect(problem != nil, "\(key): \(problems)")
+        #expect(problem?.mend.contains(mend) ?? true, "\(problems)")
+    }
+
+    @Test("each insecure setting is refused with the flag that allows it, and allowed with a warning")
+    func insecureSettings() throws {
+        let cases: [(text: String, key: String, flag: String, flags: InsecureFlags)] = [
+            (Fixture.base.replacing("https://app", with: "http://app"), "public_url", "--insecure-http", InsecureFlags(http: true)),
+            (Fixture.base + "listen: \":8080\"", "provider.static", "--insecure-static-users", InsecureFlags(staticUsers: true)),
+            (
+                Fixture.base + "trusted_proxies: [0.0.0.0/0]", "trusted_proxies[0]", "--insecure-trust-all-proxies",
+                InsecureFlags(trustAllProxies: true)
+            ),
+            (
+                Fixture.base + "trusted_proxies: [10.0.0.0/8, \"::/0\"]", "trusted_proxies[1]",
+                "--insecure-trust-all-proxies", InsecureFlags(trustAllProxies: true)
+            ),
+        ]
+        for (text, key, flag, flags) in cases {
+            self.expect(Fixture().problems(text), key, flag)
+            let loaded = try Fixture(flags: flags).load(text).get()
+            #expect(loaded.warnings.count == 1 && loaded.warnings[0].contains(flag), "\(loaded.warnings)")
+        }
+    }
+
+    @Test("plain http on loopback needs no flag")
+    func loopback() {
+        for host in ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080", "app.localhost"] {
+            let text = Fixture.base.replacing("https://app.example.com", with: "\"http://\(host)\"")
+            #expect(Fixture().problems(text).isEmpty, "\(host)")
+        }
+    }
+
+    @Test("the session cookie has __Host- unless plain http is allowed")
+    func cookieName() throws {
+        self.expect(Fixture().problems(adding: "session: {cookie: sid}"), "session.cookie", "__Host-sid")
+        self.expect(Fixture().problems(adding: "session: {cookie: __Host-}"), "session.cookie")
+        #expect(Fixture().settings(adding: "")?.session.cookieName == "__Host-sallyport")
+        let flags = InsecureFlags(http: true)
+        #expect(Fixture(flags: flags).settings(adding: "session: {cookie: sid}")?.session.cookieName == "sid")
+        #expect(Fixture(flags: flags).settings(adding: "")?.session.cookieName == "__Host-sallyport")
+        let plain = Fixture.base.replacing("https://app.example.com", with: "http://127.0.0.1:8080")
+        #expect(try Fixture(flags: flags).load(plain).get().settings.session.cookieName == "sallyport")
+    }
+
+    @Test("two hosts with one authority are refused with both places")
+    func hostsTwice() {
+        for (one, two) in [
+            ("https://a.example", "https://A.example:443/"), ("https://a.example", "https://a.example."),
+            ("http://localhost", "https://localhost"), ("https://[::1]:1", "https://[0:0::1]:1"),
+        ] {
+            let routes = "routes: [{upstream: http://127.0.0.1:1}]"
+            let text = Self.hosts("[{public_url: \"\(one)\", \(routes)},\n  {public_url: \"\(two)\", \(routes)}]")
+            self.expect(Fixture().problems(text), "hosts[1].public_url", "sallyport.yaml:2:22")
+        }
+    }
+
+    @Test("public URLs are an origin in ASCII and nothing else")
+    func publicURLs() {
+        for url in [
+            "app.example.com", "ftp://a.example", "https://", "https://a.example/x", "https://a.example?x", "https://a.example#x",
+            "https://u:p@a.example", "https://ä.example", "https://a.example:0", "https://a.example:99999", "https://a..example",
+            "https://1.2.3", "https://0x7f.1", "https://[::1", "https://[fe80::1%25eth0]", "https://a b", "https://-a.example",
+            "https://a.example:", "https://*.example", "//a.example", "https:a.example",
+        ] {
+            let text = Fixture.base.replacing("https://app.example.com", with: "\"\(url)\"")
+            self.expect(Fixture().problems(text), "public_url")
+        }
+    }
+
+    @Test("what a route or client names must exist")
+    func names() {
+        self.expect(Fixture().problems(adding: "routes: [{path: /, upstream: rports}]"), "routes[0].upstream", "add it to upstreams")
+        let upstreams = "upstreams: {reports: {url: http://127.0.0.1:1}}\n"
+        self.expect(
+            Fixture().problems(adding: upstreams + "routes: [{path: /, upstream: rports}]"),
+            "routes[0].upstream",
+            "did you mean reports?"
+        )
+        self.expect(Fixture().problems(adding: "routes: [{path: /, client: app}]"), "routes[0].client", "add it to clients")
+        self.expect(Fixture().problems(adding: "routes: [{path: /, handoff: true}]"), "routes[0].handoff", "client")
+        self.expect(
+            Fixture().problems(adding: "clients: [{client_id: app}]\nroutes: [{path: /, client: app}]"),
+            "routes[0].client",
+            "add cookie or query"
+        )
+        self.expect(
+            Fixture().problems(adding: "clients: [{client_id: a}, {client_id: a}]"),
+            "clients[1].client_id",
+            "join the two"
+        )
+    }
+
+    @Test("a binding to networks needs a source of their numbers, and both are named")
+    func asnBinding() {
+        let client = "clients: [{client_id: a, session_transfer: {enforce_device_binding: ip_or_asn}}]\n"
+        self.expect(Fixture().problems(adding: client), "clients[0].session_transfer.enforce_device_binding", "asn.database")
+        let route = "routes: [{binding: asn}]\n"
+        self.expect(Fixture().problems(adding: route), "routes[0].binding", "asn.database")
+        let source = "asn: {database: /var/lib/sallyport/GeoLite2-ASN.mmdb}\n"
+        #expect(Fixture().problems(adding: client + route + source).isEmpty)
+        self.expect(Fixture().problems(adding: "asn: {csv: /missing}\n"), "asn.csv", "check the path")
+        self.expect(Fixture().problems(adding: "asn: {}\n"), "asn", "add one")
+        let both = "asn: {database: /etc/sallyport/ca.pem, csv: /etc/sallyport/ca.pem}\n"
+        self.expect(Fixture().problems(adding: both), "asn", "remove one")
+    }
+
+    @Test("Auth0's keys that this version does not act on are refused unless they change nothing")
+    func laterFeatures() {
+        let inert =
+            "enforce_cascade_revocation: false, allow_refresh_token: false, enforce_online_refresh_tokens: true, "
+            + "delegation: {allow_delegated_access: false, enforce_device_binding: asn}"
+        func file(_ text: String) -> String { "clients: [{client_id: a, session_transfer: {\(text)}}]\n" }
+        #expect(Fixture().problems(adding: file(inert)).isEmpty)
+        for (text, name) in [
+            ("enforce_cascade_revocation: true", "enforce_cascade_revocation"),
+            ("allow_refresh_token: true", "allow_refresh_token"),
+            ("enforce_online_refresh_tokens: false", "enforce_online_refresh_tokens"),
+            ("delegation: {allow_delegated_access: true}", "delegation.allow_delegated_access"),
+        ] {
+            self.expect(Fixture().problems(adding: file(text)), "clients[0].session_transfer.\(name)", "this version")
+        }
+    }
+
+    @Test("TLS files towards the app must be readable and belong to an https URL")
+    func upstreamTLS() {
+        func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }
+        self.expect(Fixture().problems(adding: file("url: https://a, ca_file: /missing")), "upstreams.a.ca_file")
+        self.expect(Fixture().problems(adding: file("url: http://a, ca_file: /etc/sallyport/ca.pem")), "upstreams.a.ca_file", "https")
+        self.expect(
+            Fixture().problems(adding: file("url: https://a, certificate_file: /etc/sallyport/ca.pem")),
+            "upstreams.a.key_file",
+            "add key_file"
+        )
+        #expect(Fixture().problems(adding: file("url: https://a, ca_file: ca.pem")).isEmpty)
+    }
+
+    @Test("settings that would have no effect are refused")
+    func ineffective() {
+        for (text, key) in [
+            ("routes: [{auth: public, require: {aal: aal2}}]", "routes[0].require"),
+            ("routes: [{auth: public, binding: ip}]", "routes[0].binding"),
+            ("routes: [{auth: public, unauthenticated: login}]", "routes[0].unauthenticated"),
+            ("log: {audit: false, audit_on_full: refuse}", "log.audit_on_full"),
+            ("session: {idle: 1h, absolute: 30m}", "session.idle"), ("session: {absolute: 10m}", "session.idle"),
+            ("limits: {field: 128KiB}", "limits.field"), ("identity: {headers: {}}", "identity.headers"),
+            ("routes: []", "routes"), ("handoff: {cookies: []}", "handoff.cookies"), ("listen: []", "listen"),
+            ("admin: {listen: \"127.0.0.1:8080\"}", "admin.listen"),
+            ("routes: [{cors: {origins: [\"*\"], credentials: true}}]", "routes[0].cors.credentials"),
+        ] {
+            self.expect(Fixture().problems(adding: text), key)
+        }
+    }
+
+    @Test("identity fields are tokens that nothing else uses, in any spelling")
+    func identityFields() {
+        for name in [
+            "Host", "content-length", "Transfer_Encoding", "CONNECTION", "Cookie", "Set-Cookie", "Authorization", "Forwarded",
+            "X-Forwarded-For", "X_Forwarded_Host", "Proxy-Authorization", "Sec-Fetch-Site", "Upgrade",
+        ] {
+            self.expect(Fixture().problems(adding: "identity: {headers: {\(name): subject}}"), "identity.headers.\(name)")
+        }
+        for name in ["X Y", "X:Y", "\"\"", "\"X\\r\\nY\"", "Ü"] {
+            #expect(!Fixture().problems(adding: "identity: {headers: {\(name): subject}}").isEmpty, "\(name)")
+        }
+        for path in ["", "x", "identity", "identity.traits.", "identity.traits..a", "Subject", "session", "a b"] {
+            #expect(!Fixture().problems(adding: "identity: {headers: {X-A: \"\(path)\"}}").isEmpty, "\(path)")
+        }
+        self.expect(
+            Fixture().problems(adding: "identity: {headers: {X-User: subject, x_user: aal}}"),
+            "identity.headers.x_user",
+            "remove one"
+        )
+        let fields = Fixture().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?.identity.fields
+        #expect(fields?.map(\.name) == ["X-B", "X-A"])
+    }
+
+    @Test(
+        "paths that no request can match are refused",
+        arguments: [
+            "x", "//a", "/a//b", "/a/../b", "/./a", "/**/a", "/a*", "/*a/b", "/a?b", "/a#b", "/a;b", "/%61", "/a\\\\b",
+            "/.sallyport/x",
+        ]
+    )
+    func paths(path: String) {
+        self.expect(Fixture().problems(adding: "routes: [{path: \"\(path)\"}]"), "routes[0].path")
+    }
+
+    @Test("users have a scrypt hash, and identifiers and ids that differ")
+    func users() {
+        func file(_ users: String) -> String {
+            "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users: [\(users)]}}\n"
+        }
+        func user(_ name: String, _ more: String = "") -> String { "{identifier: \(name), password_hash: \"\(passwordHash)\"\(more)}" }
+        self.expect(Fixture().problems(file(user("ada") + ", " + user("ADA"))), "provider.static.users[1].identifier")
+        self.expect(Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))), "provider.static.users[1].id")
+        for hash in [
+            "hunter2", "scrypt:16384:8:5:AAAA:AAAA", "scrypt:16383:8:5:AAAAAAAAAAA:\(canary)", "$2y$10$abc",
+            "scrypt:2:8:5:AAAAAAAAAAA:\(canary)", "scrypt:16777216:64:64:AAAAAAAAAAA:\(canary)", "scrypt:16384:8:5:AAAAAAAAAA=:\(canary)",
+        ] {
+            let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
+            self.expect(problems, "provider.static.users[0].password_hash")
+            #expect(problems.first?.found == "a text (not shown)")
+        }
+        self.expect(Fixture().problems(file("")), "provider.static.users", "users_file")
+    }
+
+    @Test("the problems of a users file name that file")
+    func usersFile() {
+        var fixture = Fixture()
+        fixture.files["/etc/sallyport/users.yaml"] = Array("- identifier: ada\n  pasword_hash: x\n".utf8)
+        let text = "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users_file: users.yaml}}\n"
+        let problems = fixture.problems(text)
+        self.expect(problems, "users[0].pasword_hash", "did you mean password_hash?", count: 2)
+        #expect(problems.contains { $0.origin == .file(path: "/etc/sallyport/users.yaml", line: 2, column: 3) })
+    }
+
+    @Test("the shorthand and hosts exclude each other")
+    func shorthand() {
+        let hosts = "hosts: [{public_url: https://b.example, routes: [{path: /}]}]\n"
+        self.expect(Fixture().problems(adding: hosts), "public_url", "move it")
+        #expect(Fixture().settings(adding: "")?.hosts.first?.endpoints == true)
+        let two = Self.hosts(
+            "[{public_url: https://a.example, endpoints: true, routes: []}, {public_url: https://b.example, routes: [{}]}]",
+            "upstream: http://[::1]:3000\n"
+        )
+        let settings = try? Fixture().load(two).get().settings
+        #expect(settings?.hosts.map(\.endpoints) == [true, false])
+        #expect(settings?.upstreams.map(\.host) == ["[::1]"])
+    }
+
+    @Test("a route's body limit is its own, else the general one")
+    func bodyLimits() {
+        let routes = "routes: [{path: /a, max_body: none}, {path: /b, max_body: 1KiB}, {path: /c}]\nlimits: {body: 1MiB}\n"
+        #expect(Fixture().settings(adding: routes)?.hosts[0].routes.map(\.maxBody) == [nil, 1024, 1 << 20])
+    }
+}
