@@ -189,6 +189,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .testTarget(
+            name: "SettingsTests",
+            dependencies: ["Settings", "AddressIntelligence", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "ProvidersTests",
             dependencies: ["Providers", "Sessions", "Settings", "Cryptography", "Vocabulary"],
             swiftSettings: strict

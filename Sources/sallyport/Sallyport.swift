@@ -7,7 +7,7 @@ struct Sallyport: AsyncParsableCommand {
         commandName: "sallyport",
         abstract: "A session gateway: native-to-web single sign-on in front of any web app.",
         subcommands: [
-            RunCommand.self, DemoCommand.self, CheckCommand.self, HealthcheckCommand.self,
+            RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
         ]
     )
 }

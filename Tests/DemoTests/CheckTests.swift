@@ -44,6 +44,37 @@ import Testing
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")
     }
 
+    /// Whoever copies the README's files gets settings that start.
+    @Test func acceptsTheSettingsOfTheReadme() throws {
+        let readme = try String(contentsOf: Demo.root.appending(path: "README.md"), encoding: .utf8)
+        let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
+        let users = try #require(blocks.first { $0.hasPrefix("- identifier:") })
+        let settings = try #require(blocks.first { $0.hasPrefix("public_url:") })
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-readme-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let hash = "scrypt:16384:8:5:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+        let files = [
+            ("users.yaml", String(users).replacing("scrypt:16384:8:5:...", with: hash)),
+            ("sallyport.yaml", String(settings)),
+            ("secret", String(repeating: "s", count: 64)),
+        ]
+        for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        let file = folder.appending(path: "sallyport.yaml").path
+        let withFile = try Shell.run(Demo.binary.path, ["check", "--config", file])
+        #expect(withFile.status == 0, "\(withFile.output)")
+        let withVariables = try Shell.run(
+            Demo.binary.path,
+            ["check"],
+            environment: [
+                "SALLYPORT_PUBLIC_URL": "https://app.example.com", "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000",
+                "SALLYPORT_USERS_FILE": folder.appending(path: "users.yaml").path,
+                "SALLYPORT_SECRET_FILE": folder.appending(path: "secret").path,
+            ]
+        )
+        #expect(withVariables.status == 0, "\(withVariables.output)")
+    }
+
     @Test func checksTheFilesThatAreShipped() throws {
         for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
             let path = Demo.root.appending(path: name).path

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/public/%2e%2e/admin", "path.dot_segment"), ("/%61dmin/x", "/admin/**"),
+        ("/public/%2e%2e/admin", "path.dot_segment"), ("/%61dmin/x", "path.ambiguous"), ("/public//a", "/public/**"),
         ("/.sallyport/login", "/.sallyport/login"),
         ("/oauth/token", "route.method_not_allowed"), ("/a%00", "400 Bad Request"),
     ])

@@ -1,5 +1,7 @@
+import AddressIntelligence
 import Settings
 import Testing
+import Vocabulary
 
 @Suite("The environment")
 struct EnvironmentTests {
@@ -9,7 +11,8 @@ struct EnvironmentTests {
         "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret", "SALLYPORT_USERS_FILE": "/etc/sallyport/users.yaml",
     ]
 
-    private func load(_ environment: [String: String], _ text: String? = nil) -> Result<LoadedSettings, SettingsFailure> {
+    private func load(_ environment: [String: String], _ text: String? = nil) -> Result<LoadedSettings, SettingsFailure>
+    {
         Fixture(environment: environment).load(text)
     }
 
@@ -72,8 +75,11 @@ struct EnvironmentTests {
     @Test("unknown, misspelt, empty and wrong variables are errors")
     func refusesUnknown() {
         let cases = [
-            ("SALLYPORT_SESION_IDLE", "5m", "did you mean SALLYPORT_SESSION_IDLE?"), ("SALLYPORT_SESSION_IDLE", "", "unset"),
-            ("SALLYPORT_SESSION_IDLE", "5", "add the unit"), ("SALLYPORT_HOSTS", "x", "unset it"),
+            ("SALLYPORT_SESION_IDLE", "5m", "did you mean SALLYPORT_SESSION_IDLE?"),
+            ("SALLYPORT_SESSION_IDLE", "", "unset"),
+            ("SALLYPORT_SESSION_IDLE", "5", "add the unit"),
+            ("SALLYPORT_HOSTS", "x", "hosts is a list of mappings: write it in the file"),
+            ("SALLYPORT_ZZZZZZ", "x", "unset it"),
             ("SALLYPORT_KRATOS_URL", "http://k", "this version has the static provider"),
             ("SALLYPORT_OIDC_URL", "http://k", "this version has the static provider"),
             ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version has the static provider"),
@@ -91,7 +97,9 @@ struct EnvironmentTests {
 
     @Test("other variables are nobody's business")
     func ignoresOthers() {
-        #expect(self.problems(Self.start.merging(["PATH": "/bin", "sallyport_x": "1", "SALLYPORT": "2"]) { $1 }).isEmpty)
+        #expect(
+            self.problems(Self.start.merging(["PATH": "/bin", "sallyport_x": "1", "SALLYPORT": "2"]) { $1 }).isEmpty
+        )
     }
 
     @Test(

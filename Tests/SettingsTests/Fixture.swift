@@ -81,7 +81,8 @@ struct Fixture {
 
     /// A file of `Config`.
     static func config(_ name: String) throws -> String {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         return try String(contentsOf: root.appending(path: "Config/\(name)"), encoding: .utf8)
     }
 }

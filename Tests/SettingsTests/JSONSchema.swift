@@ -89,7 +89,9 @@ private indirect enum JSONText {
         case .array(let elements):
             let isFlat = elements.allSatisfy { if case .object = $0 { false } else { true } }
             let texts = elements.map { $0.text(indent: indent + 1) }
-            return isFlat ? "[\(texts.joined(separator: ", "))]" : "[\n" + margin + texts.joined(separator: ",\n" + margin) + end + "]"
+            return isFlat
+                ? "[\(texts.joined(separator: ", "))]"
+                : "[\n" + margin + texts.joined(separator: ",\n" + margin) + end + "]"
         case .object(let members):
             let texts = members.map { "\(Self.quoted($0.0)): \($0.1.text(indent: indent + 1))" }
             return "{\n" + margin + texts.joined(separator: ",\n" + margin) + end + "}"

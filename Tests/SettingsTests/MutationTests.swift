@@ -35,7 +35,13 @@ struct MutationTests {
             if isElement { body = body.dropFirst(2) }
             guard !body.hasPrefix("#"), let colon = body.firstIndex(of: ":") else { return nil }
             let value = body[body.index(after: colon)...].drop { $0 == " " }
-            return KeyLine(row: row, indent: indent, isElement: isElement, name: String(body[..<colon]), value: String(value))
+            return KeyLine(
+                row: row,
+                indent: indent,
+                isElement: isElement,
+                name: String(body[..<colon]),
+                value: String(value)
+            )
         }
     }
 

@@ -60,7 +60,8 @@ struct ReferenceFileTests {
 
     /// What else a mapping needs where a key of it is written.
     private static let required: [String: String] = [
-        "public_url": "https://app.example.com", "origins": "[\"https://b.example.com\"]", "url": "http://127.0.0.1:3001",
+        "public_url": "https://app.example.com", "origins": "[\"https://b.example.com\"]",
+        "url": "http://127.0.0.1:3001",
         "client_id": "app", "identifier": "ada", "password_hash": passwordHash, "username": "subject",
         "password_file": "/etc/sallyport/app-password",
     ]
@@ -69,14 +70,18 @@ struct ReferenceFileTests {
     private static func file(_ steps: [String], value: String?) -> String {
         var members = ["public_url: https://app.example.com", "upstream: http://127.0.0.1:3000"]
         let needsUsers = steps.first != "provider"
-        if needsUsers { members.append("provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}") }
+        if needsUsers {
+            members.append("provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}")
+        }
         if let name = steps.first, steps.count > 1 || value != nil {
             members.append(self.member(name, steps.dropFirst(), .file, value))
         }
         return members.joined(separator: "\n") + "\n"
     }
 
-    private static func member(_ step: String, _ rest: ArraySlice<String>, _ section: Section, _ value: String?) -> String {
+    private static func member(_ step: String, _ rest: ArraySlice<String>, _ section: Section, _ value: String?)
+        -> String
+    {
         let isList = step.hasSuffix("[]")
         let name = isList ? String(step.dropLast(2)) : step
         var rest = rest
@@ -91,7 +96,9 @@ struct ReferenceFileTests {
         if isNamed { rest = rest.dropFirst() }
         guard let child = rest.first else { return "" }
         let childName = child.hasSuffix("[]") ? String(child.dropLast(2)) : child
-        var members = below.keys.filter { $0.isRequired && $0.name != childName }.map { "\($0.name): \(self.required[$0.name] ?? "")" }
+        var members = below.keys.filter { $0.isRequired && $0.name != childName }.map {
+            "\($0.name): \(self.required[$0.name] ?? "")"
+        }
         // An empty mapping below stands as `{}`.
         if value != nil || rest.count > 1 { members.append(self.member(child, rest.dropFirst(), below, value)) }
         let text = "{\(members.joined(separator: ", "))}"
@@ -102,7 +109,9 @@ struct ReferenceFileTests {
     /// A documented default as YAML.
     private static func text(_ fallback: String, _ kind: SettingKind) -> String {
         switch kind {
-        case .list: fallback == "none" ? "[]" : "[\(fallback.split(separator: ", ").map { "\"\($0)\"" }.joined(separator: ", "))]"
+        case .list:
+            fallback == "none"
+                ? "[]" : "[\(fallback.split(separator: ", ").map { "\"\($0)\"" }.joined(separator: ", "))]"
         case .text, .choice, .path: "\"\(fallback)\""
         default: fallback
         }
@@ -113,7 +122,10 @@ struct ReferenceFileTests {
         var named: [String: String] = [:]
         var comment: [String] = []
         var above: [(indent: Int, path: String)] = []
-        for line in try Fixture.config("sallyport.reference.yaml").split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in try Fixture.config("sallyport.reference.yaml").split(
+            separator: "\n",
+            omittingEmptySubsequences: false
+        ) {
             let indent = line.prefix { $0 == " " }.count
             var body = line.dropFirst(indent)
             if body.hasPrefix("# ") {

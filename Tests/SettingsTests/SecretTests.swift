@@ -6,13 +6,16 @@ struct SecretTests {
     @Test("a secret in the place of a file's name, of a mapping, of a URL or under a wrong key is never shown")
     func misplacedSecrets() {
         let texts = [
-            "secret_file: \(canary)", "secret: \(canary)", "secret:\(canary)", "secret_file: {\(canary): 1}", "session: \(canary)",
-            "clients: [{client_id: a, client_secret_file: \(canary)}]", "clients: [{client_id: a, client_secret: \(canary)}]",
+            "secret_file: \(canary)", "secret: \(canary)", "secret:\(canary)", "secret_file: {\(canary): 1}",
+            "session: \(canary)",
+            "clients: [{client_id: a, client_secret_file: \(canary)}]",
+            "clients: [{client_id: a, client_secret: \(canary)}]",
             "identity: {basic: {username: subject, password_file: \(canary)}}",
             "identity: {basic: {username: subject, password: \(canary)}}", "identity: {basic: \(canary)}",
             "upstreams: {a: {url: https://a, key_file: \(canary)}}", "upstreams: {a: {url: \"http://u:\(canary)@h\"}}",
             "routes: [{upstream: \"http://u:\(canary)@h\"}]", "routes: [{trusted_origins: [\"https://\(canary)@h\"]}]",
-            "clients: \(canary)", "\(canary)", "- \(canary)", "log: {\(canary)", "drain: \"\(canary)", "limits: &a \(canary)",
+            "clients: \(canary)", "\(canary)", "- \(canary)", "log: {\(canary)", "drain: \"\(canary)",
+            "limits: &a \(canary)",
             "asn: !x \(canary)", "log: [\(canary)]", "store: {memory: {max_sessions: [\(canary)]}}",
         ]
         for text in texts {
@@ -41,7 +44,12 @@ struct SecretTests {
     @Test("what check prints has every effective value with its origin, and no secret")
     func description() throws {
         let loaded = try Fixture(environment: ["SALLYPORT_DRAIN_DELAY": "9s"])
-            .load(try Fixture.config("sallyport.reference.yaml").replacing("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", with: canary))
+            .load(
+                try Fixture.config("sallyport.reference.yaml").replacing(
+                    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+                    with: canary
+                )
+            )
             .get()
         let text = loaded.describe()
         #expect(!text.contains(canary))

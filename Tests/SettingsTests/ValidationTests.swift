@@ -18,8 +18,14 @@ struct ValidationTests {
     @Test("each insecure setting is refused with the flag that allows it, and allowed with a warning")
     func insecureSettings() throws {
         let cases: [(text: String, key: String, flag: String, flags: InsecureFlags)] = [
-            (Fixture.base.replacing("https://app", with: "http://app"), "public_url", "--insecure-http", InsecureFlags(http: true)),
-            (Fixture.base + "listen: \":8080\"", "provider.static", "--insecure-static-users", InsecureFlags(staticUsers: true)),
+            (
+                Fixture.base.replacing("https://app", with: "http://app"), "public_url", "--insecure-http",
+                InsecureFlags(http: true)
+            ),
+            (
+                Fixture.base + "listen: \":8080\"", "provider.static", "--insecure-static-users",
+                InsecureFlags(staticUsers: true)
+            ),
             (
                 Fixture.base + "trusted_proxies: [0.0.0.0/0]", "trusted_proxies[0]", "--insecure-trust-all-proxies",
                 InsecureFlags(trustAllProxies: true)
@@ -71,9 +77,12 @@ struct ValidationTests {
     @Test("public URLs are an origin in ASCII and nothing else")
     func publicURLs() {
         for url in [
-            "app.example.com", "ftp://a.example", "https://", "https://a.example/x", "https://a.example?x", "https://a.example#x",
-            "https://u:p@a.example", "https://ä.example", "https://a.example:0", "https://a.example:99999", "https://a..example",
-            "https://1.2.3", "https://0x7f.1", "https://[::1", "https://[fe80::1%25eth0]", "https://a b", "https://-a.example",
+            "app.example.com", "ftp://a.example", "https://", "https://a.example/x", "https://a.example?x",
+            "https://a.example#x",
+            "https://u:p@a.example", "https://ä.example", "https://a.example:0", "https://a.example:99999",
+            "https://a..example",
+            "https://1.2.3", "https://0x7f.1", "https://[::1", "https://[fe80::1%25eth0]", "https://a b",
+            "https://-a.example",
             "https://a.example:", "https://*.example", "//a.example", "https:a.example",
         ] {
             let text = Fixture.base.replacing("https://app.example.com", with: "\"\(url)\"")
@@ -83,14 +92,22 @@ struct ValidationTests {
 
     @Test("what a route or client names must exist")
     func names() {
-        self.expect(Fixture().problems(adding: "routes: [{path: /, upstream: rports}]"), "routes[0].upstream", "add it to upstreams")
+        self.expect(
+            Fixture().problems(adding: "routes: [{path: /, upstream: rports}]"),
+            "routes[0].upstream",
+            "add it to upstreams"
+        )
         let upstreams = "upstreams: {reports: {url: http://127.0.0.1:1}}\n"
         self.expect(
             Fixture().problems(adding: upstreams + "routes: [{path: /, upstream: rports}]"),
             "routes[0].upstream",
             "did you mean reports?"
         )
-        self.expect(Fixture().problems(adding: "routes: [{path: /, client: app}]"), "routes[0].client", "add it to clients")
+        self.expect(
+            Fixture().problems(adding: "routes: [{path: /, client: app}]"),
+            "routes[0].client",
+            "add it to clients"
+        )
         self.expect(Fixture().problems(adding: "routes: [{path: /, handoff: true}]"), "routes[0].handoff", "client")
         self.expect(
             Fixture().problems(adding: "clients: [{client_id: app}]\nroutes: [{path: /, client: app}]"),
@@ -107,7 +124,11 @@ struct ValidationTests {
     @Test("a binding to networks needs a source of their numbers, and both are named")
     func asnBinding() {
         let client = "clients: [{client_id: a, session_transfer: {enforce_device_binding: ip_or_asn}}]\n"
-        self.expect(Fixture().problems(adding: client), "clients[0].session_transfer.enforce_device_binding", "asn.database")
+        self.expect(
+            Fixture().problems(adding: client),
+            "clients[0].session_transfer.enforce_device_binding",
+            "asn.database"
+        )
         let route = "routes: [{binding: asn}]\n"
         self.expect(Fixture().problems(adding: route), "routes[0].binding", "asn.database")
         let source = "asn: {database: /var/lib/sallyport/GeoLite2-ASN.mmdb}\n"
@@ -139,7 +160,11 @@ struct ValidationTests {
     func upstreamTLS() {
         func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }
         self.expect(Fixture().problems(adding: file("url: https://a, ca_file: /missing")), "upstreams.a.ca_file")
-        self.expect(Fixture().problems(adding: file("url: http://a, ca_file: /etc/sallyport/ca.pem")), "upstreams.a.ca_file", "https")
+        self.expect(
+            Fixture().problems(adding: file("url: http://a, ca_file: /etc/sallyport/ca.pem")),
+            "upstreams.a.ca_file",
+            "https"
+        )
         self.expect(
             Fixture().problems(adding: file("url: https://a, certificate_file: /etc/sallyport/ca.pem")),
             "upstreams.a.key_file",
@@ -168,10 +193,14 @@ struct ValidationTests {
     @Test("identity fields are tokens that nothing else uses, in any spelling")
     func identityFields() {
         for name in [
-            "Host", "content-length", "Transfer_Encoding", "CONNECTION", "Cookie", "Set-Cookie", "Authorization", "Forwarded",
+            "Host", "content-length", "Transfer_Encoding", "CONNECTION", "Cookie", "Set-Cookie", "Authorization",
+            "Forwarded",
             "X-Forwarded-For", "X_Forwarded_Host", "Proxy-Authorization", "Sec-Fetch-Site", "Upgrade",
         ] {
-            self.expect(Fixture().problems(adding: "identity: {headers: {\(name): subject}}"), "identity.headers.\(name)")
+            self.expect(
+                Fixture().problems(adding: "identity: {headers: {\(name): subject}}"),
+                "identity.headers.\(name)"
+            )
         }
         for name in ["X Y", "X:Y", "\"\"", "\"X\\r\\nY\"", "Ü"] {
             #expect(!Fixture().problems(adding: "identity: {headers: {\(name): subject}}").isEmpty, "\(name)")
@@ -184,7 +213,8 @@ struct ValidationTests {
             "identity.headers.x_user",
             "remove one"
         )
-        let fields = Fixture().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?.identity.fields
+        let fields = Fixture().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?.identity
+            .fields
         #expect(fields?.map(\.name) == ["X-B", "X-A"])
     }
 
@@ -204,12 +234,18 @@ struct ValidationTests {
         func file(_ users: String) -> String {
             "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users: [\(users)]}}\n"
         }
-        func user(_ name: String, _ more: String = "") -> String { "{identifier: \(name), password_hash: \"\(passwordHash)\"\(more)}" }
+        func user(_ name: String, _ more: String = "") -> String {
+            "{identifier: \(name), password_hash: \"\(passwordHash)\"\(more)}"
+        }
         self.expect(Fixture().problems(file(user("ada") + ", " + user("ADA"))), "provider.static.users[1].identifier")
-        self.expect(Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))), "provider.static.users[1].id")
+        self.expect(
+            Fixture().problems(file(user("a", ", id: x") + ", " + user("b", ", id: x"))),
+            "provider.static.users[1].id"
+        )
         for hash in [
             "hunter2", "scrypt:16384:8:5:AAAA:AAAA", "scrypt:16383:8:5:AAAAAAAAAAA:\(canary)", "$2y$10$abc",
-            "scrypt:2:8:5:AAAAAAAAAAA:\(canary)", "scrypt:16777216:64:64:AAAAAAAAAAA:\(canary)", "scrypt:16384:8:5:AAAAAAAAAA=:\(canary)",
+            "scrypt:2:8:5:AAAAAAAAAAA:\(canary)", "scrypt:16777216:64:64:AAAAAAAAAAA:\(canary)",
+            "scrypt:16384:8:5:AAAAAAAAAA=:\(canary)",
         ] {
             let problems = Fixture().problems(file("{identifier: ada, password_hash: \"\(hash)\"}"))
             self.expect(problems, "provider.static.users[0].password_hash")
@@ -222,7 +258,9 @@ struct ValidationTests {
     func usersFile() {
         var fixture = Fixture()
         fixture.files["/etc/sallyport/users.yaml"] = Array("- identifier: ada\n  pasword_hash: x\n".utf8)
-        let text = "public_url: https://a.example\nupstream: http://127.0.0.1:1\nprovider: {static: {users_file: users.yaml}}\n"
+        let text =
+            "public_url: https://a.example\nupstream: http://127.0.0.1:1\n"
+            + "provider: {static: {users_file: users.yaml}}\n"
         let problems = fixture.problems(text)
         self.expect(problems, "users[0].pasword_hash", "did you mean password_hash?", count: 2)
         #expect(problems.contains { $0.origin == .file(path: "/etc/sallyport/users.yaml", line: 2, column: 3) })
@@ -234,7 +272,7 @@ struct ValidationTests {
         self.expect(Fixture().problems(adding: hosts), "public_url", "move it")
         #expect(Fixture().settings(adding: "")?.hosts.first?.endpoints == true)
         let two = Self.hosts(
-            "[{public_url: https://a.example, endpoints: true, routes: []}, {public_url: https://b.example, routes: [{}]}]",
+            "[{public_url: https://a.test, endpoints: true, routes: []}, {public_url: https://b.test, routes: [{}]}]",
             "upstream: http://[::1]:3000\n"
         )
         let settings = try? Fixture().load(two).get().settings
@@ -244,7 +282,8 @@ struct ValidationTests {
 
     @Test("a route's body limit is its own, else the general one")
     func bodyLimits() {
-        let routes = "routes: [{path: /a, max_body: none}, {path: /b, max_body: 1KiB}, {path: /c}]\nlimits: {body: 1MiB}\n"
+        let routes =
+            "routes: [{path: /a, max_body: none}, {path: /b, max_body: 1KiB}, {path: /c}]\nlimits: {body: 1MiB}\n"
         #expect(Fixture().settings(adding: routes)?.hosts[0].routes.map(\.maxBody) == [nil, 1024, 1 << 20])
     }
 }

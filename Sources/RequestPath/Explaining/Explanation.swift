@@ -112,7 +112,7 @@ package struct Explanation: Sendable {
             self.say("route", read + [Self.refused(400, reason)])
         case .route(let route):
             var lines = read
-            let name = route.name == route.settings.path ? "" : " (\(route.name))"
+            let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
             lines.append("\(host.publicURL)\(route.settings.path)\(name)")
             lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
             if let client = route.settings.client, route.settings.handoff {

@@ -13,7 +13,9 @@ extension TextRule {
         }
         let host = text[..<colon]
         if host.isEmpty { return .address(ListenAddress(host: "", port: port)) }
-        if host.first == "[", host.last == "]", host.contains(":"), IPAddress(String(host.dropFirst().dropLast())) != nil {
+        if host.first == "[", host.last == "]", host.contains(":"),
+            IPAddress(String(host.dropFirst().dropLast())) != nil
+        {
             return .address(ListenAddress(host: String(host.dropFirst().dropLast()), port: port))
         }
         guard !host.contains(":") else { throw SyntaxFault("put the IPv6 address in brackets: \"[::1]:8080\"") }

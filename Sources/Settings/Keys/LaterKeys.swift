@@ -1,6 +1,7 @@
-/// Names that the design has and this version does not: refused with what there is instead, never taken for typing errors.
+/// Names that the design has and this version does not: refused with what there is instead, not taken for slips.
 enum LaterKeys {
-    private static let providers = "this version has the static provider: provider.static.users, or SALLYPORT_USERS_FILE"
+    private static let providers =
+        "this version has the static provider: provider.static.users, or SALLYPORT_USERS_FILE"
     private static let stores = "this version keeps sessions in memory: store.memory"
 
     private static let variables = [

@@ -22,7 +22,9 @@ extension TextRule {
                 throw SyntaxFault("let * stand for a whole segment")
             }
         }
-        guard segments.first != ".sallyport" else { throw SyntaxFault("/.sallyport is the gateway's own on every host") }
+        guard segments.first != ".sallyport" else {
+            throw SyntaxFault("/.sallyport is the gateway's own on every host")
+        }
         return .text(text)
     }
 }

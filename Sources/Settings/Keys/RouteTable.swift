@@ -1,13 +1,23 @@
 extension Section {
     static let host = Section([
-        SettingsKey("public_url", .text(.publicURL), required: true, "Scheme, host and port by which clients reach it."),
+        SettingsKey(
+            "public_url",
+            .text(.publicURL),
+            required: true,
+            "Scheme, host and port by which clients reach it."
+        ),
         SettingsKey(
             "endpoints",
             .boolean,
             default: "true when it is the only host, else false",
             "Sign-in and token endpoints are served here and take their paths from the app."
         ),
-        SettingsKey("routes", .sections(.route), required: true, "What is served; the most specific wins in any order."),
+        SettingsKey(
+            "routes",
+            .sections(.route),
+            required: true,
+            "What is served; the most specific wins in any order."
+        ),
     ])
 
     static let route = Section([
@@ -67,7 +77,12 @@ extension Section {
             default: "none",
             "Other origins that may send unsafe requests with the session cookie."
         ),
-        SettingsKey("max_body", .size(0...(1 << 50), orNone: true), default: "limits.body", "A request body; more is 413."),
+        SettingsKey(
+            "max_body",
+            .size(0...(1 << 50), orNone: true),
+            default: "limits.body",
+            "A request body; more is 413."
+        ),
         SettingsKey("timeouts", .section(.routeTimeouts), "Times of this route."),
     ])
 
@@ -88,7 +103,12 @@ extension Section {
     ])
 
     private static let cors = Section([
-        SettingsKey("origins", .list(.text(.webOriginOrAny)), required: true, "Exact origins; * only without credentials."),
+        SettingsKey(
+            "origins",
+            .list(.text(.webOriginOrAny)),
+            required: true,
+            "Exact origins; * only without credentials."
+        ),
         SettingsKey("methods", .list(.text(.method)), default: "GET, HEAD, POST", "What they may send."),
         SettingsKey("headers", .list(.text(.fieldName)), default: "none", "Fields that they may send."),
         SettingsKey("credentials", .boolean, default: "false", "They may send the session cookie."),
@@ -119,18 +139,37 @@ extension Section {
         ),
         SettingsKey("certificate_file", .path(isSecret: false), "PEM certificate by which the app knows the gateway."),
         SettingsKey("key_file", .path(isSecret: true), "PEM key of that certificate."),
-        SettingsKey("server_name", .text(.serverName), default: "the host in url", "The name in the app's certificate."),
-        SettingsKey("max_connections", .integer(1...65_536), default: "1024", "Connections of each event loop to the app."),
+        SettingsKey(
+            "server_name",
+            .text(.serverName),
+            default: "the host in url",
+            "The name in the app's certificate."
+        ),
+        SettingsKey(
+            "max_connections",
+            .integer(1...65_536),
+            default: "1024",
+            "Connections of each event loop to the app."
+        ),
     ])
 
     static let client = Section([
         SettingsKey("client_id", .text(.clientID), required: true, "The name that the client gives itself."),
         SettingsKey("client_secret_file", .path(isSecret: true), default: "none", "Without one the client is public."),
-        SettingsKey("session_transfer", .section(.sessionTransfer), "Auth0's object of that name, verbatim, and three keys more."),
+        SettingsKey(
+            "session_transfer",
+            .section(.sessionTransfer),
+            "Auth0's object of that name, verbatim, and three keys more."
+        ),
     ])
 
     private static let sessionTransfer = Section([
-        SettingsKey("can_create_session_transfer_token", .boolean, default: "false", "Native clients: may mint tokens."),
+        SettingsKey(
+            "can_create_session_transfer_token",
+            .boolean,
+            default: "false",
+            "Native clients: may mint tokens."
+        ),
         SettingsKey(
             "allowed_authentication_methods",
             .list(.choice(["cookie", "query"])),
@@ -144,7 +183,12 @@ extension Section {
             "Web clients: what must be equal between minting and consuming."
         ),
         SettingsKey("binding_dry_run", .boolean, default: "false", "Judge the binding and count, but let pass."),
-        SettingsKey("on_mismatch", .choice(["burn", "keep"]), default: "burn", "What a wrong device does to the token."),
+        SettingsKey(
+            "on_mismatch",
+            .choice(["burn", "keep"]),
+            default: "burn",
+            "What a wrong device does to the token."
+        ),
         SettingsKey(
             "on_replay",
             .choice(["refuse", "revoke_derived"]),
@@ -208,6 +252,11 @@ extension Section {
 
     private static let basic = Section([
         SettingsKey("username", .text(.sessionPath), required: true, "The path of the user's name in the session."),
-        SettingsKey("password_file", .path(isSecret: true), required: true, "The password that the app expects of the gateway."),
+        SettingsKey(
+            "password_file",
+            .path(isSecret: true),
+            required: true,
+            "The password that the app expects of the gateway."
+        ),
     ])
 }

@@ -88,7 +88,8 @@ package indirect enum SettingKind: Sendable {
         switch self {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
         case .duration(let range): "\(Quantity.text(range.lowerBound)) to \(Quantity.text(range.upperBound))"
-        case .size(let range, _): "\(Quantity.text(bytes: range.lowerBound)) to \(Quantity.text(bytes: range.upperBound))"
+        case .size(let range, _):
+            "\(Quantity.text(bytes: range.lowerBound)) to \(Quantity.text(bytes: range.upperBound))"
         default: nil
         }
     }

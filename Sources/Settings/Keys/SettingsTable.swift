@@ -6,7 +6,11 @@ private let day: Duration = .seconds(86_400)
 extension Section {
     /// The whole file.
     package static let file = Section([
-        SettingsKey("public_url", .text(.publicURL), "Shorthand for one host with endpoints: the URL clients reach it by."),
+        SettingsKey(
+            "public_url",
+            .text(.publicURL),
+            "Shorthand for one host with endpoints: the URL clients reach it by."
+        ),
         SettingsKey("upstream", .text(.upstream), "The app of every route that names none."),
         SettingsKey(
             "routes",
@@ -87,14 +91,29 @@ extension Section {
     static let user = Section([
         SettingsKey("identifier", .text(.text), required: true, "What the user types: an email address or a name."),
         SettingsKey("id", .text(.text), default: "the identifier", "The subject that apps see; never reuse one."),
-        SettingsKey("password_hash", .secret(.passwordHash), required: true, "Scrypt, so that the file tells no password."),
+        SettingsKey(
+            "password_hash",
+            .secret(.passwordHash),
+            required: true,
+            "Scrypt, so that the file tells no password."
+        ),
         SettingsKey("traits", .document, default: "{}", "What apps may learn of the user, e.g. email, name, groups."),
-        SettingsKey("aal", .choice(["aal1", "aal2", "aal3"]), default: "aal1", "The assurance that a sign-in reaches."),
+        SettingsKey(
+            "aal",
+            .choice(["aal1", "aal2", "aal3"]),
+            default: "aal1",
+            "The assurance that a sign-in reaches."
+        ),
     ])
 
     private static let session = Section([
         SettingsKey("idle", .duration(minute...(day * 30)), default: "30m", "A session unused for so long ends."),
-        SettingsKey("absolute", .duration(minute...(day * 365)), default: "12h", "A session ends after so long, used or not."),
+        SettingsKey(
+            "absolute",
+            .duration(minute...(day * 365)),
+            default: "12h",
+            "A session ends after so long, used or not."
+        ),
         SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
         SettingsKey("transfer", .section(.transferLifetimes), "Web sessions born of a handoff, which live shorter."),
         SettingsKey(
@@ -141,7 +160,12 @@ extension Section {
             default: "auth0_session_transfer_token, session_transfer_token",
             "Cookies that may carry the token."
         ),
-        SettingsKey("query", .text(.token), default: "session_transfer_token", "The query parameter that may carry it."),
+        SettingsKey(
+            "query",
+            .text(.token),
+            default: "session_transfer_token",
+            "The query parameter that may carry it."
+        ),
         SettingsKey(
             "lifetime",
             .duration((second * 5)...(second * 300)),
@@ -231,7 +255,12 @@ extension Section {
     ])
 
     private static let log = Section([
-        SettingsKey("level", .choice(LogSettings.Level.allCases.map(\.rawValue)), default: "info", "The least that is written."),
+        SettingsKey(
+            "level",
+            .choice(LogSettings.Level.allCases.map(\.rawValue)),
+            default: "info",
+            "The least that is written."
+        ),
         SettingsKey("access", .boolean, default: "true", "A line a request, never with a query string."),
         SettingsKey("audit", .boolean, default: "true", "A line a security event."),
         SettingsKey(

@@ -105,13 +105,17 @@ extension TextRule {
         pattern: "^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64}){0,15}$"
     ) { text throws(SyntaxFault) in
         let steps = text.split(separator: ".", omittingEmptySubsequences: false)
-        let isPath = steps.count <= 16 && steps.allSatisfy { step in
-            (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
-        }
+        let isPath =
+            steps.count <= 16
+            && steps.allSatisfy { step in
+                (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
+            }
         guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
         guard IdentitySettings.pathRoots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
             let nearest = Spelling.nearest(to: text, in: IdentitySettings.pathRoots.filter { !$0.hasSuffix(".") })
-            throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "what the provider says of a user is identity.traits.<name>")
+            throw SyntaxFault(
+                nearest.map { "did you mean \($0)?" } ?? "what the provider says of a user is identity.traits.<name>"
+            )
         }
         return .text(text)
     }
@@ -151,7 +155,9 @@ extension TextRule {
         }
         let memory = 128 * costs[0] * costs[1]
         guard memory >= 1 << 20, memory <= 256 << 20, memory * costs[2] <= 1 << 30 else {
-            throw SyntaxFault("choose N, r and p so that 128*N*r lies between 1MiB and 256MiB, e.g. scrypt:16384:8:5:...")
+            throw SyntaxFault(
+                "choose N, r and p so that 128*N*r lies between 1MiB and 256MiB, e.g. scrypt:16384:8:5:..."
+            )
         }
         return .secret(text)
     }

@@ -93,18 +93,26 @@ struct EnvironmentOverlay {
             mend = "insecure settings are flags of the command line, so that each start shows them: --\(flag)"
         } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
             mend = "a secret never stands in a variable: \(hint)"
-        } else if let nearest = Spelling.nearest(to: name, in: Self.variables.keys.sorted()) {
+        } else if let key = Section.file.keys.first(where: { Self.prefix + $0.name.uppercased() == name }) {
+            mend = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
+        } else if let nearest = Self.nearestVariable(to: name) {
             mend = "did you mean \(nearest)?"
         }
         self.problems.append(
             SettingsProblem(
                 origin: .environment(isShown ? name : "SALLYPORT_(not shown)"),
-                key: isShown ? name : "",
+                key: "",
                 found: found,
                 allowed: "SALLYPORT_ and the path of a key in capitals, e.g. SALLYPORT_SESSION_IDLE",
                 mend: mend
             )
         )
+    }
+
+    /// Compared without the prefix, which every name shares.
+    private static func nearestVariable(to name: String) -> String? {
+        let names = self.variables.keys.sorted().map { String($0.dropFirst(self.prefix.count)) }
+        return Spelling.nearest(to: String(name.dropFirst(self.prefix.count)), in: names).map { self.prefix + $0 }
     }
 
     /// Exactly the names that a service link injects for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,
@@ -114,10 +122,12 @@ struct EnvironmentOverlay {
         if ["SERVICE_HOST", "SERVICE_PORT", "PORT"].contains(rest) { return true }
         if rest.hasPrefix("SERVICE_PORT_") {
             let port = rest.dropFirst("SERVICE_PORT_".count)
-            return !port.isEmpty && port.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) || $0 == 0x5F }
+            return !port.isEmpty
+                && port.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) || $0 == 0x5F }
         }
         let parts = rest.split(separator: "_", omittingEmptySubsequences: false)
-        guard parts.count == 3 || parts.count == 4, parts[0] == "PORT", let number = UInt16(parts[1]), "\(number)" == parts[1]
+        guard parts.count == 3 || parts.count == 4, parts[0] == "PORT", let number = UInt16(parts[1]),
+            "\(number)" == parts[1]
         else { return false }
         return ["TCP", "UDP"].contains(parts[2]) && (parts.count == 3 || ["PROTO", "PORT", "ADDR"].contains(parts[3]))
     }

@@ -18,7 +18,12 @@ extension SettingsBuilder {
                 )
             }
             var client = ClientSettings(clientID: id)
-            client.clientSecret = self.secret("client_secret_file", of: tree, key: "\(key).client_secret_file", minBytes: 16)
+            client.clientSecret = self.secret(
+                "client_secret_file",
+                of: tree,
+                key: "\(key).client_secret_file",
+                minBytes: 16
+            )
             guard let transfer = tree.tree("session_transfer") else { return client }
             client.canCreateTransferToken = transfer.boolean("can_create_session_transfer_token") ?? false
             let methods = transfer.texts("allowed_authentication_methods") ?? []
@@ -42,7 +47,10 @@ extension SettingsBuilder {
                 "this version does not end web sessions when the refresh token of the native app is revoked"
             ),
             (transfer, "allow_refresh_token", key, false, "this version issues no refresh tokens to web clients"),
-            (transfer, "enforce_online_refresh_tokens", key, true, "this version issues no refresh tokens to web clients"),
+            (
+                transfer, "enforce_online_refresh_tokens", key, true,
+                "this version issues no refresh tokens to web clients"
+            ),
             (delegation, "allow_delegated_access", "\(key).delegation", false, "this version has no delegated access"),
         ]
         for (tree, name, path, inert, sentence) in features {

@@ -40,7 +40,12 @@ extension SettingsBuilder {
 
     private static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
         let isHTTPS = url?.isHTTPS ?? false
-        return UpstreamSettings(name: name, isHTTPS: isHTTPS, host: url?.host ?? "", port: url?.port ?? (isHTTPS ? 443 : 80))
+        return UpstreamSettings(
+            name: name,
+            isHTTPS: isHTTPS,
+            host: url?.host ?? "",
+            port: url?.port ?? (isHTTPS ? 443 : 80)
+        )
     }
 
     /// The name of the app that a route means; an app that is named by its URL joins the others.
@@ -74,7 +79,9 @@ extension SettingsBuilder {
     func writtenRoutes() -> [(key: String, route: SettingsTree)] {
         var routes: [(key: String, route: SettingsTree)] = []
         for (prefix, host) in self.writtenHosts() {
-            for (index, route) in host.trees("routes").enumerated() { routes.append(("\(prefix)routes[\(index)]", route)) }
+            for (index, route) in host.trees("routes").enumerated() {
+                routes.append(("\(prefix)routes[\(index)]", route))
+            }
         }
         return routes
     }

@@ -5,8 +5,10 @@ extension SettingsBuilder {
 
     /// Fields that frame a message, name its host or carry credentials: an identity in them would break the request.
     private static let reservedFields: Set<String> = [
-        "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te", "trailer",
-        "upgrade", "keep-alive", "expect", "cookie", "set-cookie", "authorization", "www-authenticate", "range", "origin",
+        "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
+        "trailer",
+        "upgrade", "keep-alive", "expect", "cookie", "set-cookie", "authorization", "www-authenticate", "range",
+        "origin",
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
@@ -56,8 +58,10 @@ extension SettingsBuilder {
             // Apps behind CGI and WSGI cannot tell `_` from `-`.
             let folded = name.lowercased().replacing("_", with: "-")
             let key = "identity.headers.\(name)"
-            let isReserved = Self.reservedFields.contains(folded)
-                || Self.reservedPrefixes.contains { folded.hasPrefix($0) } && !Self.identityForwardedFields.contains(folded)
+            let isReserved =
+                Self.reservedFields.contains(folded)
+                || Self.reservedPrefixes.contains { folded.hasPrefix($0) }
+                    && !Self.identityForwardedFields.contains(folded)
             if isReserved {
                 self.report(
                     setting.origin,
@@ -152,7 +156,8 @@ extension SettingsBuilder {
             self.report(
                 (tree["field"] ?? tree["fields"])?.origin ?? tree.origin,
                 "limits.field",
-                found: "\(Quantity.text(bytes: limits.field)), more than limits.fields (\(Quantity.text(bytes: limits.fields)))",
+                found:
+                    "\(Quantity.text(bytes: limits.field)), more than fields (\(Quantity.text(bytes: limits.fields)))",
                 allowed: "at most limits.fields",
                 mend: "write a smaller field, or larger fields"
             )

@@ -79,7 +79,7 @@ struct SettingsBuilder {
             self.report(
                 setting.origin,
                 "\(key).\(name)",
-                found: "no readable file at \(isSecret ? shownPath(path) : quoted(path))",
+                found: "no readable file at \(isSecret ? setting.shown : quoted(path))",
                 allowed: "the path of a file that can be read",
                 mend: "check the path and who may read it"
             )
@@ -95,7 +95,7 @@ struct SettingsBuilder {
         do throws(SettingsFiles.Fault) {
             bytes = try self.files.read(path, 65_536)
         } catch {
-            let found = "\(error.sentence) at \(shownPath(path))"
+            let found = "\(error.sentence) at \(setting.shown)"
             self.report(setting.origin, key, found: found, allowed: allowed, mend: "check the path and who may read it")
             return nil
         }
@@ -118,7 +118,13 @@ struct SettingsBuilder {
                 return address
             }
             if elements.isEmpty, let origin = self.tree["listen"]?.origin {
-                self.report(origin, "listen", found: "an empty list", allowed: "one address or more", mend: "add an address")
+                self.report(
+                    origin,
+                    "listen",
+                    found: "an empty list",
+                    allowed: "one address or more",
+                    mend: "add an address"
+                )
             }
             for (index, address) in settings.listen.enumerated()
             where address.port != 0 && settings.listen[..<index].contains(address) {
@@ -178,7 +184,9 @@ struct SettingsBuilder {
         let tree = self.tree.tree("session") ?? SettingsTree(origin: .builtIn)
         self.setLifetimes(&session.browser, tree, key: "session")
         if let native = tree.tree("native") { self.setLifetimes(&session.native, native, key: "session.native") }
-        if let transfer = tree.tree("transfer") { self.setLifetimes(&session.transfer, transfer, key: "session.transfer") }
+        if let transfer = tree.tree("transfer") {
+            self.setLifetimes(&session.transfer, transfer, key: "session.transfer")
+        }
         // Browsers and curl drop a `__Host-` cookie that plain http sets on a name other than loopback's.
         if self.flags.http, hosts.contains(where: { !$0.publicURL.isHTTPS }) { session.cookieName = "sallyport" }
         guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return session }
@@ -195,14 +203,16 @@ struct SettingsBuilder {
         return session
     }
 
-    private mutating func setLifetimes(_ lifetimes: inout SessionSettings.Lifetimes, _ tree: SettingsTree, key: String) {
+    private mutating func setLifetimes(_ lifetimes: inout SessionSettings.Lifetimes, _ tree: SettingsTree, key: String)
+    {
         lifetimes.idle = tree.duration("idle") ?? lifetimes.idle
         lifetimes.absolute = tree.duration("absolute") ?? lifetimes.absolute
         guard lifetimes.idle > lifetimes.absolute else { return }
         self.report(
             (tree["idle"] ?? tree["absolute"])?.origin ?? tree.origin,
             "\(key).idle",
-            found: "\(Quantity.text(lifetimes.idle)), longer than \(key).absolute (\(Quantity.text(lifetimes.absolute)))",
+            found:
+                "\(Quantity.text(lifetimes.idle)), longer than \(key).absolute (\(Quantity.text(lifetimes.absolute)))",
             allowed: "at most \(key).absolute",
             mend: "write a shorter idle, or a longer absolute"
         )

@@ -44,8 +44,8 @@ package struct LoadedSettings: Sendable {
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The file is `file`, else what `SALLYPORT_CONFIG` names; without either the variables must say everything. A variable
-    /// beats the file. Relative paths start at the directory of the file that holds them.
+    /// The file is `file`, else what `SALLYPORT_CONFIG` names; without either the variables must say everything. A
+    /// variable beats the file. Relative paths start at the directory of the file that holds them.
     ///
     /// - Throws: every problem that was found, none of which shows a secret.
     package static func load(
@@ -65,8 +65,11 @@ package enum SettingsLoader {
     ) throws(SettingsFailure) -> LoadedSettings {
         var problems: [SettingsProblem] = []
         var tree = SettingsTree(origin: .builtIn)
-        let fromEnvironment = environment[EnvironmentOverlay.fileVariable].map { (path: $0, origin: SettingsOrigin.environment(EnvironmentOverlay.fileVariable)) }
-        let named = file.map { (path: $0, origin: SettingsOrigin.file(path: $0, line: 1, column: 1)) } ?? fromEnvironment
+        let fromEnvironment = environment[EnvironmentOverlay.fileVariable].map {
+            (path: $0, origin: SettingsOrigin.environment(EnvironmentOverlay.fileVariable))
+        }
+        let named =
+            file.map { (path: $0, origin: SettingsOrigin.file(path: $0, line: 1, column: 1)) } ?? fromEnvironment
         if let named {
             do throws(SettingsFailure) {
                 let bytes = try self.read(named.path, named.origin, files)

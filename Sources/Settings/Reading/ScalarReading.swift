@@ -57,9 +57,9 @@ extension SettingKind {
 }
 
 /// The path of a secret's file; whoever puts the secret itself in its place must not find it in a log.
-func shownPath(_ path: String) -> String {
+private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
-    return looksLikePath ? path : "<redacted>"
+    return looksLikePath ? path : "<redacted, as it may be the secret itself>"
 }
 
 extension String {

@@ -60,14 +60,27 @@ struct SettingsDecoder {
 
     /// The pairs of a mapping whose keys are texts, each name once: repeated ones are reported and the last stands.
     private mutating func pairs(_ node: Node, key: String, allowed: String) -> [(String, Node, Node)] {
+        let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node else {
-            self.report(node, key, found: Self.kindName(node), allowed: allowed, mend: "write key: value, one a line, indented")
+            self.report(
+                node,
+                shownKey,
+                found: Self.kindName(node),
+                allowed: allowed,
+                mend: "write key: value, one a line, indented"
+            )
             return []
         }
         var pairs: [(name: String, key: Node, value: Node)] = []
         for (keyNode, valueNode) in mapping {
             guard case .scalar(let scalar) = keyNode else {
-                self.report(keyNode, key, found: "a key that is \(Self.kindName(keyNode))", allowed: allowed, mend: "write a name")
+                self.report(
+                    keyNode,
+                    shownKey,
+                    found: "a key that is \(Self.kindName(keyNode))",
+                    allowed: allowed,
+                    mend: "write a name"
+                )
                 continue
             }
             let name = self.document.repeatedNames[scalar.string] ?? scalar.string
@@ -90,7 +103,13 @@ struct SettingsDecoder {
     private mutating func reportUnknown(_ name: String, _ node: Node, path: String, in section: Section) {
         let names = section.keys.map(\.name)
         if let sentence = LaterKeys.sentence(for: path) {
-            self.report(node, path, found: "what this version does not have", allowed: alternatives(names), mend: sentence)
+            self.report(
+                node,
+                path,
+                found: "what this version does not have",
+                allowed: alternatives(names),
+                mend: sentence
+            )
             return
         }
         var mend = "remove it"
@@ -115,7 +134,13 @@ struct SettingsDecoder {
 
     private mutating func value(_ node: Node, _ kind: SettingKind, key: String, depth: Int) -> Setting? {
         guard depth < YAMLGuard.maxDepth else {
-            self.report(node, key, found: "more than \(YAMLGuard.maxDepth) levels", allowed: kind.allowed, mend: "nest less")
+            self.report(
+                node,
+                key,
+                found: "more than \(YAMLGuard.maxDepth) levels",
+                allowed: kind.allowed,
+                mend: "nest less"
+            )
             return nil
         }
         switch kind {
@@ -144,10 +169,18 @@ struct SettingsDecoder {
             }
         case .document:
             guard case .mapping = node else {
-                self.report(node, key, found: Self.kindName(node), allowed: kind.allowed, mend: "write key: value pairs")
+                self.report(
+                    node,
+                    key,
+                    found: Self.kindName(node),
+                    allowed: kind.allowed,
+                    mend: "write key: value pairs"
+                )
                 return nil
             }
-            return self.json(node, key: key, depth: depth).map { Setting(value: .document($0), origin: self.origin(node), shown: "{...}") }
+            return self.json(node, key: key, depth: depth).map {
+                Setting(value: .document($0), origin: self.origin(node), shown: "{...}")
+            }
         default:
             return self.scalar(node, kind, key: key)
         }
@@ -155,7 +188,13 @@ struct SettingsDecoder {
 
     private mutating func elements(_ node: Node, _ kind: SettingKind, key: String) -> [Node]? {
         guard case .sequence(let sequence) = node else {
-            self.report(node, key, found: Self.kindName(node), allowed: kind.allowed, mend: "write a list: one element a line after \"- \"")
+            self.report(
+                node,
+                key,
+                found: Self.kindName(node),
+                allowed: kind.allowed,
+                mend: "write a list: one element a line after \"- \""
+            )
             return nil
         }
         return Array(sequence)
@@ -175,7 +214,13 @@ struct SettingsDecoder {
             do throws(SyntaxFault) {
                 _ = try names.read(name)
             } catch {
-                self.report(keyNode, path, found: "a name that is no \(names.name)", allowed: names.allowed, mend: error.mend)
+                self.report(
+                    keyNode,
+                    path,
+                    found: "a name that is no \(names.name)",
+                    allowed: names.allowed,
+                    mend: error.mend
+                )
             }
             tree[name] = read(&self, path, valueNode)
         }
@@ -211,17 +256,28 @@ struct SettingsDecoder {
     /// A value of any shape, by YAML's core schema.
     private mutating func json(_ node: Node, key: String, depth: Int) -> JSONValue? {
         guard depth < YAMLGuard.maxDepth else {
-            self.report(node, key, found: "more than \(YAMLGuard.maxDepth) levels", allowed: "fewer levels", mend: "nest less")
+            self.report(
+                node,
+                key,
+                found: "more than \(YAMLGuard.maxDepth) levels",
+                allowed: "fewer levels",
+                mend: "nest less"
+            )
             return nil
         }
         switch node {
-        case .scalar(let scalar): return scalar.style == .plain ? JSONValue(plain: scalar.string) : .string(scalar.string)
+        case .scalar(let scalar):
+            return scalar.style == .plain ? JSONValue(plain: scalar.string) : .string(scalar.string)
         case .sequence(let sequence):
             return .array(sequence.compactMap { self.json($0, key: key, depth: depth + 1) })
         case .mapping:
             var members: [String: JSONValue] = [:]
             for (name, _, value) in self.pairs(node, key: key, allowed: "a mapping") {
-                members[name] = self.json(value, key: "\(key).\(isKeyLike(name) ? name : "(not shown)")", depth: depth + 1)
+                members[name] = self.json(
+                    value,
+                    key: "\(key).\(isKeyLike(name) ? name : "(not shown)")",
+                    depth: depth + 1
+                )
             }
             return .object(members)
         case .alias: return nil

@@ -22,7 +22,7 @@ struct YAMLDocument {
                 self.repeatedNames = repeated
                 return
             } catch YamlError.duplicatedKeysInMapping(let names, let context) where repeated.count < 64 {
-                // The library stops at the first repeated key; under another name it passes, and the decoder reports it.
+                // The library stops at the first repeated key; renamed it passes, and the decoder reports it.
                 let name = names.first ?? ""
                 let stand = Self.rename(&lines, at: context.mark, count: repeated.count)
                 guard let stand else { throw Self.failure(of: YamlError.no, lines, path: path) }
@@ -45,7 +45,7 @@ struct YAMLDocument {
             )
         }
         guard bytes.count <= YAMLGuard.maxBytes else {
-            throw SettingsFailure([problem(1, 1, "", "more than 1MiB", "write a smaller file")])
+            throw SettingsFailure([problem(1, 1, topLevel, "more than 1MiB", "write a smaller file")])
         }
         let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         let rows = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -140,7 +140,7 @@ extension YAMLDocument {
             }
             index -= 1
         }
-        return path.reversed().joined(separator: ".")
+        return path.isEmpty ? topLevel : path.reversed().joined(separator: ".")
     }
 
     /// `name` of a line `  - name: value`, when it looks like the name of a key.
@@ -153,6 +153,9 @@ extension YAMLDocument {
         return (text, body.startIndex)
     }
 }
+
+/// What messages call the place above all keys.
+let topLevel = "(top level)"
 
 /// Whether a name may stand in a message: what is no key's name may be part of a secret.
 func isKeyLike(_ text: String) -> Bool {

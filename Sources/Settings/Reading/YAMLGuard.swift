@@ -1,8 +1,8 @@
 /// Where a text leaves the small part of YAML that settings are written in.
 ///
-/// Anchors and aliases could make a short file expand without end, tags name types that do not exist here, and block texts
-/// and complex keys have no use. They are found before the YAML library sees the text. The scan errs on the strict side:
-/// what it lets pass holds none of them.
+/// Anchors and aliases could make a short file expand without end, tags name types that do not exist here, block texts
+/// and complex keys have no use. They are found before the YAML library sees the text. The scan errs on the strict
+/// side: what it lets pass holds none of them.
 struct YAMLGuard {
     struct Finding {
         var line: Int
@@ -35,7 +35,8 @@ struct YAMLGuard {
             self.add(number, 0, "a YAML directive", "remove the line")
             return
         }
-        if ["---", "..."].contains(String(String.UnicodeScalarView(line.prefix(3)))), line.count == 3 || line[3].isBlank {
+        if ["---", "..."].contains(String(String.UnicodeScalarView(line.prefix(3)))), line.count == 3 || line[3].isBlank
+        {
             // A lone `---` on top is harmless; the library reports a second document itself.
             let rest = line.dropFirst(3).drop(while: \.isBlank)
             if !rest.isEmpty, rest.first != "#" {

@@ -54,7 +54,7 @@ package struct HandoffSettings: Sendable, Equatable {
 ///
 /// ## Configuration keys (`identity`)
 /// - `preset` (`sallyport` | `remote-user` | `oauth2-proxy` | `authelia` | `kratos`, default: sallyport).
-/// - `headers` (map of field name to path, default: the preset's): own names, e.g. `X-User-Email: identity.traits.email`.
+/// - `headers` (map of field name to path, default: the preset's): own names, e.g. `X-User: subject`.
 /// - `basic` (map): `username` path and `password_file`: basic auth for apps that want it.
 /// - `delimiter` (one character, default: ,): between the elements of a list.
 /// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
@@ -86,7 +86,8 @@ package struct IdentitySettings: Sendable, Equatable {
     }
     /// What a path into the session is, or begins with where a dot ends it.
     package static let pathRoots = [
-        "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.", "aal",
+        "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
+        "aal",
         "methods", "authenticated_at", "origin", "scopes", "client_id",
     ]
 

@@ -14,7 +14,7 @@ package import Vocabulary
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
 /// - `secret_file` (path): the secret from which every key is derived, 32 bytes or more.
 /// - `trusted_proxies` (list of CIDR, default: none): peers whose forwarded fields are believed.
-/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the one field that names the client.
+/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): names the client.
 package struct Settings: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var adminListen: ListenAddress?

@@ -36,7 +36,7 @@ struct CheckCommand: ParsableCommand {
         guard !self.quiet else { return }
         self.say("settings", loaded.describe().split(separator: "\n").map(String.init))
         for host in loaded.settings.hosts {
-            self.say("routes of \(host.publicURL)", host.routes.map(Self.line))
+            self.say("routes of \(host.publicURL)", host.routes.map { Self.line($0, on: host) })
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }
     }
@@ -48,11 +48,11 @@ struct CheckCommand: ParsableCommand {
     }
 
     /// `/admin/**  GET, POST  required  -> app  (admin)`
-    private static func line(_ route: RouteSettings) -> String {
+    private static func line(_ route: RouteSettings, on host: HostSettings) -> String {
         let methods = route.methods.isEmpty ? "any method" : route.methods.joined(separator: ", ")
         var words = [route.path, methods, "auth \(route.auth.rawValue)", "-> \(route.upstream)"]
         if route.handoff, let client = route.client { words.append("handoff as \(client)") }
-        if route.name != route.path { words.append("(\(route.name))") }
+        if route.name != host.publicURL.authority + route.path { words.append("(\(route.name))") }
         return words.joined(separator: "  ")
     }
 }

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import ArgumentParser
+import Endpoints
 import Foundation
 import NIOCore
 import RequestPath
@@ -83,7 +84,9 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             request.headers.append("Authorization: Bearer \(assumed?.token ?? String(decoding: token, as: UTF8.self))")
         } else if let assumed {
-            request.headers.append("Cookie: \(settings.session.cookieName)=\(assumed.token)")
+            let isSecure = self.url.lowercased().hasPrefix("https:")
+            let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
+            request.headers.append("Cookie: \(cookie.name)=\(assumed.token)")
         }
         let head = request.bytes
         let configuration = draft.assembly.configuration

@@ -60,8 +60,6 @@ struct DemoSettings: Sendable {
                 url: http://127.0.0.1:\(appPort)
             admin:
               listen: 127.0.0.1:0
-            session:
-              cookie: sallyport
 
             routes:
               - path: /**

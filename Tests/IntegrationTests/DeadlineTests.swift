@@ -1,0 +1,112 @@
+import Foundation
+import Testing
+
+/// Clients that take their time (security.md 8, row 18).
+@Suite("Deadlines", .blocking) struct DeadlineTests {
+    private static let short = "timeouts:\n  header: 1s\n  idle: 1s\n  body_rate: 1000\n  body_grace: 1s\n  write: 1s\n"
+
+    @Test("A head has its time in total: bytes that keep coming do not stretch it")
+    func header() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+            let wire = try gateway.connect()
+            wire.send("GET / HTTP/1.1\r\nHost: \(Request.host)\r\n")
+            let start = Date()
+            var answer: Answer?
+            while answer == nil, Date().timeIntervalSince(start) < 8 {
+                wire.send("X-\(UInt32.random(in: 0 ... .max)): a\r\n")
+                if case .bytes(let bytes) = wire.receive(seconds: 0.1) {
+                    wire.keep(bytes)
+                    answer = try wire.answer()
+                }
+            }
+            #expect(answer?.status == 408 && answer?.reason == "request.timeout")
+            #expect(wire.endsNow() && app.requests.isEmpty)
+        }
+    }
+
+    @Test("An idle connection is closed without a word, new or used")
+    func idle() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+            let fresh = try gateway.connect()
+            let used = try gateway.connect()
+            #expect(try used.request(Request.get()).status == 200)
+            #expect(fresh.receive(seconds: 6) == .end)
+            #expect(used.receive(seconds: 6) == .end)
+        }
+    }
+
+    @Test("A body below the least rate is 408, towards the app and towards our own endpoints")
+    func bodyRate() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+            for target in ["/upload", "/oauth/token"] {
+                let wire = try gateway.connect()
+                let fields = ["Content-Length: 10000", "Content-Type: application/json"]
+                wire.send(Request.get(target, fields, method: "POST"))
+                let start = Date()
+                var answer: Answer?
+                while answer == nil, Date().timeIntervalSince(start) < 8 {
+                    wire.send("a")
+                    if case .bytes(let bytes) = wire.receive(seconds: 0.1) {
+                        wire.keep(bytes)
+                        answer = try wire.answer()
+                    }
+                }
+                #expect(answer?.status == 408 && answer?.value("connection") == "close", "\(target)")
+                #expect(wire.endsNow())
+            }
+            #expect(app.requests.isEmpty)
+        }
+    }
+
+    @Test("A body that is read away after our answer has a deadline as well")
+    func draining() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, more: Self.short)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get("/private", ["Content-Length: 1000"], method: "POST"))
+            #expect(try wire.answer().status == 401)
+            #expect(wire.endsNow(within: 6))
+        }
+    }
+
+    @Test("A client that takes nothing of its answer is let go of, and the app is, too")
+    func write() throws {
+        let gone = Flag()
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+            let block = [UInt8](repeating: 0x61, count: 1 << 20)
+            for _ in 0..<1000 where !link.wire.send(block) {
+                gone.raise()
+                return
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+            let wire = try Wire(to: gateway.port, receiveBuffer: 8192)
+            wire.send(Request.get())
+            #expect(gone.isRaised(within: 15))
+        }
+    }
+
+    @Test("Hundreds of slow heads do not delay a good client")
+    func manySlow() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let slow = try (0..<400).map { _ in try gateway.connect() }
+            for wire in slow { wire.send("GET / HTTP/1.1\r\nHos") }
+            let good = try gateway.connect()
+            for _ in 0..<100 { #expect(try good.request(Request.get()).status == 200) }
+            for wire in slow { wire.send("t: \(Request.host)\r\n\r\n") }
+            for wire in slow { #expect(try wire.answer().status == 200) }
+        }
+    }
+}

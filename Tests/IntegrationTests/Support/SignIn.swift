@@ -1,0 +1,138 @@
+import Foundation
+
+/// Somebody who can sign in.
+enum User: Sendable {
+    case ada, grace, mary
+
+    var identifier: String {
+        switch self {
+        case .ada: "ada@example.com"
+        case .grace: "grace@example.com"
+        case .mary: "mary"
+        }
+    }
+
+    var id: String {
+        switch self {
+        case .ada: "user-1815"
+        case .grace: "user-1906"
+        case .mary: "user-1647"
+        }
+    }
+
+    var password: String { self == .ada ? "analytical-engine" : "compiler-a0" }
+}
+
+extension Gateway {
+    /// A new connection to it.
+    func connect(from source: String? = nil) throws -> Wire {
+        try Wire(to: self.port, from: source)
+    }
+
+    /// One request on a connection of its own.
+    func request(_ text: String, from source: String? = nil, seconds: Double = 5) throws -> Answer {
+        try self.connect(from: source).request(text, seconds: seconds)
+    }
+
+    func get(_ target: String = "/", _ fields: [String] = [], from source: String? = nil) throws -> Answer {
+        try self.request(Request.get(target, fields), from: source)
+    }
+
+    /// Signs in as a browser does; the session cookie's value.
+    func browser(_ user: User = .ada, from source: String? = nil) throws -> String {
+        let answer = try self.request(
+            Request.post(
+                "/.sallyport/login",
+                ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
+                body: "identifier=\(user.identifier)&password=\(user.password)&return_to=/"
+            ),
+            from: source
+        )
+        guard answer.status == 303, let token = answer.sessionCookie, !token.isEmpty else {
+            throw BenchFailure("no sign-in: \(answer.lines) \(answer.text.prefix(500))")
+        }
+        return token
+    }
+
+    /// Signs in as a native app does; the session token.
+    func native(_ user: User = .ada, from source: String? = nil) throws -> String {
+        let flow = try self.get("/self-service/login/api", from: source)
+        guard let action = flow.text.firstMatch(of: /"action":"http:\/\/[^\/]*(\/[^"]*)"/) else {
+            throw BenchFailure("no flow: \(flow.lines) \(flow.text)")
+        }
+        let answer = try self.request(
+            Request.post(
+                String(action.1).replacing(#"\/"#, with: "/"),
+                ["Content-Type: application/json"],
+                body: #"{"method":"password","identifier":"\#(user.identifier)","password":"\#(user.password)"}"#
+            ),
+            from: source
+        )
+        guard let token = answer.text.firstMatch(of: /"session_token":"([^"]+)"/) else {
+            throw BenchFailure("no session token: \(answer.lines) \(answer.text)")
+        }
+        return String(token.1)
+    }
+
+    /// Mints a session-transfer token.
+    func mint(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> String {
+        let answer = try self.exchange(sessionToken, from: source, fields: fields)
+        guard let token = answer.text.firstMatch(of: /"access_token":"([^"]+)"/) else {
+            throw BenchFailure("no transfer token: \(answer.lines) \(answer.text)")
+        }
+        return String(token.1)
+    }
+
+    func exchange(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> Answer {
+        let form = [
+            "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=native",
+            "subject_token=\(sessionToken)",
+            "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
+            "requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token",
+            "audience=urn:\(Request.host):session_transfer",
+        ]
+        return try self.request(
+            Request.post(
+                "/oauth/token",
+                ["Content-Type: application/x-www-form-urlencoded"] + fields,
+                body: form.joined(separator: "&")
+            ),
+            from: source
+        )
+    }
+
+    /// A fresh transfer token of a fresh native session.
+    func transferToken(_ user: User = .ada, from source: String? = nil) throws -> String {
+        try self.mint(self.native(user, from: source), from: source)
+    }
+
+    /// Ends the browser's session.
+    func signOut(_ cookie: String) throws -> Answer {
+        try self.request(
+            Request.post(
+                "/.sallyport/logout",
+                [
+                    "Cookie: sallyport=\(cookie)", "Origin: \(Request.origin)",
+                    "Content-Type: application/x-www-form-urlencoded",
+                ],
+                body: "return_to=/public/"
+            ))
+    }
+}
+
+extension Answer {
+    /// The session cookie that it sets: empty when it clears it, nil when it does neither.
+    var sessionCookie: String? {
+        for line in self.values("set-cookie") where line.hasPrefix("sallyport=") {
+            return String(line.dropFirst("sallyport=".count).prefix { $0 != ";" })
+        }
+        return nil
+    }
+
+    /// The names of the cookies that it clears.
+    var clearedCookies: Set<String> {
+        Set(
+            self.values("set-cookie").filter { $0.contains("Max-Age=0") }
+                .map { String($0.prefix { $0 != "=" }) })
+    }
+}

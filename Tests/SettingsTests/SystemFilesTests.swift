@@ -1,0 +1,36 @@
+import Foundation
+import Settings
+import Testing
+
+@Suite("Files of the system")
+struct SystemFilesTests {
+    @Test("settings and the files they name are read from disk, relative to the settings' directory")
+    func readsFiles() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(
+            path: "sallyport-settings-\(UUID().uuidString)"
+        )
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let file = directory.appending(path: "sallyport.yaml")
+        try Data((Fixture.base + "secret_file: secret\n").utf8).write(to: file)
+        #expect(throws: SettingsFailure.self) {
+            try SettingsLoader.load(file: file.path, environment: [:], flags: InsecureFlags())
+        }
+        try Data("\(canary)\n".utf8).write(to: directory.appending(path: "secret"))
+        let loaded = try SettingsLoader.load(file: file.path, environment: [:], flags: InsecureFlags())
+        #expect(loaded.settings.secret != nil)
+    }
+
+    @Test("a missing file, a directory and one that is too large are refused by name")
+    func refusesOthers() {
+        for (path, found) in [
+            ("/nowhere/sallyport.yaml", "no such file"), ("/", "a directory"),
+            ("/dev/zero", "a file of more than 1MiB"),
+        ] {
+            let failure = #expect(throws: SettingsFailure.self) {
+                try SettingsLoader.load(file: path, environment: [:], flags: InsecureFlags())
+            }
+            #expect(failure?.problems.map(\.found) == [found])
+        }
+    }
+}
