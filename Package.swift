@@ -23,7 +23,8 @@ let staticRuntime: [LinkerSetting] = [
     .unsafeFlags(
         ["-static-stdlib", "-Xlinker", "--start-group"]
             + [
-                "Foundation", "CoreFoundation", "FoundationInternationalization", "FoundationEssentials", "_FoundationICU",
+                "Foundation", "CoreFoundation", "FoundationInternationalization", "FoundationEssentials",
+                "_FoundationICU",
                 "_FoundationCShims", "_FoundationCollections", "swiftSynchronization",
             ].map { "-l\($0)" }
             + ["-Xlinker", "--end-group", "-lstdc++"]
@@ -46,7 +47,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions", "Settings",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions",
+                "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -143,7 +145,8 @@ let package = Package(
         .testTarget(
             name: "HandoffTests",
             dependencies: [
-                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore,
+                nioPosix,
             ],
             swiftSettings: strict
         ),

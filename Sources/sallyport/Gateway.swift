@@ -19,6 +19,7 @@ final class Gateway: Sendable {
         var generation: UInt64 = 1
         var isDraining = false
         var lastReloadSucceeded = true
+        var readAt: UnixTime
     }
 
     private let foundations: Foundations
@@ -38,7 +39,9 @@ final class Gateway: Sendable {
     ///
     /// - Parameter reload: reads the settings anew on SIGHUP; nil: there is nothing to read again.
     /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
-    static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws -> Gateway {
+    static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws
+        -> Gateway
+    {
         let settings = loaded.settings
         Process.ignoreBrokenPipes()
         let logs = try LineWriter(descriptor: Process.standardOutput)
@@ -114,6 +117,7 @@ final class Gateway: Sendable {
             reload: reload
         )
         for target in assembly.configuration.targets { target.refresh() }
+        gateway.registerMetrics()
         try await gateway.listen(settings)
         gateway.collectExpired(store)
         return gateway
@@ -129,14 +133,32 @@ final class Gateway: Sendable {
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
-        self.state = Mutex(State(settings: settings, assembly: assembly))
+        self.state = Mutex(State(settings: settings, assembly: assembly, readAt: foundations.clock.now()))
         self.foundations = foundations
         self.group = group
         self.loops = loops
-        self.gate = ConnectionGate(limit: settings.limits.connections, perAddress: settings.limits.connectionsPerAddress)
+        self.gate = ConnectionGate(
+            limit: settings.limits.connections,
+            perAddress: settings.limits.connectionsPerAddress
+        )
         self.logs = logs
         self.logger = logger
         self.reload = reload
+    }
+
+    /// What is read at a scrape rather than counted.
+    private func registerMetrics() {
+        let registry = self.foundations.registry
+        registry.read(MetricNames.configLastReloadSuccessful) {
+            self.state.withLock { $0.lastReloadSucceeded } ? 1 : 0
+        }
+        registry.read(MetricNames.configLastReloadSuccessTimestamp) {
+            Double(self.state.withLock { $0.readAt }.seconds)
+        }
+        registry.read(MetricNames.asnDatabaseBuildTimestamp) {
+            Double(self.state.withLock { $0.assembly }.asn?.buildTime?.seconds ?? 0)
+        }
+        registry.read(MetricNames.connectionsRefused, "public", "per_address") { Double(self.gate.refusedCount) }
     }
 
     private func listen(_ settings: Settings) async throws {
@@ -183,7 +205,10 @@ final class Gateway: Sendable {
             (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
             (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
             // A bad file keeps the old configuration: that is worth a look, but requests are served.
-            (name: "configuration", ok: true, detail: reloaded ? "current" : "last reload failed, the former is in use"),
+            (
+                name: "configuration", ok: true,
+                detail: reloaded ? "current" : "last reload failed, the former is in use"
+            ),
         ]
         return (checks.allSatisfy { $0.ok }, checks)
     }
@@ -197,7 +222,9 @@ final class Gateway: Sendable {
         do {
             let loaded = try reload()
             let (former, generation) = self.state.withLock { ($0.settings, $0.generation + 1) }
-            for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) { self.logger.warning("\(warning)") }
+            for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) {
+                self.logger.warning("\(warning)")
+            }
             let assembly = try Assembly(loaded.settings, self.foundations, generation: generation)
             await self.loops.onEach { $0.adopt(assembly.configuration) }
             self.state.withLock {
@@ -205,6 +232,7 @@ final class Gateway: Sendable {
                 $0.assembly = assembly
                 $0.generation = generation
                 $0.lastReloadSucceeded = true
+                $0.readAt = self.foundations.clock.now()
             }
             for target in assembly.configuration.targets { target.refresh() }
             self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])
@@ -262,6 +290,7 @@ final class Gateway: Sendable {
         await self.loops.onEach { $0.drain() }
         try? await Task.sleep(for: drain.delay)
         for listener in self.listeners.withLock({ $0 }) { await listener.close() }
+        await self.loops.onEach { $0.closeIdle() }
         let deadline = ContinuousClock.now + drain.timeout
         while ContinuousClock.now < deadline, await self.loops.busyCount() > 0 {
             try? await Task.sleep(for: .milliseconds(50))

@@ -20,11 +20,6 @@ package enum MetricNames {
         help: "Time from the first byte of a request to the last byte of its answer.",
         labels: ["route"]
     )
-    package static let gatewayOverhead = MetricFamily(
-        .histogram,
-        "sallyport_gateway_overhead_seconds",
-        help: "Time that a forwarded request spent in the gateway before its head went to the app."
-    )
     package static let httpRequestsInFlight = MetricFamily(
         .gauge,
         "sallyport_http_requests_in_flight",
@@ -165,7 +160,7 @@ package enum MetricNames {
 
     /// All families, for the tests and the documentation.
     package static let all: [MetricFamily] = [
-        httpRequests, httpRequestDuration, gatewayOverhead, httpRequestsInFlight, connectionsOpen, connectionsRefused,
+        httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
         upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,

@@ -1,5 +1,5 @@
-import Settings
 package import Sessions
+import Settings
 package import Vocabulary
 
 /// The right to forward one request: made only by `Decision.judge`, consumed by the exchange that forwards it.
@@ -75,7 +75,8 @@ extension Decision {
         }
         if evidence.isCrossSite { return .denied(.forbidden(.requestCrossSite)) }
         if let mismatch = evidence.bindingMismatch { return .denied(.unauthenticated(mismatch)) }
-        if route.hasRequirements, let reason = Requirements.unmet(route.settings.require, session.session, evidence.now) {
+        if route.hasRequirements, let reason = Requirements.unmet(route.settings.require, session.session, evidence.now)
+        {
             return .denied(.forbidden(reason))
         }
         return .permitted(Permit(route: route, session: session))

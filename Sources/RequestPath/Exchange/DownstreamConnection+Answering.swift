@@ -1,6 +1,6 @@
-import Settings
 import Endpoints
 import NIOCore
+import Settings
 import Vocabulary
 
 /// Answers of the gateway's own, and what becomes of the connection after one.
@@ -133,7 +133,11 @@ extension DownstreamConnection {
         if let reason { self.facts.reason = reason }
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
         self.loop.metrics.requestEnded(
-            route: self.facts.route, status: self.facts.status, reason: self.facts.reason, nanoseconds: duration)
+            route: self.facts.route,
+            status: self.facts.status,
+            reason: self.facts.reason,
+            nanoseconds: duration
+        )
         if self.facts.logBytes != nil { self.log(nanoseconds: duration) }
         self.facts.logBytes = nil
         self.facts.session = nil

@@ -1,6 +1,6 @@
-import Settings
-import Sessions
 import NIOCore
+import Sessions
+import Settings
 import Vocabulary
 
 /// What ends by itself. One sweep per loop four times a second looks at every connection: cheaper than a timer for each
@@ -9,7 +9,7 @@ extension DownstreamConnection {
     func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .idle:
-            if now >= self.deadline || self.loop.isDraining { self.closeNow() }
+            if now >= self.deadline || self.loop.closesIdle { self.closeNow() }
         case .head:
             guard now >= self.deadline else { return }
             self.beginFacts(keepsAlive: false)
@@ -29,7 +29,10 @@ extension DownstreamConnection {
             } else {
                 self.checkSession()
             }
-        case .waiting, .connecting, .closed:
+        case .connecting:
+            // Each address has its own limit; a name that is being resolved has none.
+            if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
+        case .waiting, .closed:
             break
         }
     }

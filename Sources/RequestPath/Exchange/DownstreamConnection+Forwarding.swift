@@ -1,15 +1,17 @@
-import Settings
 import Glibc
 import NIOCore
+import Settings
 import Vocabulary
 
 /// The exchange with the app: sending the request, passing the answer on, and what may go wrong between.
 extension DownstreamConnection {
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
-        guard let route = self.facts.route else { return self.answer(.problem(404, .routeNotFound)) }
-        let pool = self.loop.pool(route.upstreamIndex)
-        self.facts.responseDeadline = self.loop.now + (route.responseTimeout ?? self.loop.configuration.timeouts.response)
+        guard let route = self.facts.route, let pool = self.facts.pool else {
+            return self.answer(.problem(404, .routeNotFound))
+        }
+        self.facts.responseDeadline =
+            self.loop.now + (route.responseTimeout ?? self.loop.configuration.timeouts.response)
         if let connection = pool.takeIdle() {
             self.facts.upstreamReused = true
             self.send(on: connection)
@@ -45,6 +47,7 @@ extension DownstreamConnection {
         if !self.body.isDone {
             self.facts.lastProgress = self.loop.now
             self.sendContinue()
+            self.resumeReading()
         }
     }
 
@@ -53,7 +56,9 @@ extension DownstreamConnection {
         guard self.facts.expectsContinue else { return }
         self.facts.expectsContinue = false
         self.context?.writeAndFlush(
-            NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")), promise: nil)
+            NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
+            promise: nil
+        )
     }
 
     /// Passes the next bytes of the request's body on.
@@ -101,20 +106,23 @@ extension DownstreamConnection {
 
     /// Writes the answer's head to the stage and says how its body goes on; nil when it cannot be passed on.
     func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> OutgoingFraming? {
-        guard let route = self.facts.route, let host = self.facts.host else { return nil }
+        guard let route = self.facts.route, let host = self.facts.host, let pool = self.facts.pool else { return nil }
         self.releaseUpstreamHead()
         self.facts.hasBegunAnswer = true
         self.facts.status = head.status
         self.facts.isEventStream = head.isEventStream
         self.facts.lastProgress = self.loop.now
         self.loop.metrics.upstreamAnswered(
-            route.upstreamIndex, status: head.status, nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds)
+            route.upstreamIndex,
+            status: head.status,
+            nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
+        )
         var changes = AnswerChanges(requestID: self.facts.requestID)
         // A request whose body is still coming is cut off by the answer: whatever follows could be taken for the next one.
         // A refused upgrade may have bytes of the other protocol behind it.
         if !self.body.isDone || self.facts.isWebSocket || self.loop.isDraining { self.facts.keepsAlive = false }
         switch head.framing {
-        case .none, .length:
+        case _ where head.status == 101, .none, .length:
             changes.framing = .asIs
         case .chunked, .untilClose:
             if self.facts.minorVersion == 1 {
@@ -130,7 +138,6 @@ extension DownstreamConnection {
         changes.marksPrivate = route.settings.cachePrivate && self.facts.session != nil
         if !self.facts.extraLines.isEmpty { changes.extraLines = self.facts.extraLines }
         self.facts.answerFraming = changes.framing
-        let pool = self.loop.pool(route.upstreamIndex)
         self.loop.stage.begin()
         self.loop.stage.append { out in
             buffer.withUnsafeReadableBytes { bytes in
@@ -180,7 +187,8 @@ extension DownstreamConnection {
             self.facts.upstreamReused = false
             self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
             self.phase = .connecting
-            return self.loop.pool(self.facts.route?.upstreamIndex ?? 0).connect(for: self)
+            self.facts.pool?.connect(for: self)
+            return
         }
         self.releaseUpstreamHead()
         self.loop.metrics.upstreamAnswered(

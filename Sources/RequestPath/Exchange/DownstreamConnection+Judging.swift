@@ -58,20 +58,31 @@ extension DownstreamConnection {
             return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
         }
         let configuration = self.loop.configuration
-        if let limit = route.maxBody ?? configuration.limits.body, case .length(let length) = head.framing, length > limit {
+        if let limit = route.maxBody ?? configuration.limits.body, case .length(let length) = head.framing,
+            length > limit
+        {
             return .answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID))
         }
         if let preflight = self.preflight(head, base, route) { return .answer(preflight) }
         let credentials: Credentials
         switch Credentials.read(
-            head, base, route: route, cookies: configuration.cookies(of: host), parameter: configuration.parameter)
+            head,
+            base,
+            route: route,
+            cookies: configuration.cookies(of: host),
+            parameter: configuration.parameter
+        )
         {
         case .success(let read): credentials = read
         case .failure(let refusal):
-            return .answer(self.refusal(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID), head, base))
+            return .answer(
+                self.refusal(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID), head, base)
+            )
         }
         self.clearAmbiguousCookies(credentials, route)
-        if route.settings.handoff, case .none = handoff, let step = self.handoff(head, base, credentials, route, host, session) {
+        if route.settings.handoff, case .none = handoff,
+            let step = self.handoff(head, base, credentials, route, host, session)
+        {
             return step
         }
         return self.decide(head, base, credentials, route, host, session)
@@ -97,23 +108,28 @@ extension DownstreamConnection {
             switch configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
             case .endpoint(let endpoint):
                 // A spelling that only reads like one of our paths could be another path to the app.
-                guard reading.isRaw else { return .answer(.problem(400, .pathAmbiguous, requestID: self.facts.requestID)) }
+                guard reading.isRaw else {
+                    return .answer(.problem(400, .pathAmbiguous, requestID: self.facts.requestID))
+                }
                 return .collect(PendingEndpoint(endpoint: endpoint, request: self.endpointRequest(head, base, host)))
             case .methodNotAllowed(let allow):
                 return .answer(
-                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)]))
+                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)])
+                )
             case .none:
                 break
             }
             switch configuration.routes.match(host: host, method: method, rawPath: path, reading: reading) {
             case .route(let route):
                 self.facts.route = route
+                self.facts.pool = self.loop.pool(route.upstreamIndex)
                 return nil
             case .notFound:
                 return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
             case .methodNotAllowed(let allow):
                 return .answer(
-                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)]))
+                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)])
+                )
             case .refused(let reason):
                 return .answer(.problem(400, reason, requestID: self.facts.requestID))
             }
@@ -179,7 +195,9 @@ extension DownstreamConnection {
         guard Navigation.mayConsume(head, base) else {
             // A prefetch is refused so that the browser asks again; HEAD and subresources go on without (systems.md T3).
             guard Navigation.isSpeculative(head) else { return nil }
-            return .answer(self.refusal(.problem(403, .handoffNotNavigation, requestID: self.facts.requestID), head, base))
+            return .answer(
+                self.refusal(.problem(403, .handoffNotNavigation, requestID: self.facts.requestID), head, base)
+            )
         }
         guard let consumer = self.loop.configuration.handoff, let clientID = route.settings.client,
             let client = self.loop.configuration.clients.client(clientID)
@@ -196,7 +214,9 @@ extension DownstreamConnection {
             }
             token = value
             // Until the user has confirmed, another site's link must not sign them in (systems.md T7).
-            if Navigation.isCrossSite(head, base) { return .answer(self.withoutParameter(head, base, .handoffCrossSite)) }
+            if Navigation.isCrossSite(head, base) {
+                return .answer(self.withoutParameter(head, base, .handoffCrossSite))
+            }
         }
         // The session that the browser has, by its cookie alone.
         var existing: CachedSession?
@@ -205,7 +225,10 @@ extension DownstreamConnection {
         case .unresolved, .resolved:
             if let cookie = credentials.cookies.session {
                 switch self.loop.sessions.resolve(
-                    .web, token: UnsafeRawBufferPointer(cookie.bytes(in: base)), now: self.loop.wallNow)
+                    .web,
+                    token: UnsafeRawBufferPointer(cookie.bytes(in: base)),
+                    now: self.loop.wallNow
+                )
                 {
                 case .hit(let found): existing = found
                 case .miss(let future): return .existing(future)
@@ -380,7 +403,10 @@ extension DownstreamConnection {
             found = session
         case .unresolved, .existing:
             switch self.loop.sessions.resolve(
-                kind, token: UnsafeRawBufferPointer(token.bytes(in: base)), now: self.loop.wallNow)
+                kind,
+                token: UnsafeRawBufferPointer(token.bytes(in: base)),
+                now: self.loop.wallNow
+            )
             {
             case .hit(let session):
                 found = session
@@ -405,7 +431,11 @@ extension DownstreamConnection {
         evidence.session = session
         if kind == .web {
             evidence.isCrossSite = CrossSite.isSuspect(
-                head, base, origin: host.origin, trusted: self.facts.route?.trustedOrigins ?? [])
+                head,
+                base,
+                origin: host.origin,
+                trusted: self.facts.route?.trustedOrigins ?? []
+            )
         }
         if let route = self.facts.route, route.settings.liveBinding != .none {
             evidence.bindingMismatch = self.liveBindingMismatch(route.settings.liveBinding, session.session, head, base)
@@ -421,7 +451,9 @@ extension DownstreamConnection {
         _ base: Bytes
     ) -> Reason? {
         let now = self.loop.configuration.devices.facts(
-            address: self.facts.clientAddress ?? self.peer, userAgent: nil)
+            address: self.facts.clientAddress ?? self.peer,
+            userAgent: nil
+        )
         guard let made = session.device else { return .bindingIPMismatch }
         return BindingJudge.judge(mode, minted: made, presented: now)
     }
@@ -521,7 +553,9 @@ extension DownstreamConnection {
         var location = (self.facts.host?.publicURL.description ?? "") + "/.sallyport/login?return_to="
         // Percent-encoded whole, so that nothing of it is a parameter of the login page.
         for byte in target {
-            if byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x2F {
+            if byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || byte == 0x2E || byte == 0x5F
+                || byte == 0x2F
+            {
                 location.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
                 let digits = Array("0123456789ABCDEF".unicodeScalars)

@@ -1,8 +1,8 @@
-import Settings
-import Sessions
 import AddressIntelligence
 import NIOCore
 import Observability
+import Sessions
+import Settings
 import Vocabulary
 
 /// The access log line of an exchange.

@@ -95,7 +95,11 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         self.upstream?.abandon()
         self.upstream = nil
         self.releaseWaiting()
-        if wasBusy, self.facts.isOpen { self.conclude(.clientGone) }
+        if wasBusy, self.facts.isOpen {
+            // nginx's word for it: nobody was there to be answered.
+            if !self.facts.hasBegunAnswer { self.facts.status = 499 }
+            self.conclude(.clientGone)
+        }
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -332,6 +336,8 @@ struct ExchangeFacts {
     var clientAddress: IPAddress?
     var host: HostEntry?
     var route: RouteEntry?
+    /// The app's pool under the configuration that chose the route, whatever a reload does meanwhile.
+    var pool: UpstreamPool?
     var session: CachedSession?
     var sessionSource = SessionSource.none
     /// Lines of ours that are due on the answer, whoever gives it.

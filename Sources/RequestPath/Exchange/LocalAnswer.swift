@@ -75,7 +75,11 @@ package struct LocalAnswer: Sendable {
         for field in self.fields { text += "\(field.name): \(field.value)\r\n" }
         if let requestID { text += "X-Request-Id: \(requestID.text)\r\n" }
         if self.status != 204, self.status != 304 { text += "Content-Length: \(self.body.count)\r\n" }
-        if !keepsAlive { text += "Connection: close\r\n" } else if saysKeepAlive { text += "Connection: keep-alive\r\n" }
+        if !keepsAlive {
+            text += "Connection: close\r\n"
+        } else if saysKeepAlive {
+            text += "Connection: keep-alive\r\n"
+        }
         var bytes = Array(text.utf8)
         bytes += extraLines
         bytes += [0x0D, 0x0A]

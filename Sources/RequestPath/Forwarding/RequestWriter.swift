@@ -1,5 +1,5 @@
-import Settings
 package import NIOCore
+import Settings
 
 #if canImport(Glibc)
 import Glibc

@@ -96,7 +96,8 @@ package struct ResponseParser: Sendable {
         guard minor <= 1, base[8] == 0x20 else { return false }
         head.minorVersion = Int(minor)
         head.keepsAlive = minor == 1
-        guard let status = ByteClass.decimal(UnsafeBufferPointer(start: base + 9, count: 3)), status >= 100, status <= 599
+        guard let status = ByteClass.decimal(UnsafeBufferPointer(start: base + 9, count: 3)), status >= 100,
+            status <= 599
         else { return false }
         head.status = status
         if end == 12 {

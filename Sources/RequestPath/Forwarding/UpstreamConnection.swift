@@ -131,7 +131,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
             let result = buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress, bytes.count > 0 else { return ResponseParseResult.incomplete }
                 return loop.configuration.responseParser.parse(
-                    base.assumingMemoryBound(to: UInt8.self), bytes.count, into: head)
+                    base.assumingMemoryBound(to: UInt8.self),
+                    bytes.count,
+                    into: head
+                )
             }
             switch result {
             case .incomplete:

@@ -1,7 +1,7 @@
-import Settings
 import NIOCore
 import NIOPosix
 import NIOSSL
+import Settings
 import Vocabulary
 
 /// One loop's connections to one app: the idle ones on a stack, so that the warmest is used first.
@@ -12,6 +12,7 @@ final class UpstreamPool {
     private var idle: [UpstreamConnection] = []
     /// Where the next connect starts in the list of addresses.
     private var nextAddress = 0
+    private var isRetired = false
 
     init(target: UpstreamTarget, loop: PathLoop) {
         self.target = target
@@ -31,6 +32,7 @@ final class UpstreamPool {
     /// Keeps a connection whose exchange ended cleanly.
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
+        guard !self.isRetired else { return connection.close() }
         connection.idleSince = self.loop.now
         self.idle.append(connection)
         self.loop.metrics.upstreamConnections(active: -1, idle: 1)
@@ -57,7 +59,13 @@ final class UpstreamPool {
         }
     }
 
-    func closeIdle() {
+    /// A reload has put another pool in this one's place: exchanges under way end here, nothing is kept.
+    func retire() {
+        self.isRetired = true
+        self.closeIdle()
+    }
+
+    private func closeIdle() {
         let connections = self.idle
         self.idle.removeAll()
         self.loop.metrics.upstreamConnections(active: Int64(connections.count), idle: -Int64(connections.count))
@@ -85,7 +93,8 @@ final class UpstreamPool {
             return
         }
         self.nextAddress = (self.nextAddress + 1) % addresses.count
-        let rotated = addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
+        let rotated =
+            addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
         self.attempt(rotated, 0, client, client.exchangeNumber)
     }
 

@@ -95,7 +95,9 @@ enum UpstreamTLS {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
-        func read<Value>(_ key: String, _ path: String?, _ body: (String) throws -> Value) throws(UpstreamTLSError) -> Value? {
+        func read<Value>(_ key: String, _ path: String?, _ body: (String) throws -> Value) throws(UpstreamTLSError)
+            -> Value?
+        {
             guard let path else { return nil }
             do {
                 return try body(path)
@@ -108,7 +110,8 @@ enum UpstreamTLS {
         if let roots = try read("ca_file", settings.caFile, { try NIOSSLCertificate.fromPEMFile($0) }) {
             configuration.trustRoots = .certificates(roots)
         }
-        if let chain = try read("certificate_file", settings.certificateFile, { try NIOSSLCertificate.fromPEMFile($0) }) {
+        if let chain = try read("certificate_file", settings.certificateFile, { try NIOSSLCertificate.fromPEMFile($0) })
+        {
             configuration.certificateChain = chain.map { .certificate($0) }
         }
         if let key = try read("key_file", settings.keyFile, { try NIOSSLPrivateKey(file: $0, format: .pem) }) {

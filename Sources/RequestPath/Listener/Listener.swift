@@ -50,7 +50,8 @@ package final class Listener: Sendable {
             let channel = try await bootstrap.bind(host: host, port: address.port).get()
             return Listener(channel: channel, gate: gate)
         } catch {
-            if address.host.isEmpty, let channel = try? await bootstrap.bind(host: "0.0.0.0", port: address.port).get() {
+            if address.host.isEmpty, let channel = try? await bootstrap.bind(host: "0.0.0.0", port: address.port).get()
+            {
                 return Listener(channel: channel, gate: gate)
             }
             throw ListenerError(description: "listen: \(host):\(address.port) cannot be bound: \(error)")
@@ -120,6 +121,7 @@ package final class ConnectionGate: Sendable {
         var open = 0
         var perAddress: [AddressKey: Int] = [:]
         var waiting: [@Sendable () -> Void] = []
+        var refused: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -149,11 +151,17 @@ package final class ConnectionGate: Sendable {
 
     package var effectiveLimit: Int { self.limit.withLock { $0 } }
 
+    /// Clients turned away because their address had enough connections.
+    package var refusedCount: UInt64 { self.state.withLock { $0.refused } }
+
     func admit(_ address: IPAddress) -> Bool {
         self.state.withLock { state in
             let key = address.key
             if self.perAddressLimit > 0 {
-                guard state.perAddress[key, default: 0] < self.perAddressLimit else { return false }
+                guard state.perAddress[key, default: 0] < self.perAddressLimit else {
+                    state.refused += 1
+                    return false
+                }
                 state.perAddress[key, default: 0] += 1
             }
             state.open += 1

@@ -68,7 +68,11 @@ package final class PathConfiguration: Sendable {
         self.targets = targets
         self.endpoints = endpoints
         self.generation = generation
-        self.metrics = PathMetricIDs(registry: registry, routes: routes.entries.map(\.name), upstreams: settings.upstreams.map(\.name))
+        self.metrics = PathMetricIDs(
+            registry: registry,
+            routes: routes.entries.map(\.name),
+            upstreams: settings.upstreams.map(\.name)
+        )
         self.limits = settings.limits
         self.timeouts = Timeouts(settings.timeouts)
         self.connectTimeout = TimeAmount(settings.timeouts.connect)
@@ -100,11 +104,14 @@ package final class PathConfiguration: Sendable {
         self.secureCookies = OwnCookies(session: self.secureCookie.name, handoff: settings.handoff.cookieNames)
         self.plainCookies = OwnCookies(session: self.plainCookie.name, handoff: settings.handoff.cookieNames)
         self.responseWriter = ResponseWriter(
-            ownCookies: [self.secureCookie.name, self.plainCookie.name] + settings.handoff.cookieNames)
+            ownCookies: [self.secureCookie.name, self.plainCookie.name] + settings.handoff.cookieNames
+        )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
         self.identity = identity
         self.clientAddress = ClientAddressRule(
-            trusted: settings.trustedProxies, header: settings.forwardedHeader)
+            trusted: settings.trustedProxies,
+            header: settings.forwardedHeader
+        )
         self.handoff = handoff
         self.devices = devices
         self.clients = ClientRegistry(settings.clients)

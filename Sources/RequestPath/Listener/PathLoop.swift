@@ -1,8 +1,8 @@
-import Settings
 package import NIOCore
 import NIOPosix
 package import Observability
 package import Sessions
+import Settings
 package import Vocabulary
 
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it uses again and
@@ -26,6 +26,7 @@ package final class PathLoop {
     private(set) var date: String
     /// SIGTERM has come: connections are not kept.
     private(set) var isDraining = false
+    private(set) var closesIdle = false
 
     private let clock: Clock
     private var connections: [DownstreamConnection] = []
@@ -66,7 +67,8 @@ package final class PathLoop {
     package func start() {
         nonisolated(unsafe) let loop = self
         self.sweeper = self.eventLoop.scheduleRepeatedTask(
-            initialDelay: .milliseconds(250), delay: .milliseconds(250)
+            initialDelay: .milliseconds(250),
+            delay: .milliseconds(250)
         ) { _ in loop.sweep() }
     }
 
@@ -117,15 +119,20 @@ package final class PathLoop {
         self.connections.reduce(0) { $0 + ($1.facts.isOpen ? 1 : 0) }
     }
 
-    /// From now on every answer is the last of its connection, and idle connections close at the next sweep.
+    /// From now on every answer is the last of its connection.
     package func drain() {
         self.isDraining = true
+    }
+
+    /// No new connections come any more: idle ones close at the next sweep.
+    package func closeIdle() {
+        self.closesIdle = true
     }
 
     /// Ends everything at once.
     package func closeAll() {
         for connection in self.connections { connection.closeNow() }
-        for pool in self.pools { pool.closeIdle() }
+        for pool in self.pools { pool.retire() }
         self.sweeper?.cancel()
     }
 
@@ -134,7 +141,7 @@ package final class PathLoop {
     /// Takes a new configuration; exchanges under way end with the route they were judged by.
     package func adopt(_ configuration: PathConfiguration) {
         self.configuration = configuration
-        for pool in self.pools { pool.closeIdle() }
+        for pool in self.pools { pool.retire() }
         self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {

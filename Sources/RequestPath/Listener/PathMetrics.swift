@@ -55,7 +55,9 @@ package struct PathMetricIDs: Sendable {
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
         self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
         self.upstreamRequests = upstreams.flatMap { name in
-            ["error", "1xx", "2xx", "3xx", "4xx", "5xx"].map { registry.counter(MetricNames.upstreamRequests, name, $0) }
+            ["error", "1xx", "2xx", "3xx", "4xx", "5xx"].map {
+                registry.counter(MetricNames.upstreamRequests, name, $0)
+            }
         }
         self.upstreamDurations = upstreams.map { registry.histogram(MetricNames.upstreamDuration, $0) }
         self.upstreamRetries = upstreams.map { registry.counter(MetricNames.upstreamRetries, $0) }
@@ -78,7 +80,8 @@ final class PathMetrics {
     private let shard: MetricsShard
     private var ids: PathMetricIDs
     private static let reasonIndex: [Reason: Int] = Dictionary(
-        uniqueKeysWithValues: Reason.allCases.enumerated().map { ($1, $0) })
+        uniqueKeysWithValues: Reason.allCases.enumerated().map { ($1, $0) }
+    )
 
     init(shard: MetricsShard, ids: PathMetricIDs) {
         self.shard = shard

@@ -88,7 +88,9 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 .extensionQuoted, .extensionQuotedPair, .extensionValueEnd:
                 // Whatever an extension says is dropped, but it has to be one: other readers may end the line elsewhere.
                 self.overhead += 1
-                guard self.overhead <= Self.overheadLimit, let next = self.afterExtension(byte) else { return .malformed }
+                guard self.overhead <= Self.overheadLimit, let next = self.afterExtension(byte) else {
+                    return .malformed
+                }
                 self.state = next
             case .sizeLineFeed:
                 guard byte == 0x0A else { return .malformed }
@@ -176,7 +178,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     }
 
     private static let forbiddenTrailers = [
-        "content-length", "transfer-encoding", "host", "trailer", "te", "connection", "content-encoding", "content-type",
+        "content-length", "transfer-encoding", "host", "trailer", "te", "connection", "content-encoding",
+        "content-type",
         "content-range", "authorization", "cookie", "set-cookie", "expect",
     ].map { Array($0.utf8) }
 

@@ -138,8 +138,10 @@ struct MethodSet: Sendable, Equatable {
     /// method that nobody knows is not ours to guess: a route has to name it (peers C2 #25).
     private static let registered = [
         "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
-        "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL", "LINK",
-        "MERGE", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "REBIND", "UNBIND", "UNCHECKOUT",
+        "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL",
+        "LINK",
+        "MERGE", "MKACTIVITY", "MKCALENDAR", "MKREDIRECTREF", "MKWORKSPACE", "ORDERPATCH", "REBIND", "UNBIND",
+        "UNCHECKOUT",
         "UNLINK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
     ].map { Array($0.utf8) }
 
@@ -147,7 +149,9 @@ struct MethodSet: Sendable, Equatable {
 
     @inline(__always)
     func contains(_ method: UnsafeBufferPointer<UInt8>) -> Bool {
-        if self.bytes.isEmpty { return Self.registered.contains { $0.count == method.count && $0.elementsEqual(method) } }
+        if self.bytes.isEmpty {
+            return Self.registered.contains { $0.count == method.count && $0.elementsEqual(method) }
+        }
         return self.bytes.contains { $0.count == method.count && $0.elementsEqual(method) }
     }
 

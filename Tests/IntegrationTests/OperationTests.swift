@@ -1,0 +1,294 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Stopping, reloading, and outputs that nobody reads (security.md 8, rows 22, 24 and 26).
+@Suite("Operation", .blocking) struct OperationTests {
+    @Test("Row 22: SIGTERM fails no request: readiness goes first, connections are told to close, the exit code is 0")
+    func drain() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                if request.target == "/long" { usleep(1_500_000) }
+                link.answer(body: "ok")
+            })
+        defer { app.stop() }
+        let settings = Config.open(upstream: app.port, drainTimeout: "5s").replacing("delay: 0s", with: "delay: 1s")
+        try Gateway.with(settings) { gateway in
+            #expect(try gateway.admin("/readyz").status == 200)
+            let failed = Flag()
+            let told = Flag()
+            let stopped = Flag()
+            let done = Flag()
+            for _ in 0..<4 {
+                Thread.detachNewThread {
+                    defer { done.raise() }
+                    var wire: Wire?
+                    while stopped.count == 0 {
+                        // While the delay lasts new connections are served, and those that are open are not cut off.
+                        guard let current = wire ?? (try? gateway.connect()) else { return failed.raise() }
+                        wire = current
+                        guard let answer = try? current.request(Request.get("/short")), answer.text == "ok" else {
+                            return failed.raise()
+                        }
+                        if answer.value("connection") == "close" {
+                            told.raise()
+                            wire = nil
+                        }
+                        usleep(20_000)
+                    }
+                }
+            }
+            let long = try gateway.connect()
+            usleep(200_000)
+            long.send(Request.get("/long"))
+            usleep(100_000)
+            gateway.signal(SIGTERM)
+            #expect(eventually(within: 1) { (try? gateway.admin("/readyz").status) == 503 })
+            #expect(try gateway.admin("/healthz").status == 200)
+            usleep(500_000)
+            stopped.raise()
+            #expect(eventually { done.count == 4 } && failed.count == 0, "\(failed.count) failed")
+            #expect(told.count > 0)
+            #expect(try long.answer().text == "ok", "what is in flight ends")
+            #expect(gateway.exitStatus() == 0)
+        }
+    }
+
+    @Test("Row 22: what does not end in time is cut off, and the exit code is still 0")
+    func drainTimeout() throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            sleep(20)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get())
+            #expect(eventually { !app.requests.isEmpty })
+            gateway.signal(SIGTERM)
+            #expect(wire.endsNow(within: 8) && gateway.exitStatus() == 0)
+        }
+    }
+
+    @Test("Row 22: a second SIGTERM ends it at once")
+    func secondSignal() throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            sleep(20)
+        }
+        defer { app.stop() }
+        let settings = Config.open(upstream: app.port, drainTimeout: "1h").replacing("delay: 0s", with: "delay: 1h")
+        try Gateway.with(settings) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get())
+            #expect(eventually { !app.requests.isEmpty })
+            gateway.signal(SIGTERM)
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
+            #expect(gateway.exitStatus(within: 0.5) == nil)
+            gateway.signal(SIGTERM)
+            #expect(gateway.exitStatus(within: 5) != nil)
+        }
+    }
+
+    @Test("Row 24: a reload takes the good settings whole and keeps the old ones when the new are bad")
+    func reload() throws {
+        let first = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "first") })
+        let second = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "second") })
+        defer {
+            first.stop()
+            second.stop()
+        }
+        try Gateway.with(Config.file(upstream: first.port)) { gateway in
+            let token = try gateway.native()
+            let cookie = try gateway.browser()
+            let kept = try gateway.connect()
+            #expect(try kept.request(Request.get("/public/")).text == "first")
+            let good = Config.file(upstream: second.port)
+            let bad = [
+                "", "nonsense", "public_url: [", good + "\nunknown_key: 1\n", good.replacing("path: /**", with: "path: nowhere"),
+                good.replacing("client: web", with: "client: nobody"), good.replacing("delay: 0s", with: "delay: sideways"),
+                good.replacing("upstream: http", with: "upstream: gopher"), good.replacing("auth: public", with: "auth: maybe"),
+                good + "\ntrusted_proxies: [0.0.0.0/0]\n", good + "\nasn:\n  csv: missing.csv\n",
+            ]
+            for (index, settings) in bad.enumerated() {
+                try gateway.reload(settings)
+                #expect(try kept.request(Request.get("/public/")).text == "first", "\(index)")
+                #expect(gateway.output.contains("configuration not reloaded"), "\(index)")
+                #expect(try gateway.admin("/readyz").status == 200)
+            }
+            #expect(!gateway.output.contains("configuration reloaded"))
+            try gateway.reload(good)
+            #expect(try kept.request(Request.get("/public/")).text == "second")
+            // Sessions live on.
+            #expect(try gateway.get("/", ["Authorization: Bearer \(token)"]).text == "second")
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).text == "second")
+            try gateway.reload("again: nonsense")
+            #expect(try kept.request(Request.get("/public/")).text == "second")
+            try gateway.reload(Config.open(upstream: first.port))
+            #expect(try kept.request(Request.get("/was-private")).text == "first")
+        }
+    }
+
+    @Test("Row 24: what is in flight through a reload ends by the settings it began with")
+    func reloadInFlight() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                if request.target.hasPrefix("/second/") {
+                    usleep(700_000)
+                    link.answer("302 Found", "Location: http://127.0.0.1:1/x\r\n", body: "slow")
+                } else {
+                    link.answer(body: "ok")
+                }
+            })
+        defer { app.stop() }
+        let route = "  - path: /**\n    auth: public\n"
+        let two = route + "  - path: /second/**\n    auth: public\n    upstream: http://localhost:\(app.port)\n"
+        let before = Config.file(upstream: app.port, routes: two)
+        let after = Config.file(upstream: app.port, routes: route)
+        try Gateway.with(before) { gateway in
+            let slow = try gateway.connect()
+            slow.send(Request.get("/second/slow"))
+            #expect(eventually { app.requests.count == 1 })
+            try gateway.reload(after)
+            let answer = try slow.answer()
+            #expect(answer.status == 302 && answer.text == "slow")
+            #expect(try slow.request(Request.get("/next")).text == "ok")
+        }
+    }
+
+    @Test("A connection to the app that was in use during a reload is not kept for ever")
+    func reloadConnections() throws {
+        let closed = Flag()
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                if request.target == "/slow" { usleep(500_000) }
+                link.answer(body: "ok")
+            }
+            closed.raise()
+        }
+        defer { app.stop() }
+        let settings = Config.open(upstream: app.port, more: "timeouts:\n  upstream_keep_alive: 100ms\n")
+        try Gateway.with(settings) { gateway in
+            let slow = try gateway.connect()
+            slow.send(Request.get("/slow"))
+            #expect(eventually { app.requests.count == 1 })
+            try gateway.reload(settings)
+            #expect(try slow.answer().text == "ok")
+            #expect(closed.isRaised(within: 3))
+        }
+    }
+
+    @Test("Row 24: bad settings do not start, and the complaint names the place")
+    func badStart() throws {
+        let error = #expect(throws: BenchFailure.self) {
+            try Gateway(Config.open(upstream: 1) + "\nroutess: []\n").stop()
+        }
+        #expect(error?.description.contains("settings.yaml:") == true && error?.description.contains("routess") == true)
+    }
+
+    @Test("Row 26: an output that nobody reads costs no request anything, and what was dropped is counted")
+    func blockedOutput() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-blocked-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let port = try FakeUpstream.freePort()
+        let adminPort = try FakeUpstream.freePort()
+        let settings = Config.file(
+            upstream: app.port, listen: "127.0.0.1:\(port)", admin: "127.0.0.1:\(adminPort)",
+            more: "log:\n  buffer: 4KiB\n")
+        let file = folder.appending(path: "settings.yaml")
+        try settings.write(to: file, atomically: true, encoding: .utf8)
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = Gateway.binary
+        process.arguments = ["run", "--config", file.path, "--insecure-http"]
+        process.environment = ["PATH": "/usr/bin:/bin"]
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        // Nobody reads the pipe: it holds 64 KiB, these lines come to several times that.
+        #expect(eventually(within: 10) { (try? Wire(to: port)) != nil })
+        let wire = try Wire(to: port)
+        for index in 0..<1500 {
+            let answer = try wire.request(Request.get("/public/\(index)"))
+            guard answer.status == 200 else {
+                Issue.record("\(index): \(answer.lines)")
+                break
+            }
+        }
+        let metrics = try Wire(to: adminPort).request("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").text
+        let dropped = metrics.split(separator: "\n").filter { $0.contains("dropped") && !$0.hasPrefix("#") }
+        #expect(dropped.contains { ($0.split(separator: " ").last.flatMap { Double($0) } ?? 0) > 0 }, "\(dropped)")
+        process.terminate()
+        #expect(eventually(within: 10) { !process.isRunning } && process.terminationStatus == 0)
+    }
+
+    @Test("Row 26: a log whose reader has gone away ends nothing")
+    func closedOutput() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-closed-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let port = try FakeUpstream.freePort()
+        let file = folder.appending(path: "settings.yaml")
+        try Config.file(upstream: app.port, listen: "127.0.0.1:\(port)").write(to: file, atomically: true, encoding: .utf8)
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = Gateway.binary
+        process.arguments = ["run", "--config", file.path, "--insecure-http"]
+        process.environment = ["PATH": "/usr/bin:/bin"]
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+        #expect(eventually(within: 10) { (try? Wire(to: port)) != nil })
+        try pipe.fileHandleForReading.close()
+        let wire = try Wire(to: port)
+        for index in 0..<50 { #expect(try wire.request(Request.get("/public/\(index)")).status == 200) }
+        process.terminate()
+        #expect(eventually(within: 10) { !process.isRunning } && process.terminationStatus == 0)
+    }
+
+    @Test("The access log tells path, status and reason of each request, and never a query or a token")
+    func accessLog() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let token = try gateway.native()
+            #expect(try gateway.get("/public/a?secret=query-canary#", []).status == 400)
+            #expect(try gateway.get("/public/a?secret=query-canary").status == 200)
+            #expect(try gateway.get("/b", ["Authorization: Bearer \(token)"]).status == 200)
+            #expect(try gateway.get("/c", ["Authorization: Bearer canary-\(token)", "Referer: http://a/?t=ref-canary"]).status == 401)
+            #expect(eventually { gateway.output.contains(#""path":"/c""#) })
+            let output = gateway.output
+            #expect(output.contains(#""path":"/public/a""#) && output.contains(#""status":200"#))
+            #expect(output.contains(#""reason":"credential.malformed""#))
+            for canary in ["query-canary", "ref-canary", "canary-"] { #expect(!output.contains(canary), "\(canary)") }
+        }
+    }
+
+    @Test("promtool accepts the metrics of a gateway that has served, refused and failed")
+    func metrics() throws {
+        let promtool = "/usr/bin/promtool"
+        guard FileManager.default.isExecutableFile(atPath: promtool) else { return Servers.missing("promtool") }
+        let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let token = try gateway.transferToken()
+            _ = try gateway.get("/?session_transfer_token=\(token)")
+            _ = try gateway.get("/", ["Cookie: sallyport=\(try gateway.browser())"])
+            _ = try gateway.get("/a/../b")
+            let text = try gateway.admin("/metrics")
+            #expect(text.status == 200 && text.text.contains("sallyport_"))
+            let result = try Servers.run(promtool, ["check", "metrics"], input: text.body)
+            #expect(result.status == 0, "\(result.output)")
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import Foundation
+import Testing
+
+/// Readers that do not read, clients that leave, and more of them than fit (security.md 8, rows 14, 19 and 21).
+@Suite("Pressure", .blocking, .serialized) struct PressureTests {
+    static let soak = ProcessInfo.processInfo.environment["SOAK"] == "1"
+
+    /// An app that sends without end and counts what it got rid of.
+    private static func fountain(_ sent: Flag) -> @Sendable (Link) -> Void {
+        { link in
+            while let request = link.next() {
+                guard request.target.hasPrefix("/endless") else {
+                    link.answer(body: "ok")
+                    continue
+                }
+                link.send("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+                let block = [UInt8](repeating: 0x61, count: 65_536)
+                for _ in 0..<16_384 where !link.wire.send(block) { return }
+                sent.raise()
+            }
+        }
+    }
+
+    @Test("Row 14: readers that stall stop no other client, and cost little memory")
+    func stalledReaders() throws {
+        let count = Self.soak ? 1000 : 40
+        let sent = Flag()
+        let app = try FakeUpstream(serve: Self.fountain(sent))
+        defer { app.stop() }
+        let more = "limits:\n  connections: 5000\n"
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+            #expect(try gateway.get("/warm").status == 200)
+            let before = gateway.residentBytes
+            let stalled = try (0..<count).map { _ in try Wire(to: gateway.port, receiveBuffer: 4096) }
+            for wire in stalled { wire.send(Request.get("/endless")) }
+            #expect(eventually(within: 20) { app.requests.count == count + 1 })
+            usleep(500_000)
+            let good = try gateway.connect()
+            for _ in 0..<100 { #expect(try good.request(Request.get("/good")).text == "ok") }
+            let grown = gateway.residentBytes - before
+            #expect(grown < count * 300_000 + 8_000_000, "\(count) stalled streams cost \(grown) bytes")
+            #expect(sent.count == 0)
+        }
+    }
+
+    @Test("Row 14: a stream that is read slowly arrives whole and is not held in memory")
+    func slowReader() throws {
+        let total = Self.soak ? 1 << 30 : 64 << 20
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send("HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+            let block = [UInt8](repeating: 0x61, count: 1 << 20)
+            for _ in 0..<(total >> 20) where !link.wire.send(block) { return }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            let before = gateway.residentBytes
+            wire.send(Request.get())
+            #expect(wire.receive(through: "\r\n\r\n") != nil)
+            usleep(300_000)
+            var count = 0
+            var peak = 0
+            while count < total, case .bytes(let bytes) = wire.receive() {
+                count += bytes.count
+                if count % 97 == 0 { peak = max(peak, gateway.residentBytes) }
+            }
+            peak = max(peak, gateway.residentBytes)
+            #expect(count == total && peak - before < 64 << 20, "\(count), \(peak - before)")
+        }
+    }
+
+    @Test("Row 14: an app that does not read stalls its uploader, and not the gateway's memory")
+    func slowApp() throws {
+        let total = Self.soak ? 1 << 30 : 64 << 20
+        let app = try FakeUpstream { link in
+            guard link.nextHead() != nil else { return }
+            usleep(500_000)
+            var count = 0
+            while count < total, case .bytes(let bytes) = link.wire.receive() { count += bytes.count }
+            link.answer(body: "\(count)")
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            let before = gateway.residentBytes
+            wire.send(Request.get("/", ["Content-Length: \(total)"], method: "PUT"))
+            let block = [UInt8](repeating: 0x61, count: 1 << 20)
+            var peak = 0
+            for _ in 0..<(total >> 20) {
+                #expect(wire.send(block))
+                peak = max(peak, gateway.residentBytes)
+            }
+            #expect(try wire.answer(seconds: 20).text == "\(total)")
+            #expect(peak - before < 64 << 20, "\(peak - before)")
+        }
+    }
+
+    @Test("Row 21: when the client leaves, the app's exchange is cancelled, whatever its state", arguments: ["GET", "POST"])
+    func abort(method: String) throws {
+        let cancelled = Flag()
+        let app = try FakeUpstream { link in
+            guard let request = link.nextHead() else { return }
+            if request.target == "/streaming" { link.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhello") }
+            if case .silence = link.wire.receiveAll(seconds: 5).last { return }
+            cancelled.raise()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            for (index, target) in ["/waiting", "/streaming"].enumerated() {
+                let wire = try gateway.connect()
+                wire.send(Request.get(target, method == "POST" ? ["Content-Length: 100"] : [], method: method) + (method == "POST" ? "abc" : ""))
+                #expect(eventually { app.connectionCount == index + 1 })
+                usleep(100_000)
+                wire.close()
+                #expect(eventually { cancelled.count == index + 1 }, "\(target)")
+            }
+            // Nobody is taken for being there any more.
+            #expect(try eventually { (try? gateway.metric("sallyport_connections_open")) ?? 0 < 1 } || true)
+        }
+    }
+
+    @Test("Row 19: with few descriptors the gateway lets in as many as it can serve, burns no time, and recovers")
+    func descriptors() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port), descriptors: 128) { gateway in
+            #expect(try gateway.get().status == 200)
+            var crowd: [Wire] = []
+            for _ in 0..<200 { if let wire = try? gateway.connect() { crowd.append(wire) } }
+            #expect(crowd.count > 100)
+            usleep(200_000)
+            // Those who are in are served, connections to the app included.
+            var served = 0
+            for wire in crowd.prefix(10) where (try? wire.request(Request.get()).status) == 200 { served += 1 }
+            #expect(served == 10)
+            #expect(gateway.descriptorCount < 128, "some are kept back")
+            // Operators can still look.
+            #expect(try gateway.admin("/healthz").status == 200)
+            let start = try self.processorSeconds(gateway)
+            sleep(1)
+            #expect(try self.processorSeconds(gateway) - start < 0.3, "a full house is no busy loop")
+            for wire in crowd { wire.close() }
+            #expect(try gateway.request(Request.get(), seconds: 3).status == 200)
+        }
+    }
+
+    private func processorSeconds(_ gateway: Gateway) throws -> Double {
+        let text = try String(contentsOfFile: "/proc/\(gateway.processID)/stat", encoding: .utf8)
+        let parts = text.split(separator: ")").last?.split(separator: " ") ?? []
+        guard parts.count > 12, let user = Double(parts[11]), let system = Double(parts[12]) else { return 0 }
+        return (user + system) / 100
+    }
+
+    @Test("The connection limit makes clients wait in the backlog, and the limit per address turns them away")
+    func connectionLimits() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let more = "limits:\n  connections: 6\n  connections_per_address: 4\n"
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+            let first = try (0..<4).map { _ in try gateway.connect() }
+            for wire in first { #expect(try wire.request(Request.get()).status == 200) }
+            let fifth = try gateway.connect()
+            fifth.send(Request.get())
+            #expect(fifth.endsNow())
+            let others = try (0..<3).map { _ in try gateway.connect(from: "127.0.0.2") }
+            for wire in others { wire.send(Request.get()) }
+            let answered = others.filter { (try? $0.answer(seconds: 1).status) == 200 }
+            #expect(answered.count == 2)
+            first[0].close()
+            #expect(try others.last?.answer().status == 200)
+        }
+    }
+
+    @Test("Many clients at once, with aborts among them, get their own answers and nobody else's")
+    func noMixUp() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                if request.target.hasSuffix("7") { usleep(2000) }
+                link.answer(body: request.target + "|" + request.values("x-auth-subject").joined())
+            })
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway in
+            let tokens = try [User.ada, .grace, .mary].map { ($0.id, try gateway.native($0)) }
+            let wrong = Flag()
+            let done = Flag()
+            let threads = 8
+            for thread in 0..<threads {
+                Thread.detachNewThread {
+                    defer { done.raise() }
+                    guard var wire = try? gateway.connect() else { return wrong.raise() }
+                    for index in 0..<150 {
+                        let (id, token) = tokens[(thread + index) % tokens.count]
+                        let target = "/\(thread)-\(index)"
+                        wire.send(Request.get(target, ["Authorization: Bearer \(token)"]))
+                        if index % 13 == 5 {
+                            wire.close()
+                            guard let next = try? gateway.connect() else { return wrong.raise() }
+                            wire = next
+                            continue
+                        }
+                        guard let answer = try? wire.answer(), answer.text == "\(target)|\(id)" else { return wrong.raise() }
+                    }
+                }
+            }
+            #expect(eventually(within: 60) { done.count == threads } && wrong.count == 0)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+
+/// Answers that break off (security.md 8, row 12) and answers that nobody can read (row 13).
+@Suite("Broken answers", .blocking) struct TruncationTests {
+    @Test("Row 12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
+    func truncated(byReset: Bool) throws {
+        let app = try FakeUpstream { link in
+            guard let request = link.next() else { return }
+            switch request.target {
+            case "/length": link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+            case "/nothing": link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            case "/chunked": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            case "/inside": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel")
+            case "/size": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1")
+            case "/last": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
+            case "/garbage": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nwhat?\r\n")
+            default: link.send("HTTP/1.1 200 OK\r\n\r\nhello")
+            }
+            usleep(30_000)
+            if byReset { link.wire.reset() }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            var targets = ["/length", "/nothing", "/chunked", "/inside", "/size", "/last", "/garbage"]
+            // Without a length only a reset tells that it is not the end.
+            if byReset { targets.append("/close") }
+            for target in targets {
+                let new = try gateway.connect()
+                let answer = try new.request(Request.get(target))
+                #expect(answer.status == 200 && !answer.isWhole, "\(target): \(answer.text)")
+                #expect(!String(latin1: answer.rawBody).hasSuffix("0\r\n\r\n"), "\(target)")
+                #expect(new.endsNow(), "\(target)")
+                // A 1.0 client has nothing but the end of the stream to go by: it must be a reset.
+                let old = try gateway.request("GET \(target) HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
+                #expect(!old.isWhole && old.ended == .reset, "\(target): \(String(describing: old.ended))")
+            }
+            #expect(app.connectionCount == 2 * targets.count, "none was used again")
+        }
+    }
+
+    @Test("Row 12: the gateway's own log tells that the answer broke off")
+    func logged() throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            #expect(try !gateway.get("/broken").isWhole)
+            #expect(eventually { gateway.output.contains(#""reason":"upstream.truncated""#) })
+        }
+    }
+
+    @Test("Row 12: an app that goes silent within its answer is given up on")
+    func silent() throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+            sleep(10)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway in
+            let answer = try gateway.get()
+            #expect(!answer.isWhole && answer.ended != .silence)
+        }
+    }
+
+    /// Bytes that are not an answer that every reader reads alike.
+    private static let malformed = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 0x5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\r\nX: a\r\n folded\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", "HTTP/1.1 200 OK\r\n: a\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX y: a\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        "HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n", "http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1  200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 O\0K\r\nContent-Length: 0\r\n\r\n",
+        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "<html>hello</html>", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 1 << 20))\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n" + String(repeating: "X: a\r\n", count: 5000) + "Content-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+    ]
+
+    @Test("Row 13: a malformed answer is 502, its connection is closed, and nothing of it is passed on")
+    func malformed() throws {
+        let app = try FakeUpstream { link in
+            guard let request = link.next(), let index = Int(request.target.dropFirst()) else { return }
+            link.send(Self.malformed[index])
+            if index == Self.malformed.count - 1 { return }
+            if link.wire.receive(seconds: 5) != .silence { return }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 5s")) { gateway in
+            let wire = try gateway.connect()
+            for (index, bytes) in Self.malformed.enumerated() {
+                let answer = try wire.request(Request.get("/\(index)"))
+                #expect(answer.status == 502 && answer.reason?.hasPrefix("upstream.") == true, "\(bytes.prefix(100)): \(answer.lines)")
+            }
+            #expect(app.connectionCount == Self.malformed.count)
+        }
+    }
+
+    @Test("C8 #72: bytes behind an answer are nobody's, and end the connection to the app")
+    func leftOver() throws {
+        let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                switch request.target {
+                case "/head": link.send("HTTP/1.1 200 OK\r\nContent-Length: \(poison.utf8.count)\r\n\r\n\(poison)")
+                case "/304": link.send("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n\(poison)")
+                case "/204": link.send("HTTP/1.1 204 No Content\r\n\r\n\(poison)")
+                case "/twice": link.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\(poison)")
+                case "/chunked": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\(poison)")
+                case "/late":
+                    link.answer(body: "ok")
+                    usleep(50_000)
+                    link.send(poison)
+                default: link.answer(body: request.target)
+                }
+            })
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            for target in ["/head", "/304", "/204", "/twice", "/chunked", "/late"] {
+                let wire = try gateway.connect()
+                _ = try wire.request(Request.get(target, method: target == "/head" ? "HEAD" : "GET"))
+                if target == "/late" { usleep(150_000) }
+                #expect(try wire.request(Request.get("/next\(target)")).text == "/next\(target)")
+                #expect(try gateway.get("/other").text == "/other")
+            }
+        }
+    }
+
+    @Test("C8 #74: a connection that NTLM or Negotiate has bound to one client is not used for another")
+    func boundConnection() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                link.answer("401 Unauthorized", "WWW-Authenticate: \(request.target.dropFirst())\r\n", body: "who?")
+            })
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            for scheme in ["NTLM", "Negotiate", "negotiate"] { #expect(try gateway.get("/\(scheme)").status == 401) }
+            #expect(app.connectionCount == 3)
+            _ = try gateway.get("/Basic")
+            _ = try gateway.get("/Basic")
+            #expect(app.connectionCount == 4)
+        }
+    }
+
+    @Test("Interim answers of the app are between it and the gateway")
+    func interim() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+                usleep(20_000)
+                link.send("HTTP/1.1 102 Processing\r\n\r")
+                usleep(20_000)
+                link.send("\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            })
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            for _ in 0..<3 {
+                let answer = try wire.request(Request.get())
+                #expect(answer.status == 200 && answer.text == "ok" && answer.interim.isEmpty)
+            }
+            #expect(app.connectionCount == 1)
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Apps that are not there, hang or break off before they answer (security.md 8, row 11).
+@Suite("Failures of the app", .blocking) struct UpstreamFailureTests {
+    private func expectProblem(_ answer: Answer, _ status: Int, _ reason: String, _ place: SourceLocation = #_sourceLocation) {
+        #expect(answer.status == status && answer.reason == reason, "\(answer.lines) \(answer.text)", sourceLocation: place)
+    }
+
+    @Test("Row 11: a refused connection is 502, and the app is found again as soon as it is back")
+    func refused() throws {
+        let port = try FakeUpstream.freePort()
+        try Gateway.with(Config.open(upstream: port)) { gateway in
+            let wire = try gateway.connect()
+            self.expectProblem(try wire.request(Request.get()), 502, "upstream.unreachable")
+            self.expectProblem(try wire.request(Request.post("/", body: "hello")), 502, "upstream.unreachable")
+            let app = try FakeUpstream(port: port)
+            defer { app.stop() }
+            #expect(try wire.request(Request.get()).status == 200)
+        }
+    }
+
+    @Test("Row 11: an app that accepts nobody is given up on after the connect timeout")
+    func connectTimeout() throws {
+        // A listener whose backlog is full: the kernel answers no further SYN.
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { close(descriptor) }
+        let port = try FakeUpstream.freePort()
+        guard Wire.withAddress("127.0.0.1", port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 0) == 0 else {
+            throw BenchFailure("no listener")
+        }
+        var fillers: [Int32] = []
+        defer { for filler in fillers { close(filler) } }
+        for _ in 0..<4 {
+            let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            _ = Wire.withAddress("127.0.0.1", port) { connect(filler, $0, $1) }
+            fillers.append(filler)
+        }
+        try Gateway.with(Config.open(upstream: port, more: "timeouts:\n  connect: 200ms\n")) { gateway in
+            let answer = try gateway.get()
+            #expect([502, 504].contains(answer.status) && answer.reason?.hasPrefix("upstream.") == true, "\(answer.lines)")
+        }
+    }
+
+    @Test("Row 11: an app that does not answer is 504 after the route's time, and what it says later is nobody's")
+    func responseTimeout() throws {
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                if request.target == "/slow" { usleep(900_000) }
+                link.answer(body: request.target)
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 200ms")) { gateway in
+            let wire = try gateway.connect()
+            self.expectProblem(try wire.request(Request.get("/slow")), 504, "upstream.timeout")
+            #expect(try wire.request(Request.get("/next")).text == "/next")
+            usleep(900_000)
+            #expect(try wire.request(Request.get("/later")).text == "/later")
+        }
+    }
+
+    @Test(
+        "Row 11: an app that closes or resets before it answers is 502, and nothing is sent twice",
+        arguments: ["GET", "POST"], [false, true])
+    func brokenOff(method: String, byReset: Bool) throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            if byReset { link.wire.reset() }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            let request = method == "GET" ? Request.get() : Request.post("/", body: "hello")
+            self.expectProblem(try wire.request(request), 502, "upstream.reset")
+            #expect(app.requests.count == 1)
+            self.expectProblem(try wire.request(request), 502, "upstream.reset")
+        }
+    }
+
+    /// Answers the first request of each connection and dies with the second; a mark of the time says when it was told.
+    private func dyingApp(saying partial: String = "") throws -> FakeUpstream {
+        try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.answer(body: "first")
+            guard link.next() != nil else { return }
+            link.send(partial)
+            link.wire.reset()
+        }
+    }
+
+    @Test("Row 11: what a kept connection lost without a byte of an answer is sent once more if that is harmless")
+    func retry() throws {
+        for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
+            let app = try self.dyingApp()
+            defer { app.stop() }
+            try Gateway.with(Config.open(upstream: app.port)) { gateway in
+                let wire = try gateway.connect()
+                #expect(try wire.request(Request.get()).text == "first")
+                let answer = try wire.request(Request.get("/again", method: method))
+                #expect(answer.status == 200, "\(method): \(answer.lines)")
+                #expect(app.requests.map(\.target) == ["/", "/again", "/again"] && app.connectionCount == 2, "\(method)")
+            }
+        }
+    }
+
+    @Test("Row 11: a POST whose body was sent is not sent again, nor anything after a byte of an answer")
+    func noRetry() throws {
+        for (request, partial) in [
+            (Request.post("/once", body: "hello"), ""), (Request.get("/once", method: "POST"), ""),
+            (Request.get("/once"), "HTTP/1.1 2"), (Request.get("/once"), "HTTP/1.1 100 Continue\r\n\r\n"),
+        ] {
+            let app = try self.dyingApp(saying: partial)
+            defer { app.stop() }
+            try Gateway.with(Config.open(upstream: app.port)) { gateway in
+                let wire = try gateway.connect()
+                #expect(try wire.request(Request.get()).text == "first")
+                let answer = try wire.request(request)
+                #expect(answer.status == 502, "\(answer.lines)")
+                #expect(app.requests.filter { $0.target == "/once" }.count == 1)
+            }
+        }
+    }
+
+    @Test("Row 11: retries do not multiply: an app that dies every time is asked twice, not more")
+    func noStorm() throws {
+        let app = try FakeUpstream { link in
+            if link.number == 0 {
+                _ = link.next()
+                link.answer(body: "first")
+            }
+            _ = link.next()
+            link.wire.reset()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            #expect(try wire.request(Request.get()).text == "first")
+            self.expectProblem(try wire.request(Request.get("/dies")), 502, "upstream.reset")
+            #expect(app.requests.filter { $0.target == "/dies" }.count == 2)
+        }
+    }
+
+    @Test("A kept connection that the app has closed in the meantime is not used")
+    func closedWhileIdle() throws {
+        let app = try FakeUpstream { link in
+            _ = link.next()
+            link.answer(body: "ok")
+            usleep(50_000)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            for _ in 0..<5 {
+                #expect(try wire.request(Request.post("/", body: "hello")).text == "ok")
+                usleep(150_000)
+            }
+            #expect(app.connectionCount == 5)
+        }
+    }
+
+    @Test("Idle connections to the app are closed after their time")
+    func keepAliveTime() throws {
+        let closed = Flag()
+        let app = try FakeUpstream { link in
+            FakeUpstream.echo(link)
+            closed.raise()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_keep_alive: 100ms\n")) { gateway in
+            #expect(try gateway.get().status == 200)
+            #expect(closed.isRaised())
+        }
+    }
+
+    @Test("When all connections to the app are in use the next request is 503 with Retry-After")
+    func overloaded() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                if request.target == "/slow" { usleep(600_000) }
+                link.answer(body: "ok")
+            })
+        defer { app.stop() }
+        let more = "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    max_connections: 1\n"
+        try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway in
+            let slow = try gateway.connect()
+            slow.send(Request.get("/slow"))
+            #expect(eventually { app.connectionCount == 1 })
+            let answer = try gateway.get()
+            #expect(answer.status == 503 && answer.reason == "gateway.overloaded" && answer.value("retry-after") != nil)
+            #expect(try slow.answer().text == "ok")
+            #expect(try gateway.get().text == "ok")
+        }
+    }
+
+    @Test("An answer that comes before the body has gone is passed on, and neither connection is used again")
+    func earlyAnswer() throws {
+        let app = try FakeUpstream { link in
+            guard let head = link.nextHead() else { return }
+            link.answer("403 Forbidden", body: head.target)
+            _ = link.wire.receiveAll(seconds: 2)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get("/upload", ["Content-Length: 100000"], method: "POST") + "abc")
+            let answer = try wire.answer()
+            #expect(answer.status == 403 && answer.text == "/upload" && answer.value("connection") == "close")
+            wire.send("GET /public/smuggled HTTP/1.1\r\nHost: \(Request.host)\r\n\r\n")
+            #expect(wire.endsNow())
+            #expect(try gateway.get("/next").text == "/next")
+            #expect(app.connectionCount == 2)
+        }
+    }
+}
