@@ -24,7 +24,11 @@ extension DownstreamConnection {
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
         )
         self.facts.bytesOut += answer.body.count
+        // Nothing that comes while we write belongs to this exchange any more, and the write may end the connection.
+        self.phase = .waiting
+        self.exchangeNumber &+= 1
         context.writeAndFlush(NIOAny(ByteBuffer(bytes: bytes)), promise: nil)
+        guard self.phase != .closed else { return }
         self.conclude(answer.reason)
         if !self.facts.keepsAlive {
             self.linger()
@@ -32,7 +36,7 @@ extension DownstreamConnection {
             self.becomeIdle()
         } else {
             self.phase = .draining
-            self.deadline = self.loop.now + self.loop.configuration.timeouts.bodyGrace
+            self.deadline = self.loop.now + self.configuration.timeouts.bodyGrace
             self.resumeReading()
         }
     }
@@ -41,21 +45,22 @@ extension DownstreamConnection {
     private var mayDrain: Bool {
         if self.body.isDone { return true }
         guard let remaining = self.body.remaining else { return true }
-        return remaining <= self.loop.configuration.limits.drainBody
+        return remaining <= self.configuration.limits.drainBody
     }
 
     /// Reads a body away whose request was answered already, so that it is not taken for the next request.
     func drainBody(_ buffer: inout ByteBuffer) {
         let outcome = self.body.discard(&buffer)
-        if outcome == .malformed || self.body.byteCount > self.loop.configuration.limits.drainBody {
+        if outcome == .malformed || self.body.byteCount > self.configuration.limits.drainBody {
             return self.linger()
         }
         if outcome == .end { self.becomeIdle() }
     }
 
     func becomeIdle() {
+        guard self.phase != .closed else { return }
         self.phase = .idle
-        self.deadline = self.loop.now + self.loop.configuration.timeouts.idle
+        self.deadline = self.loop.now + self.configuration.timeouts.idle
         self.resumeReading()
     }
 
@@ -65,9 +70,12 @@ extension DownstreamConnection {
         guard self.phase != .closed, self.phase != .lingering, let context = self.context else { return }
         self.phase = .lingering
         self.input = nil
-        self.deadline = self.loop.now + .seconds(2)
+        // As long as the client takes to read what is queued, then a moment for what it still sends.
+        self.deadline = self.loop.now + self.configuration.timeouts.write
         self.resumeReading()
-        context.close(mode: .output, promise: nil)
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenSuccess { self.deadline = self.loop.now + .seconds(2) }
+        context.close(mode: .output, promise: sent)
     }
 
     // MARK: Our endpoints
@@ -130,7 +138,7 @@ extension DownstreamConnection {
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
-        if let reason { self.facts.reason = reason }
+        self.facts.reason = reason
         let duration = (NIODeadline.now() - self.facts.startedAt).nanoseconds
         self.loop.metrics.requestEnded(
             route: self.facts.route,

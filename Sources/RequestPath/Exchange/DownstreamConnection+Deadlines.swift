@@ -9,7 +9,7 @@ extension DownstreamConnection {
     func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .idle:
-            if now >= self.deadline || self.loop.closesIdle { self.closeNow() }
+            if now >= self.deadline || self.loop.closesIdle { self.linger() }
         case .head:
             guard now >= self.deadline else { return }
             self.beginFacts(keepsAlive: false)
@@ -24,7 +24,7 @@ extension DownstreamConnection {
         case .exchange:
             self.sweepExchange(now)
         case .tunnel:
-            if now - self.facts.lastProgress > self.loop.configuration.timeouts.streamIdle {
+            if now - self.facts.lastProgress > self.configuration.timeouts.streamIdle {
                 self.abort(.upstreamTimeout)
             } else {
                 self.checkSession()
@@ -38,9 +38,13 @@ extension DownstreamConnection {
     }
 
     private func sweepExchange(_ now: NIODeadline) {
-        let timeouts = self.loop.configuration.timeouts
+        let timeouts = self.configuration.timeouts
         if let context = self.context, !context.channel.isWritable {
-            // The client takes nothing: the app is not to blame, and not read either.
+            // Whoever takes bytes is waited for, however slow; whoever takes none is not. The app is not to blame, and not
+            // read either.
+            let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+            if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
+            self.facts.waitingBytes = waiting
             if now - self.facts.lastProgress > timeouts.write { self.abort(.requestTimeout) }
             return
         }
@@ -71,7 +75,7 @@ extension DownstreamConnection {
 
     /// The body's average rate since it began, after a grace, is below the least that is waited for.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
-        let timeouts = self.loop.configuration.timeouts
+        let timeouts = self.configuration.timeouts
         let elapsed = now - self.facts.startedAt
         guard elapsed > timeouts.bodyGrace else { return false }
         let seconds = Int(elapsed.nanoseconds / 1_000_000_000)
@@ -84,8 +88,10 @@ extension DownstreamConnection {
         self.sessionEnded()
     }
 
+    /// Ends the connection whatever it carries; an answer under way breaks off, so that nobody takes it for whole.
     func closeNow() {
         guard self.phase != .closed else { return }
+        if self.phase == .exchange, self.facts.hasBegunAnswer { return self.abort(.gatewayDraining) }
         self.context?.close(promise: nil)
     }
 }

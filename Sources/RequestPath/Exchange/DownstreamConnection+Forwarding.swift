@@ -11,7 +11,7 @@ extension DownstreamConnection {
             return self.answer(.problem(404, .routeNotFound))
         }
         self.facts.responseDeadline =
-            self.loop.now + (route.responseTimeout ?? self.loop.configuration.timeouts.response)
+            self.loop.now + (route.responseTimeout ?? self.configuration.timeouts.response)
         if let connection = pool.takeIdle() {
             self.facts.upstreamReused = true
             self.send(on: connection)
@@ -36,14 +36,19 @@ extension DownstreamConnection {
     }
 
     private func send(on connection: UpstreamConnection) {
-        guard let head = self.upstreamHead, let context = connection.context else {
+        guard let head = self.upstreamHead else { return self.upstreamFailed(.upstreamReset) }
+        guard let context = connection.context, connection.isUsable else {
+            // It closed while it waited: another one.
             connection.close()
-            return self.upstreamFailed(.upstreamReset)
+            self.phase = .connecting
+            self.facts.pool?.connect(for: self)
+            return
         }
         self.upstream = connection
         self.phase = .exchange
         connection.begin(for: self)
         context.writeAndFlush(NIOAny(head), promise: nil)
+        guard self.upstream === connection, self.phase == .exchange else { return }
         if !self.body.isDone {
             self.facts.lastProgress = self.loop.now
             self.sendContinue()
@@ -68,19 +73,21 @@ extension DownstreamConnection {
             return
         }
         self.facts.expectsContinue = false
+        self.facts.lastProgress = self.loop.now
         let framing: OutgoingFraming = self.facts.requestFraming == .chunked ? .chunked : .asIs
         self.loop.stage.begin()
         let outcome = self.body.relay(&buffer, as: framing, through: self.loop.stage, to: sink)
-        if let limit = self.facts.route?.maxBody ?? self.loop.configuration.limits.body, self.body.byteCount > limit {
+        if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.body.byteCount > limit {
             return self.refuseBody(413, .requestBodyTooLarge)
         }
-        self.loop.stage.flush(to: sink)
+        self.loop.stage.flush(to: sink, exactly: true)
+        guard self.upstream === upstream else { return }
         switch outcome {
         case .more:
             if !sink.channel.isWritable { self.pauseReading() }
         case .end:
             self.facts.responseDeadline =
-                self.loop.now + (self.facts.route?.responseTimeout ?? self.loop.configuration.timeouts.response)
+                self.loop.now + (self.facts.route?.responseTimeout ?? self.configuration.timeouts.response)
         case .malformed:
             self.refuseBody(400, .requestFraming)
         }
@@ -142,7 +149,7 @@ extension DownstreamConnection {
         self.loop.stage.append { out in
             buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
-                self.loop.configuration.responseWriter.write(
+                self.configuration.responseWriter.write(
                     head,
                     base.assumingMemoryBound(to: UInt8.self),
                     changes: changes,
@@ -163,6 +170,7 @@ extension DownstreamConnection {
 
     /// The answer has ended as its framing said.
     func answerEnded() {
+        guard self.phase != .closed else { return }
         self.upstream = nil
         let isBodyDone = self.body.isDone
         self.conclude(nil)
@@ -212,6 +220,8 @@ extension DownstreamConnection {
         guard !self.facts.hasRetried, connection.served > 0, !connection.hasAnswered, self.body.byteCount == 0 else {
             return false
         }
+        // The end of an empty chunked body has been sent and would have to be sent again.
+        if self.body.isDone, self.facts.requestFraming == .chunked { return false }
         return self.facts.method.isIdempotent || !self.body.isDone
     }
 

@@ -37,27 +37,19 @@ enum SessionState {
     case existing(CachedSession?)
 }
 
-/// Whether the request's transfer token was dealt with.
-enum HandoffState {
-    case none
-    /// Refused, or not to be used by this request: it goes on without.
-    case ignored
-}
-
 /// The life of a request up to its permit: route, credentials, handoff, session, decision, head. Each step reads the
 /// canonical request and nothing else, and the route is frozen before a credential is looked at (DESIGN 1).
 extension DownstreamConnection {
     func judge(
         _ head: RequestHead,
         _ base: Bytes,
-        _ session: SessionState = .unresolved,
-        _ handoff: HandoffState = .none
+        _ session: SessionState = .unresolved
     ) -> Step {
         if self.facts.route == nil, let step = self.chooseRoute(head, base) { return step }
         guard let route = self.facts.route, let host = self.facts.host else {
             return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
         }
-        let configuration = self.loop.configuration
+        let configuration = self.configuration
         if let limit = route.maxBody ?? configuration.limits.body, case .length(let length) = head.framing,
             length > limit
         {
@@ -80,7 +72,7 @@ extension DownstreamConnection {
             )
         }
         self.clearAmbiguousCookies(credentials, route)
-        if route.settings.handoff, case .none = handoff,
+        if route.settings.handoff, !self.facts.isHandoffDone,
             let step = self.handoff(head, base, credentials, route, host, session)
         {
             return step
@@ -92,7 +84,7 @@ extension DownstreamConnection {
 
     /// Freezes the route, or answers where there is none to freeze.
     private func chooseRoute(_ head: RequestHead, _ base: Bytes) -> Step? {
-        let configuration = self.loop.configuration
+        let configuration = self.configuration
         self.facts.clientAddress = self.clientAddress(head, base)
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
@@ -136,10 +128,10 @@ extension DownstreamConnection {
         }
     }
 
-    private var peerIsTrusted: Bool { self.loop.configuration.clientAddress.trusts(self.peer) }
+    private var peerIsTrusted: Bool { self.configuration.clientAddress.trusts(self.peer) }
 
     private func clientAddress(_ head: RequestHead, _ base: Bytes) -> IPAddress {
-        let rule = self.loop.configuration.clientAddress
+        let rule = self.configuration.clientAddress
         guard rule.trusts(self.peer) else { return self.peer }
         let role: FieldRole = rule.header == .xForwardedFor ? .forwardedFor : .forwarded
         var values: [UnsafeBufferPointer<UInt8>] = []
@@ -199,8 +191,8 @@ extension DownstreamConnection {
                 self.refusal(.problem(403, .handoffNotNavigation, requestID: self.facts.requestID), head, base)
             )
         }
-        guard let consumer = self.loop.configuration.handoff, let clientID = route.settings.client,
-            let client = self.loop.configuration.clients.client(clientID)
+        guard let consumer = self.configuration.handoff, let clientID = route.settings.client,
+            let client = self.configuration.clients.client(clientID)
         else { return nil }
         let transport: HandoffTransport
         let token: Slice
@@ -254,7 +246,7 @@ extension DownstreamConnection {
     }
 
     func beginHandoff(_ request: HandoffRequest, _ existing: CachedSession?) {
-        guard let consumer = self.loop.configuration.handoff else { return self.storeFailed() }
+        guard let consumer = self.configuration.handoff else { return self.storeFailed() }
         self.await(consumer.consume(request, on: self.loop.eventLoop)) { connection, result in
             connection.handoffEnded((try? result.get()) ?? .unavailable(.unavailable), request)
         }
@@ -262,7 +254,7 @@ extension DownstreamConnection {
 
     private func handoffEnded(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
         guard let head = self.waitingHead, let bytes = self.waitingBytes, let host = self.facts.host else { return }
-        let cookie = self.loop.configuration.sessionCookie(of: host)
+        let cookie = self.configuration.sessionCookie(of: host)
         var reason: Reason?
         switch outcome {
         case .unavailable(let error):
@@ -277,11 +269,18 @@ extension DownstreamConnection {
             if endsExisting { self.addLine("Set-Cookie", cookie.clearing()) }
         }
         if request.transport == .cookie { self.clearHandoffCookies() }
-        if request.transport == .cookie, reason != nil {
-            // No redirect: the request goes on as not signed in, and its answer clears the cookie.
-            self.facts.reason = reason
-            self.resumeJudging(.resolved(nil), .ignored)
-        } else {
+        self.facts.isHandoffDone = true
+        if case .signedIn = outcome {
+            self.facts.note = nil
+        } else if request.transport == .cookie {
+            // No redirect, or a cookie that our clearing does not reach would go round for ever: the request goes on
+            // without the token, and its answer clears the cookie. A refused token means not signed in (DESIGN 3);
+            // a repeated one leaves the session that it made, and neither touches an explicit credential.
+            self.facts.note = reason
+            self.facts.ignoresSessionCookie = reason != nil
+            return self.resumeJudging(.unresolved)
+        }
+        do {
             let answer = bytes.withUnsafeReadableBytes { bytes in
                 bytes.baseAddress.map {
                     self.withoutParameter(head, $0.assumingMemoryBound(to: UInt8.self), reason)
@@ -298,7 +297,7 @@ extension DownstreamConnection {
             guard let start = room.baseAddress else { return "/" }
             var writer = ByteWriter(start)
             if head.hasQuery {
-                RequestWriter.writeTarget(head, base, self.loop.configuration.parameter, &writer)
+                RequestWriter.writeTarget(head, base, self.configuration.parameter, &writer)
             } else {
                 writer.write(base + head.path.start, head.path.length)
             }
@@ -311,12 +310,12 @@ extension DownstreamConnection {
     private func clearAmbiguousCookies(_ credentials: Credentials, _ route: RouteEntry) {
         guard credentials.cookies.sessionIsAmbiguous || credentials.cookies.handoffIsAmbiguous else { return }
         if credentials.cookies.sessionIsAmbiguous, let host = self.facts.host {
-            self.addLine("Set-Cookie", self.loop.configuration.sessionCookie(of: host).clearing())
-            self.facts.reason = .credentialAmbiguousCookie
+            self.addLine("Set-Cookie", self.configuration.sessionCookie(of: host).clearing())
+            self.facts.note = .credentialAmbiguousCookie
         }
         if credentials.cookies.handoffIsAmbiguous, route.settings.handoff {
             self.clearHandoffCookies()
-            self.facts.reason = .handoffRepeated
+            self.facts.note = .handoffRepeated
         }
     }
 
@@ -324,7 +323,7 @@ extension DownstreamConnection {
     private func clearHandoffCookies() {
         guard let host = self.facts.host else { return }
         let attributes = host.publicURL.isHTTPS ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
-        for name in self.loop.configuration.settings.handoff.cookieNames {
+        for name in self.configuration.settings.handoff.cookieNames {
             self.addLine("Set-Cookie", "\(name)=; Path=/; Max-Age=0\(attributes)")
             self.addLine("Set-Cookie", "\(name)=; Path=/; Domain=\(host.publicURL.host); Max-Age=0\(attributes)")
         }
@@ -392,6 +391,9 @@ extension DownstreamConnection {
             evidence.isExplicit = true
             kind = .native
             token = value
+        case .cookie where self.facts.ignoresSessionCookie:
+            evidence.missing = self.facts.note ?? .sessionUnknown
+            return nil
         case .cookie(let value):
             kind = .web
             token = value
@@ -450,7 +452,7 @@ extension DownstreamConnection {
         _ head: RequestHead,
         _ base: Bytes
     ) -> Reason? {
-        let now = self.loop.configuration.devices.facts(
+        let now = self.configuration.devices.facts(
             address: self.facts.clientAddress ?? self.peer,
             userAgent: nil
         )
@@ -468,7 +470,7 @@ extension DownstreamConnection {
         _ host: HostEntry,
         _ permit: consuming Permit
     ) -> Step {
-        let configuration = self.loop.configuration
+        let configuration = self.configuration
         var identity: ContiguousArray<UInt8>?
         if let session = permit.session {
             self.facts.session = session
@@ -504,7 +506,7 @@ extension DownstreamConnection {
     /// The session's identity lines, made once per session, loop and configuration.
     @inline(__always)
     private func identityLines(_ session: CachedSession) -> Result<ContiguousArray<UInt8>, Refusal> {
-        let configuration = self.loop.configuration
+        let configuration = self.configuration
         if let ready = session.rendering(profile: 0, generation: configuration.generation) { return .success(ready) }
         switch configuration.identity.render(session.session) {
         case .success(let lines):

@@ -24,7 +24,7 @@ extension DownstreamConnection {
             )
             entry.host = run(facts.logAuthority)
             entry.status = facts.status
-            entry.reason = facts.reason
+            entry.reason = facts.reason ?? facts.note
             entry.route = facts.route?.name
             entry.decision = facts.reason == nil ? "allowed" : "denied"
             entry.session = facts.session?.session.id

@@ -9,7 +9,8 @@ extension DownstreamConnection {
         guard let context = self.context, self.answerBegins(head, buffer) != nil else { return false }
         self.phase = .tunnel
         self.facts.keepsAlive = false
-        self.loop.stage.flush(to: context)
+        self.loop.stage.flush(to: context, exactly: true)
+        guard self.phase == .tunnel else { return false }
         self.resumeReading()
         // What the client sent behind its request waited until the upgrade was confirmed (peers C8 #73).
         if let input = self.input {
@@ -28,10 +29,10 @@ extension DownstreamConnection {
     }
 
     func tunnelToUpstream(_ buffer: ByteBuffer) {
-        guard let context = self.upstream?.context else { return }
+        guard let upstream = self.upstream, let context = upstream.context else { return }
         self.facts.lastProgress = self.loop.now
         context.writeAndFlush(NIOAny(buffer), promise: nil)
-        if !context.channel.isWritable { self.pauseReading() }
+        if self.upstream === upstream, !context.channel.isWritable { self.pauseReading() }
     }
 
     /// The app has closed.

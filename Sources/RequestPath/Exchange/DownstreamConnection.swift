@@ -49,6 +49,9 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     let peerText: [UInt8]
     private(set) var requestCount = 0
 
+    /// Pinned with the route: a request that waits is not judged half by what a reload brought.
+    private(set) var configuration: PathConfiguration
+
     // The request; valid from `head` to `answerEnded`.
     package internal(set) var exchangeNumber: UInt64 = 0
     var facts = ExchangeFacts()
@@ -66,6 +69,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
 
     init(loop: PathLoop, peer: IPAddress) {
         self.loop = loop
+        self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)
     }
@@ -95,6 +99,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         self.upstream?.abandon()
         self.upstream = nil
         self.releaseWaiting()
+        self.input = nil
         if wasBusy, self.facts.isOpen {
             // nginx's word for it: nobody was there to be answered.
             if !self.facts.hasBegunAnswer { self.facts.status = 499 }
@@ -112,6 +117,8 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         if self.phase == .lingering || self.phase == .closed { return }
         if var input = self.input {
             self.input = nil
+            // What was used stays in front of what is appended, for as long as the client pipelines.
+            if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
             self.input = input
         } else {
@@ -180,7 +187,8 @@ package final class DownstreamConnection: ChannelDuplexHandler {
 
     /// Parses a head from the front of `buffer`; false when it is not whole yet.
     private func readHead(_ buffer: inout ByteBuffer) -> Bool {
-        let configuration = self.loop.configuration
+        if self.configuration !== self.loop.configuration { self.configuration = self.loop.configuration }
+        let configuration = self.configuration
         if self.phase == .idle {
             self.phase = .head
             self.seenCount = 0
@@ -254,11 +262,11 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     }
 
     /// Goes on with a request that waited, with what it waited for.
-    func resumeJudging(_ session: SessionState, _ handoff: HandoffState) {
+    func resumeJudging(_ session: SessionState) {
         guard self.phase == .waiting, let head = self.waitingHead, let bytes = self.waitingBytes else { return }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress else { return .answer(.problem(400, .requestMalformed, closes: true)) }
-            return self.judge(head, base.assumingMemoryBound(to: UInt8.self), session, handoff)
+            return self.judge(head, base.assumingMemoryBound(to: UInt8.self), session)
         }
         if !step.waits { self.releaseWaiting() }
         self.take(step)
@@ -285,7 +293,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         case .session(let future):
             self.await(future) { connection, result in
                 switch result {
-                case .success(let session): connection.resumeJudging(.resolved(session), .none)
+                case .success(let session): connection.resumeJudging(.resolved(session))
                 case .failure: connection.storeFailed()
                 }
             }
@@ -294,7 +302,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         case .existing(let future):
             self.await(future) { connection, result in
                 switch result {
-                case .success(let session): connection.resumeJudging(.existing(session), .none)
+                case .success(let session): connection.resumeJudging(.existing(session))
                 case .failure: connection.storeFailed()
                 }
             }
@@ -344,6 +352,14 @@ struct ExchangeFacts {
     var extraLines: [UInt8] = []
     var status = 0
     var reason: Reason?
+    /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.
+    var note: Reason?
+    /// The transfer token was dealt with, or is none of this request's business.
+    var isHandoffDone = false
+    /// The session cookie ended with a refused transfer token.
+    var ignoresSessionCookie = false
+    /// Bytes that waited for the client when deadlines were looked at last.
+    var waitingBytes = 0
     var answerFraming = OutgoingFraming.asIs
     var hasBegunAnswer = false
     var hasSentRequest = false

@@ -72,7 +72,10 @@ package struct LocalAnswer: Sendable {
         saysKeepAlive: Bool
     ) -> [UInt8] {
         var text = "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\nDate: \(date)\r\n"
-        for field in self.fields { text += "\(field.name): \(field.value)\r\n" }
+        // No value of ours has a line break; one that had would be another field or another answer.
+        for field in self.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
+            text += "\(field.name): \(field.value)\r\n"
+        }
         if let requestID { text += "X-Request-Id: \(requestID.text)\r\n" }
         if self.status != 204, self.status != 304 { text += "Content-Length: \(self.body.count)\r\n" }
         if !keepsAlive {

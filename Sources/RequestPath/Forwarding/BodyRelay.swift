@@ -42,10 +42,17 @@ package final class Stage {
     }
 
     /// Sends everything collected.
+    ///
+    /// - Parameter exactly: little is sent in a buffer of its own size. A stream's small pieces may wait long for a slow
+    ///   reader, and each would keep 16 KiB of ours; the one answer of one event does not wait.
     @inline(__always)
-    package func flush(to context: ChannelHandlerContext) {
+    package func flush(to context: ChannelHandlerContext, exactly: Bool) {
         if self.buffer.readableBytes > 0 {
-            context.writeAndFlush(NIOAny(self.buffer), promise: nil)
+            if exactly, self.buffer.readableBytes < 4096 {
+                context.writeAndFlush(NIOAny(ByteBuffer(bytes: self.buffer.readableBytesView)), promise: nil)
+            } else {
+                context.writeAndFlush(NIOAny(self.buffer), promise: nil)
+            }
         } else {
             context.flush()
         }

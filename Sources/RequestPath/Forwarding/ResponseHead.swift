@@ -18,7 +18,10 @@ package final class ResponseHead {
     package var bindsConnection = false
     package var isEventStream = false
     package var hasDate = false
-    package var cacheControl = -1
+    package var hasCacheControl = false
+    package var hasLocation = false
+    /// `Connection` names a field of this hop.
+    var nominates = false
 
     package init(fieldCount: Int) {
         self.fields = FieldLines(capacity: fieldCount)
@@ -35,7 +38,9 @@ package final class ResponseHead {
         self.bindsConnection = false
         self.isEventStream = false
         self.hasDate = false
-        self.cacheControl = -1
+        self.hasCacheControl = false
+        self.hasLocation = false
+        self.nominates = false
     }
 }
 
@@ -81,7 +86,7 @@ package struct ResponseParser: Sendable {
             guard end < self.limit, self.field(base, position, end, head) else { return .malformed }
             position = end &+ 1
         }
-        return self.conclude(head) ? .complete : .malformed
+        return self.conclude(base, head) ? .complete : .malformed
     }
 
     private func startsLikeAnswer(_ base: Bytes, _ count: Int) -> Bool {
@@ -114,6 +119,7 @@ package struct ResponseParser: Sendable {
         let end = lineFeed &- 1
         guard end > start, base[end] == 0x0D else { return false }
         var role = FieldRole.other
+        var isAlias = false
         var index = start
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { normalized in
             let name = normalized.baseAddress!
@@ -121,6 +127,7 @@ package struct ResponseParser: Sendable {
             while true {
                 let lower = self.table[Int(base[index])]
                 if lower == 0 { break }
+                if lower == 0x2D, base[index] != 0x2D { isAlias = true }
                 hash = FieldNames.hash(hash, lower)
                 if index &- start < FieldNames.longestName { name[index &- start] = lower }
                 index &+= 1
@@ -128,6 +135,8 @@ package struct ResponseParser: Sendable {
             if index > start { role = self.names.role(name, min(index &- start, FieldNames.longestName), hash) }
         }
         guard index > start, base[index] == 0x3A else { return false }
+        // `Content_Length` frames nothing for the client, so it must not for us either.
+        if isAlias, role != .managed { role = .other }
         var valueStart = index &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
@@ -163,8 +172,10 @@ package struct ResponseParser: Sendable {
             ByteClass.forEachElement(of: value) { token in
                 if ByteClass.equal(token, "close") {
                     head.keepsAlive = false
-                } else if ByteClass.equal(token, "keep-alive"), head.minorVersion == 0 {
-                    head.keepsAlive = true
+                } else if ByteClass.equal(token, "keep-alive") {
+                    if head.minorVersion == 0 { head.keepsAlive = true }
+                } else if !ByteClass.equal(token, "upgrade") {
+                    head.nominates = true
                 }
             }
         case .upgrade:
@@ -179,14 +190,19 @@ package struct ResponseParser: Sendable {
         case .date:
             head.hasDate = true
         case .cacheControl:
-            if head.cacheControl < 0 { head.cacheControl = line }
+            head.hasCacheControl = true
+        case .location:
+            // One place to go to; two are two clients' two places, and the writer has room for one.
+            guard !head.hasLocation else { return false }
+            head.hasLocation = true
         default:
             break
         }
         return true
     }
 
-    private func conclude(_ head: ResponseHead) -> Bool {
+    private func conclude(_ base: Bytes, _ head: ResponseHead) -> Bool {
+        if head.nominates { self.dropNominated(base, head) }
         // Both at once "ought to be handled as an error" (RFC 9112 6.3).
         if head.isChunked {
             guard head.contentLength == nil else { return false }
@@ -197,5 +213,18 @@ package struct ResponseParser: Sendable {
             head.framing = .untilClose
         }
         return true
+    }
+
+    /// Takes off what `Connection` names, as every intermediary must (RFC 9110 7.6.1); framing has its own rules.
+    private func dropNominated(_ base: Bytes, _ head: ResponseHead) {
+        for index in 0..<head.fields.count where head.fields[index].role == .connection {
+            ByteClass.forEachElement(of: head.fields[index].value.bytes(in: base)) { token in
+                for other in 0..<head.fields.count where head.fields[other].role != .contentLength {
+                    if ByteClass.equalIgnoringCase(head.fields[other].name.bytes(in: base), token) {
+                        head.fields[other].isDropped = true
+                    }
+                }
+            }
+        }
     }
 }

@@ -60,7 +60,7 @@ package struct ResponseWriter: Sendable {
             writer.write("\r\n")
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
             if changes.framing == .chunked { writer.write("Transfer-Encoding: chunked\r\n") }
-            if changes.marksPrivate, head.cacheControl < 0 { writer.write("Cache-Control: private\r\n") }
+            if changes.marksPrivate, !head.hasCacheControl { writer.write("Cache-Control: private\r\n") }
             writer.write(changes.extraLines)
             writer.write("X-Request-Id: ")
             changes.requestID.write(to: &writer)
@@ -105,7 +105,7 @@ package struct ResponseWriter: Sendable {
                     replacement = .location
                 }
             case .cacheControl:
-                if changes.marksPrivate, index == head.cacheControl, !Self.isPrivate(line.value.bytes(in: base)) {
+                if changes.marksPrivate, !Self.isPrivate(line.value.bytes(in: base)) {
                     drops = true
                     replacement = .cacheControl
                 }

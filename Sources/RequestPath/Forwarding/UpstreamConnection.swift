@@ -33,6 +33,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     private var isPaused = false
     private var hasPendingRead = false
+    /// The connection ended with an error: what it carried until then is not whole, whatever its framing allows.
+    private var hasFailed = false
+    /// Interim answers of this exchange.
+    private var interimCount = 0
+    private static let mostInterimAnswers = 16
 
     init(pool: UpstreamPool) {
         self.pool = pool
@@ -47,7 +52,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
         self.phase = .head
         self.hasAnswered = false
         self.keepsAlive = true
+        self.interimCount = 0
     }
+
+    /// It may carry another exchange. A write that fails closes the channel at once, from within.
+    var isUsable: Bool { self.phase == .idle && self.context?.channel.isActive == true }
 
     /// The client is gone or was answered by us: whatever still comes is nobody's.
     func abandon() {
@@ -153,8 +162,12 @@ final class UpstreamConnection: ChannelDuplexHandler {
             }
             if head.status < 200 {
                 // Interim answers are between the app and us: 100 was given or withheld by the gateway itself.
-                guard !head.isChunked, head.contentLength == nil else { return self.fail(.upstreamMalformed) }
+                self.interimCount += 1
+                guard !head.isChunked, head.contentLength == nil, self.interimCount <= Self.mostInterimAnswers else {
+                    return self.fail(.upstreamMalformed)
+                }
                 buffer.moveReaderIndex(forwardBy: head.byteCount)
+                buffer.discardReadBytes()
                 if buffer.readableBytes == 0 { return }
                 continue
             }
@@ -174,31 +187,38 @@ final class UpstreamConnection: ChannelDuplexHandler {
         self.phase = .body
         guard let framing = client.answerBegins(head, buffer) else { return }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
-        self.pass(&buffer, framing, client)
+        self.pass(&buffer, framing, client, isFirst: true)
     }
 
     private func readBody(_ buffer: inout ByteBuffer) {
         guard let client = self.client else { return self.close() }
         self.pool.loop.stage.begin()
-        self.pass(&buffer, client.answerFraming, client)
+        self.pass(&buffer, client.answerFraming, client, isFirst: false)
     }
 
     /// Moves body bytes on to the client; `stage` has been begun and may hold the head.
+    ///
+    /// Writing to a client that has just gone ends this exchange from within the write: after each flush it is asked
+    /// whether the exchange is still ours.
     @inline(__always)
-    private func pass(_ buffer: inout ByteBuffer, _ framing: OutgoingFraming, _ client: DownstreamConnection) {
+    private func pass(
+        _ buffer: inout ByteBuffer,
+        _ framing: OutgoingFraming,
+        _ client: DownstreamConnection,
+        isFirst: Bool
+    ) {
         guard let sink = client.context else { return self.close() }
         let before = self.relay.byteCount
         let outcome = self.relay.relay(&buffer, as: framing, through: self.pool.loop.stage, to: sink)
         client.answerPassed(self.relay.byteCount - before)
+        self.pool.loop.stage.flush(to: sink, exactly: !isFirst)
+        guard self.client === client, self.phase == .body else { return }
         switch outcome {
         case .more:
-            self.pool.loop.stage.flush(to: sink)
             if !sink.channel.isWritable { self.pause() }
         case .end:
-            self.pool.loop.stage.flush(to: sink)
             self.finish(leftOver: buffer.readableBytes, client)
         case .malformed:
-            self.pool.loop.stage.flush(to: sink)
             self.fail(.upstreamTruncated)
         }
     }
@@ -246,8 +266,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case .body:
             self.pool.loop.stage.begin()
             let outcome = self.relay.connectionEnded(as: client.answerFraming, through: self.pool.loop.stage)
-            guard outcome == .end, let sink = client.context else { return client.upstreamFailed(.upstreamTruncated) }
-            self.pool.loop.stage.flush(to: sink)
+            guard outcome == .end, !self.hasFailed, let sink = client.context else {
+                return client.upstreamFailed(.upstreamTruncated)
+            }
+            self.pool.loop.stage.flush(to: sink, exactly: true)
             client.answerEnded()
         case .tunnel:
             client.tunnelEnded()
@@ -259,6 +281,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A reset, or TLS that ended without its goodbye: a body that ends with the connection has been cut.
+        self.hasFailed = true
         context.close(promise: nil)
     }
 }

@@ -32,7 +32,7 @@ final class UpstreamPool {
     /// Keeps a connection whose exchange ended cleanly.
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
-        guard !self.isRetired else { return connection.close() }
+        guard !self.isRetired, connection.isUsable else { return connection.close() }
         connection.idleSince = self.loop.now
         self.idle.append(connection)
         self.loop.metrics.upstreamConnections(active: -1, idle: 1)

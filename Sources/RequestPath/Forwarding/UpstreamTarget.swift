@@ -16,7 +16,8 @@ package final class UpstreamTarget: Sendable {
     package let tls: NIOSSLContext?
     private let addresses: Mutex<[SocketAddress]>
     private let isLiteral: Bool
-    private let isResolving = Mutex(false)
+    /// Who waits for the answer under way; nil: none is.
+    private let waiting = Mutex<[@Sendable () -> Void]?>(nil)
 
     /// - Throws: the first TLS file that cannot be used, by name.
     package init(_ settings: UpstreamSettings) throws(UpstreamTLSError) {
@@ -43,16 +44,19 @@ package final class UpstreamTarget: Sendable {
     /// Resolves the name on another thread (`getaddrinfo` blocks) and keeps the last good answer when that fails.
     package func refresh(_ then: @escaping @Sendable () -> Void = {}) {
         guard !self.isLiteral else { return then() }
-        let mayStart = self.isResolving.withLock { isResolving in
-            defer { isResolving = true }
-            return !isResolving
+        let isUnderWay = self.waiting.withLock { waiting in
+            defer { waiting = (waiting ?? []) + [then] }
+            return waiting != nil
         }
-        guard mayStart else { return then() }
+        guard !isUnderWay else { return }
         DispatchQueue.global(qos: .utility).async {
             let fresh = Self.resolve(self.settings.host, self.settings.port)
             if !fresh.isEmpty { self.addresses.withLock { $0 = fresh } }
-            self.isResolving.withLock { $0 = false }
-            then()
+            let waiting = self.waiting.withLock { waiting in
+                defer { waiting = nil }
+                return waiting ?? []
+            }
+            for then in waiting { then() }
         }
     }
 

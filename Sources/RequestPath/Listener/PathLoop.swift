@@ -111,12 +111,14 @@ package final class PathLoop {
     private func ended(_ invalidation: Invalidation) {
         // A reload or a doubt empties the cache; it ends nobody's session.
         if case .all = invalidation { return }
-        for connection in self.connections where connection.isEnded(by: invalidation) { connection.sessionEnded() }
+        // A copy: an end takes its connection out of the list.
+        let ending = self.connections.filter { $0.isEnded(by: invalidation) }
+        for connection in ending { connection.sessionEnded() }
     }
 
-    /// The exchanges that are still under way.
+    /// The connections that carry something: a request that has begun, or an answer that the client has not read yet.
     package var busyCount: Int {
-        self.connections.reduce(0) { $0 + ($1.facts.isOpen ? 1 : 0) }
+        self.connections.reduce(0) { $0 + ($1.phase == .idle ? 0 : 1) }
     }
 
     /// From now on every answer is the last of its connection.
@@ -131,7 +133,8 @@ package final class PathLoop {
 
     /// Ends everything at once.
     package func closeAll() {
-        for connection in self.connections { connection.closeNow() }
+        let ending = self.connections
+        for connection in ending { connection.closeNow() }
         for pool in self.pools { pool.retire() }
         self.sweeper?.cancel()
     }

@@ -31,7 +31,7 @@ struct SettingsBuilder {
         self.setListeners(&settings)
         self.setTrust(&settings)
         settings.provider = self.provider(&settings)
-        settings.session = self.session(hosts)
+        settings.session = self.session()
         if let memory = self.tree.tree("store")?.tree("memory") {
             settings.store.maxSessions = memory.integer("max_sessions") ?? settings.store.maxSessions
             settings.store.maxMarkers = memory.integer("max_markers") ?? settings.store.maxMarkers
@@ -179,7 +179,7 @@ struct SettingsBuilder {
 
     // MARK: Sessions
 
-    private mutating func session(_ hosts: [HostSettings]) -> SessionSettings {
+    private mutating func session() -> SessionSettings {
         var session = SessionSettings()
         let tree = self.tree.tree("session") ?? SettingsTree(origin: .builtIn)
         self.setLifetimes(&session.browser, tree, key: "session")
@@ -187,8 +187,6 @@ struct SettingsBuilder {
         if let transfer = tree.tree("transfer") {
             self.setLifetimes(&session.transfer, transfer, key: "session.transfer")
         }
-        // Browsers and curl drop a `__Host-` cookie that plain http sets on a name other than loopback's.
-        if self.flags.http, hosts.contains(where: { !$0.publicURL.isHTTPS }) { session.cookieName = "sallyport" }
         guard let name = tree.text("cookie"), let origin = tree["cookie"]?.origin else { return session }
         session.cookieName = name
         if !name.hasPrefix("__Host-") || name == "__Host-", !self.flags.http {

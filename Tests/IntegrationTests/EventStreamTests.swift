@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// Server-sent events flow as they come and end with the session.
+@Suite("Event streams", .blocking) struct EventStreamTests {
+    private static func stream(_ gone: Flag) -> @Sendable (Link) -> Void {
+        { link in
+            guard let request = link.next() else { return }
+            let chunked = request.target == "/chunked"
+            link.send(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + (chunked ? "Transfer-Encoding: chunked\r\n" : "") + "\r\n")
+            for index in 0..<2 {
+                let event = "data: \(index)\n\n"
+                link.send(chunked ? "\(event.utf8.count)\r\n\(event)\r\n" : event)
+                usleep(300_000)
+            }
+            if case .silence = link.wire.receiveAll(seconds: 10).last { return }
+            gone.raise()
+        }
+    }
+
+    @Test("Each event arrives before the next one is sent", arguments: ["/chunked", "/plain"])
+    func flow(target: String) throws {
+        let gone = Flag()
+        let app = try FakeUpstream(serve: Self.stream(gone))
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get(target))
+            #expect(wire.receive(through: "\r\n\r\n") != nil)
+            let start = Date()
+            #expect(wire.receive(through: "data: 0\n\n") != nil)
+            #expect(Date().timeIntervalSince(start) < 0.25, "the second event is 300 ms away")
+            #expect(wire.receive(through: "data: 1\n\n") != nil)
+            wire.close()
+            #expect(gone.isRaised(), "the app is told that the reader has left")
+        }
+    }
+
+    @Test("A silent stream outlives the time that other answers have")
+    func silence() throws {
+        let gone = Flag()
+        let app = try FakeUpstream(serve: Self.stream(gone))
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Request.get("/chunked"))
+            #expect(wire.receive(through: "data: 1\n\n") != nil)
+            _ = wire.receive(seconds: 0.2)
+            #expect(wire.receive(seconds: 2) == .silence)
+        }
+    }
+
+    @Test("Sign-out ends the stream within a second, and not as if it were complete")
+    func signOut() throws {
+        let gone = Flag()
+        let app = try FakeUpstream(serve: Self.stream(gone))
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway in
+            let cookie = try gateway.browser()
+            let streams = try (0..<3).map { _ in
+                let wire = try gateway.connect()
+                wire.send(Request.get("/chunked", ["Cookie: sallyport=\(cookie)"]))
+                #expect(wire.receive(through: "data: 1\n\n\r\n") != nil)
+                return wire
+            }
+            #expect(try gateway.signOut(cookie).status == 303)
+            let start = Date()
+            for wire in streams {
+                let rest = wire.receiveAll(seconds: 2)
+                #expect(rest.last == .reset || rest.last == .end)
+                #expect(!String(latin1: rest.bytes).contains("0\r\n"))
+            }
+            #expect(Date().timeIntervalSince(start) < 1.5)
+            #expect(eventually { gone.count == 3 })
+        }
+    }
+}

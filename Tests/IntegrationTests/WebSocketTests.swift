@@ -1,0 +1,220 @@
+import Foundation
+import Testing
+
+/// WebSockets: tunnelled after the decision, and ended with the session.
+@Suite("WebSocket", .blocking) struct WebSocketTests {
+    private static func upgrade(_ target: String = "/socket", _ fields: [String] = []) -> String {
+        Request.get(
+            target,
+            [
+                "Connection: keep-alive, Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            ] + fields)
+    }
+
+    private static let accepted =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+
+    /// An app that agrees and sends everything back.
+    private static let mirror: @Sendable (Link) -> Void = { link in
+        guard let request = link.next() else { return }
+        guard request.values("upgrade") == ["websocket"] else { return link.answer(body: String(latin1: request.head)) }
+        link.send(Self.accepted)
+        while case .bytes(let bytes) = link.wire.receive(seconds: 20) { link.wire.send(bytes) }
+    }
+
+    @Test("With a session the socket is tunnelled, its identity set, and bytes pass both ways")
+    func tunnel() throws {
+        let app = try FakeUpstream(serve: Self.mirror)
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let cookie = try gateway.browser()
+            let wire = try gateway.connect()
+            let answer = try wire.request(
+                Self.upgrade("/socket", ["Cookie: sallyport=\(cookie)", "Origin: \(Request.origin)", "X-Auth-Subject: root"]))
+            #expect(answer.status == 101 && answer.value("upgrade") == "websocket")
+            #expect(answer.value("connection")?.lowercased() == "upgrade")
+            #expect(answer.value("sec-websocket-accept") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+            for size in [1, 100, 100_000] {
+                let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
+                wire.send(bytes)
+                #expect(wire.receive(count: size) == bytes)
+            }
+            let request = try #require(app.requests.first)
+            #expect(request.values("x-auth-subject") == ["user-1815"] && request.values("cookie") == [])
+            #expect(request.values("connection").joined().lowercased() == "upgrade")
+            wire.close()
+        }
+    }
+
+    @Test("T11: without a session there is no upgrade, and the app is never asked", arguments: [false, true])
+    func refused(withText: Bool) throws {
+        let app = try FakeUpstream(serve: Self.mirror)
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Self.upgrade("/socket", ["Accept: text/html"]) + (withText ? "GET /public/ HTTP/1.1\r\n" : ""))
+            #expect(try wire.answer().status == 401)
+            #expect(app.requests.isEmpty)
+        }
+    }
+
+    @Test("Another site cannot open a socket with the user's cookie")
+    func crossSite() throws {
+        let app = try FakeUpstream(serve: Self.mirror)
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let cookie = "Cookie: sallyport=\(try gateway.browser())"
+            for fields in [
+                ["Origin: http://evil.example"], ["Sec-Fetch-Site: cross-site"], ["Sec-Fetch-Site: same-site"], [],
+                ["Origin: null"], ["Origin: \(Request.origin).evil.example"],
+                ["Origin: \(Request.origin)", "Sec-Fetch-Site: cross-site"],
+            ] {
+                let answer = try gateway.request(Self.upgrade("/socket", [cookie] + fields))
+                #expect(answer.status == 403 && answer.reason == "request.cross_site", "\(fields): \(answer.lines)")
+            }
+            #expect(app.requests.isEmpty)
+            // A native app has no ambient credential.
+            let token = try gateway.native()
+            #expect(try gateway.request(Self.upgrade("/socket", ["Authorization: Bearer \(token)"])).status == 101)
+        }
+    }
+
+    @Test("Bytes that a client sends before it is answered are not lost")
+    func early() throws {
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            usleep(200_000)
+            link.send(Self.accepted + "from the app")
+            while case .bytes(let bytes) = link.wire.receive(seconds: 20) { link.wire.send(bytes) }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Self.upgrade() + "first ")
+            usleep(50_000)
+            wire.send("second")
+            #expect(try wire.answer().status == 101)
+            #expect(wire.receive(count: 24).map { String(latin1: $0) } == "from the appfirst second")
+        }
+    }
+
+    @Test("An app that does not agree answers like any other, and what follows is a request again")
+    func declined() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                link.answer(request.target == "/socket" ? "426 Upgrade Required" : "200 OK", body: request.target)
+            })
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let wire = try gateway.connect()
+            wire.send(Self.upgrade() + Request.get("/a/../b") + Request.get("/after"))
+            #expect(try wire.answer().status == 426)
+            #expect(try wire.answer().status == 400, "it is judged like every request")
+            #expect(try wire.answer().text == "/after")
+        }
+    }
+
+    @Test("C8 #73: other upgrades are stripped and answered as plain requests")
+    func otherUpgrades() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            for fields in [
+                ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA"],
+                ["Connection: Upgrade", "Upgrade: TLS/1.0"], ["Upgrade: websocket"], ["Upgrade: h2c"], ["HTTP2-Settings: a"],
+            ] {
+                let wire = try gateway.connect()
+                let answer = try wire.request(Request.get("/", fields))
+                #expect(answer.status == 200, "\(fields): \(answer.lines)")
+                let seen = answer.text.lowercased()
+                #expect(!seen.contains("upgrade") && !seen.contains("http2-settings") && !seen.contains("h2c"), "\(seen)")
+                #expect(try wire.request(Request.get("/next")).status == 200)
+            }
+            for fields in [["Connection: Upgrade", "Upgrade: websocket, h2c"], ["Connection: Upgrade", "Upgrade: h2c, websocket"]] {
+                let answer = try gateway.get("/", fields)
+                #expect(answer.status == 400 || !answer.text.lowercased().contains("h2c"), "\(answer.text)")
+            }
+        }
+    }
+
+    @Test("When either side leaves, the other is told")
+    func leaving() throws {
+        let left = Flag()
+        let app = try FakeUpstream { link in
+            guard let request = link.next() else { return }
+            link.send(Self.accepted)
+            if request.target == "/app-leaves" { return }
+            if case .silence = link.wire.receiveAll(seconds: 5).last { return }
+            left.raise()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            let first = try gateway.connect()
+            #expect(try first.request(Self.upgrade("/app-leaves")).status == 101)
+            #expect(first.endsNow())
+            let second = try gateway.connect()
+            #expect(try second.request(Self.upgrade()).status == 101)
+            second.close()
+            #expect(left.isRaised())
+        }
+    }
+
+    @Test("Sign-out closes the socket with 1008 between two frames, within a second, for client and app")
+    func signOut() throws {
+        let left = Flag()
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            // Frames of every length form, the last one whole.
+            let frames = [0x81, 0x02, 0x68, 0x69] + [0x82, 0x7E, 0x01, 0x00] + [UInt8](repeating: 0x88, count: 256)
+            link.send(Self.accepted)
+            link.wire.send(frames)
+            if case .silence = link.wire.receiveAll(seconds: 10).last { return }
+            left.raise()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway in
+            let cookie = try gateway.browser()
+            let native = try gateway.native()
+            let sockets = try (0..<4).map { index in
+                let wire = try gateway.connect()
+                let credential = index < 3 ? "Cookie: sallyport=\(cookie)" : "Authorization: Bearer \(native)"
+                #expect(try wire.request(Self.upgrade("/socket", [credential, "Origin: \(Request.origin)"])).status == 101)
+                #expect(wire.receive(count: 264) != nil)
+                return wire
+            }
+            #expect(try gateway.signOut(cookie).status == 303)
+            let start = Date()
+            for wire in sockets.prefix(3) {
+                #expect(wire.receive(count: 4, seconds: 2) == [0x88, 0x02, 0x03, 0xF0])
+                #expect(wire.endsNow(within: 3))
+            }
+            #expect(Date().timeIntervalSince(start) < 1.5)
+            #expect(eventually { left.count == 3 })
+            // Somebody else's session lives on.
+            #expect(sockets[3].receive(seconds: 0.3) == .silence)
+        }
+    }
+
+    @Test("Within a frame no close frame is put: the stream only ends")
+    func signOutInsideFrame() throws {
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send(Self.accepted)
+            link.wire.send([0x82, 0x7E, 0x01, 0x00] + [UInt8](repeating: 0x61, count: 100))
+            _ = link.wire.receiveAll(seconds: 10)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let cookie = try gateway.browser()
+            let wire = try gateway.connect()
+            let request = Self.upgrade("/socket", ["Cookie: sallyport=\(cookie)", "Origin: \(Request.origin)"])
+            #expect(try wire.request(request).status == 101)
+            #expect(wire.receive(count: 104) != nil)
+            #expect(try gateway.signOut(cookie).status == 303)
+            let rest = wire.receiveAll(seconds: 3)
+            #expect(rest.bytes.isEmpty && rest.last != .silence)
+        }
+    }
+}

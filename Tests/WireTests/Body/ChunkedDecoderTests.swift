@@ -1,0 +1,130 @@
+import RequestPath
+import Testing
+
+/// The chunked coding, however it is cut.
+@Suite struct ChunkedDecoderTests {
+    enum Outcome: Equatable, Sendable {
+        case content(String, rest: String)
+        case unfinished(String)
+        case malformed
+    }
+
+    /// Feeds `text` in pieces of `step` bytes.
+    static func decode(_ text: String, step: Int = .max) -> Outcome {
+        let bytes = Array(text.utf8)
+        var decoder = ChunkedDecoder()
+        var content: [UInt8] = []
+        var start = 0
+        while start < bytes.count {
+            var piece = bytes[start..<(step < bytes.count - start ? start + step : bytes.count)]
+            while !piece.isEmpty {
+                switch piece.withUnsafeBufferPointer({ decoder.next($0) }) {
+                case .skip(let count):
+                    guard count > 0 else { return .malformed }
+                    piece = piece.dropFirst(count)
+                case .data(let count):
+                    guard count > 0 else { return .malformed }
+                    content += piece.prefix(count)
+                    piece = piece.dropFirst(count)
+                case .end(let count):
+                    let rest = bytes[(piece.startIndex + count)...]
+                    guard decoder.isDone else { return .malformed }
+                    return .content(String(decoding: content, as: UTF8.self), rest: String(decoding: rest, as: UTF8.self))
+                case .malformed:
+                    return .malformed
+                }
+            }
+            start = piece.endIndex
+        }
+        return .unfinished(String(decoding: content, as: UTF8.self))
+    }
+
+    static let bodies: [(String, Outcome)] = [
+        ("0\r\n\r\n", .content("", rest: "")),
+        ("5\r\nhello\r\n0\r\n\r\n", .content("hello", rest: "")),
+        ("5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\n", .content("hello", rest: "GET / HTTP/1.1\r\n")),
+        ("00005\r\nhello\r\n000\r\n\r\n", .content("hello", rest: "")),
+        ("a\r\n0123456789\r\nA\r\nabcdefghij\r\n0\r\n\r\n", .content("0123456789abcdefghij", rest: "")),
+        ("2\r\n\r\n\r\n0\r\n\r\n", .content("\r\n", rest: "")),
+        ("5\r\n0\r\n\r\n\r\n0\r\n\r\n", .content("0\r\n\r\n", rest: "")),
+        ("5;a\r\nhello\r\n0\r\n\r\n", .content("hello", rest: "")),
+        ("5;a=b;c=\"d;\\\"e\"\r\nhello\r\n0;z=\"\t\"\r\n\r\n", .content("hello", rest: "")),
+        ("5\r\nhello\r\n0\r\nA: 1\r\nb-c:\r\nContent-Length: 99\r\n\r\nx", .content("hello", rest: "x")),
+        ("5\r\nhel", .unfinished("hel")),
+        ("5\r\nhello\r\n0\r\n", .unfinished("hello")),
+        ("5\r\nhello\r\n0\r\nA: 1\r\n", .unfinished("hello")),
+    ]
+
+    static let malformed: [String] = [
+        "\r\n", "\n", " 5\r\nhello\r\n", "\t5\r\n", "5 \r\nhello\r\n", "5\nhello\r\n", "5\r\rhello", "5\r", "x\r\n", "-5\r\n", "+5\r\n",
+        "0x5\r\nhello\r\n", "5_0\r\n", "5.\r\n", "5,5\r\n", "g\r\n", ";a\r\n", "\u{660}\r\n", "5\u{0}\r\n", "5\u{B}\r\n",
+        "5\r\nhello0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r0\r\n\r\n", "5\r\nhell\r\n0\r\n\r\n", "5\r\nhello!\r\n0\r\n\r\n",
+        "5;a\nhello\r\n", "5;a\rhello\r\n", "5;a=\u{0}\r\n", "5;a=\u{7F}\r\n", "5;a\r\r\n",
+        "0\r\n\n", "0\r\n\rx", "0\r\n: 1\r\n\r\n", "0\r\n A: 1\r\n\r\n", "0\r\nA : 1\r\n\r\n", "0\r\nA\r\n\r\n", "0\r\nA: 1\n\r\n",
+        "0\r\nA: \u{0}\r\n\r\n", "0\r\nA: 1\rB: 2\r\n\r\n", "0\r\nA: 1\r\n folded\r\n\r\n", "0\r\nGET / HTTP/1.1\r\n\r\n",
+        // No extension name behind the semicolon, as llhttp and gunicorn have it.
+        "5;\r\nhello\r\n0\r\n\r\n", "5;;a\r\nhello\r\n0\r\n\r\n", "5;=b\r\nhello\r\n0\r\n\r\n", "5;a=\r\nhello\r\n0\r\n\r\n",
+        "5;a b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\"c\r\nhello\r\n0\r\n\r\n", "5;\u{E9}\r\nhello\r\n0\r\n\r\n",
+        // Sizes that do not fit.
+        "1000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "10000000000000000\r\n", "FFFFFFFFFFFFFFFFFFFFFFFF5\r\nhello\r\n",
+        "8000000000000000\r\n", "7FFFFFFFFFFFFFFF\r\n",
+    ]
+
+    @Test(arguments: bodies) func decodes(_ text: String, _ outcome: Outcome) {
+        #expect(Self.decode(text) == outcome)
+        for step in 1...7 { #expect(Self.decode(text, step: step) == outcome, "in pieces of \(step)") }
+    }
+
+    @Test(arguments: malformed) func refuses(_ text: String) {
+        if text == "5\r" {
+            #expect(Self.decode(text) == .unfinished(""))
+        } else {
+            #expect(Self.decode(text) == .malformed, "\(text.debugDescription)")
+            #expect(Self.decode(text, step: 1) == .malformed, "\(text.debugDescription)")
+        }
+    }
+
+    @Test(arguments: bodies) func everySplitInTwo(_ text: String, _ outcome: Outcome) {
+        let bytes = Array(text.utf8)
+        for cut in 1..<bytes.count {
+            var decoder = ChunkedDecoder()
+            var content: [UInt8] = []
+            var isOver = false
+            for var piece in [bytes[..<cut], bytes[cut...]] {
+                while !piece.isEmpty, !isOver {
+                    switch piece.withUnsafeBufferPointer({ decoder.next($0) }) {
+                    case .skip(let count): piece = piece.dropFirst(count)
+                    case .data(let count):
+                        content += piece.prefix(count)
+                        piece = piece.dropFirst(count)
+                    case .end, .malformed: isOver = true
+                    }
+                }
+            }
+            switch outcome {
+            case .content(let expected, _): #expect(content == Array(expected.utf8) && decoder.isDone, "cut at \(cut)")
+            case .unfinished(let expected): #expect(content == Array(expected.utf8) && !decoder.isDone, "cut at \(cut)")
+            case .malformed: break
+            }
+        }
+    }
+
+    @Test func largestSizeIsTaken() {
+        #expect(Self.decode("FFFFFFFFFFFFFFF\r\nx") == .unfinished("x"))
+        #expect(Self.decode("000000000000005\r\nhello\r\n0\r\n\r\n") == .content("hello", rest: ""))
+        #expect(Self.decode("0000000000000005\r\nhello\r\n0\r\n\r\n") == .malformed)
+    }
+
+    /// CVE-2023-39326 and kin: what is not content is bounded in the whole body, not per chunk.
+    @Test func overheadIsBounded() {
+        let long = String(repeating: "x", count: 20_000)
+        #expect(Self.decode("1;\(long)\r\n") == .malformed)
+        #expect(Self.decode("0\r\nA: \(long)\r\n\r\n") == .malformed)
+        #expect(Self.decode("0\r\n\(long): 1\r\n\r\n") == .malformed)
+        #expect(Self.decode(String(repeating: "1;\(long.prefix(1000))\r\nx\r\n", count: 20)) == .malformed)
+        #expect(Self.decode("0\r\n" + String(repeating: "A: 1\r\n", count: 10_000) + "\r\n") == .malformed)
+        // Many small chunks without extensions are allowed.
+        let many = String(repeating: "1\r\nx\r\n", count: 50_000) + "0\r\n\r\n"
+        #expect(Self.decode(many) == .content(String(repeating: "x", count: 50_000), rest: ""))
+    }
+}

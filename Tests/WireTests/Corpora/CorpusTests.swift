@@ -1,0 +1,84 @@
+import RequestPath
+import Testing
+
+/// The corpora of llhttp and gunicorn through the parser and the body relay.
+@Suite(.enabled(if: Corpus.isExpected, Corpus.absence)) struct CorpusTests {
+    @Test func refusesEveryItemThatMustBeRefused() throws {
+        var count = 0
+        for item in try Corpus.all() where item.mustBeRefused {
+            count += 1
+            let reader = WireReader.read(item.bytes)
+            let verdict: Judgements.Verdict? =
+                switch reader.end {
+                case .refused where reader.requests.isEmpty, .badBody where reader.requests.count == 1: nil
+                case .incompleteHead where reader.requests.isEmpty: .unfinished
+                case .incompleteBody where reader.requests.count == 1: .unfinished
+                default: .taken
+                }
+            #expect(verdict == Judgements.table[item.id]?.verdict, "\(item.id): \(reader.end), \(item.raw.debugDescription)")
+        }
+        #expect(count > 100)
+    }
+
+    @Test func everyJudgementIsOfAnItem() throws {
+        let ids = Set(try Corpus.all().filter(\.mustBeRefused).map(\.id))
+        #expect(Set(Judgements.table.keys).isSubset(of: ids))
+        #expect(Judgements.table.values.allSatisfy { $0.sentence.contains("RFC 9") })
+    }
+
+    @Test func takesEveryItemThatMustBeTaken() throws {
+        for item in try Corpus.all() where item.class == "accept" {
+            let reader = WireReader.read(item.bytes)
+            #expect(reader.requests.first?.isComplete == true, "\(item.id): \(reader.end)")
+        }
+    }
+
+    @Test func cutsMakeNoDifference() throws {
+        for item in try Corpus.all() {
+            let whole = WireReader.read(item.bytes)
+            for step in [1, 3] {
+                let cut = WireReader.read(item.bytes, step: step)
+                #expect(cut.requests == whole.requests, "\(item.id) in pieces of \(step)")
+                #expect(cut.end.kind == whole.end.kind, "\(item.id) in pieces of \(step): \(whole.end), \(cut.end)")
+            }
+        }
+    }
+
+    @Test func whatIsTakenLLHTTPTakesAlike() throws {
+        var compared = 0
+        for item in try Corpus.all() {
+            let reader = WireReader.read(item.bytes)
+            compared += reader.requests.count
+            if let difference = try Differential.difference(item.bytes, reader) { Issue.record("\(item.id): \(difference)") }
+        }
+        #expect(compared > 20)
+    }
+}
+
+/// Random changes to valid requests: what the gateway takes, llhttp takes with the same method, target, fields and body.
+@Suite struct DifferentialTests {
+    @Test func seedsAreTakenAlike() throws {
+        for text in Mutator.seeds {
+            let bytes = Array(text.utf8)
+            let reader = WireReader.read(bytes)
+            #expect(reader.requests.allSatisfy(\.isComplete) && !reader.requests.isEmpty)
+            #expect(try Differential.difference(bytes, reader) == nil)
+        }
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func mutationsAreTakenAlike(_ seed: UInt64) throws {
+        var mutator = Mutator(seed: 0xA11_0000 + seed)
+        var taken = 0
+        var differences = 0
+        for _ in 0..<10_000 {
+            let bytes = mutator.next()
+            let reader = WireReader.read(bytes)
+            if !reader.requests.isEmpty { taken += 1 }
+            guard let difference = try Differential.difference(bytes, reader) else { continue }
+            differences += 1
+            if differences <= 5 { Issue.record("\(String(decoding: bytes, as: UTF8.self).debugDescription): \(difference)") }
+        }
+        #expect(taken > 1000)
+        #expect(differences == 0)
+    }
+}

@@ -1,0 +1,120 @@
+import RequestPath
+import Testing
+
+/// Our cookies are found by their exact bytes and taken out without touching another (peers #48, #50; T9, T32).
+@Suite struct OwnCookiesTests {
+    private static let cookies = OwnCookies(session: "__Host-s", handoff: ["stt", "auth0_stt"])
+
+    private struct Reading: Equatable {
+        var session: String?
+        var handoff: String?
+        var sessionIsAmbiguous = false
+        var handoffIsAmbiguous = false
+    }
+
+    private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
+        // The field stands in the middle of other bytes, as in a head.
+        let bytes = Array("Cookie: \(value)\r\nX: __Host-s=no; stt=no".utf8)
+        return bytes.withUnsafeBufferPointer { buffer in buffer.baseAddress.flatMap { body(Slice(8, value.utf8.count), $0) } }
+    }
+
+    private static func find(_ value: String) -> Reading? {
+        self.withField(value) { field, base in
+            let found = self.cookies.find(in: field, base)
+            func text(_ slice: Slice?) -> String? { slice.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } }
+            return Reading(
+                session: text(found.session),
+                handoff: text(found.handoff),
+                sessionIsAmbiguous: found.sessionIsAmbiguous,
+                handoffIsAmbiguous: found.handoffIsAmbiguous
+            )
+        }
+    }
+
+    /// What the app gets; nil: no field at all.
+    private static func kept(_ value: String, dropsHandoff: Bool = true) -> String? {
+        self.withField(value) { field, base in
+            var text: String?
+            self.cookies.forEachKept(of: field, base, dropsHandoff: dropsHandoff) { slice in
+                text = (text ?? "") + String(decoding: slice.bytes(in: base), as: UTF8.self)
+            }
+            return text
+        }
+    }
+
+    @Test(arguments: [
+        ("__Host-s=x", "x"), ("a=b; __Host-s=x", "x"), ("__Host-s=x; a=b", "x"), ("a=b;__Host-s=x;c=d", "x"), (" \t__Host-s=x \t; a=b", "x"),
+        ("__Host-s=", ""), ("__Host-s==x=", "=x="), ("__Host-s=\"x\"", "\"x\""), ("__Host-s=%78", "%78"), ("__Host-s=a+b", "a+b"),
+        ("__Host-s=\u{E9}", "\u{E9}"), ("__Host-s=x; __Host-s=x", "x"), ("__Host-s=a b", "a b"), ("__Host-s=x;", "x"),
+    ]) func findsTheSessionByItsExactBytes(_ value: String, _ session: String) {
+        #expect(Self.find(value) == Reading(session: session))
+    }
+
+    @Test(arguments: [
+        "", "a=b", "__host-s=x", "__Host-S=x", "__Host-s2=x", "x__Host-s=x", "__Host-s", "a=__Host-s=x", "a=\"; b=__Host-s=x", "__Host-s =x",
+        "%5F_Host-s=x", "$Version=1, __Host-s=x", "=__Host-s=x", ";;;", "; ; ", "a,__Host-s=x",
+    ]) func nothingElseIsTheSession(_ value: String) {
+        #expect(Self.find(value) == Reading())
+        #expect((Self.kept(value) ?? "") == (value.isEmpty ? "" : Self.kept(value) ?? ""))
+    }
+
+    /// T9: what a sibling subdomain planted beside ours makes neither count.
+    @Test(arguments: [
+        "__Host-s=x; __Host-s=y", "__Host-s=y; a=b; __Host-s=x", "__Host-s=x; __Host-s=", "__Host-s=; __Host-s=x", "__Host-s=x; __Host-s=X",
+        "__Host-s=x; __Host-s=y; __Host-s=x", "__Host-s=x; __Host-s=x; __Host-s=y", "__Host-s=x; __Host-s=\"x\"", "__Host-s=y; __Host-s=x; __Host-s=x",
+    ]) func twoDifferentSessionsAreNone(_ value: String) {
+        #expect(Self.find(value) == Reading(sessionIsAmbiguous: true))
+        #expect(Self.kept(value) == (value.contains("a=b") ? "a=b" : nil))
+    }
+
+    @Test func handoffCookiesCountTogether() {
+        #expect(Self.find("stt=x") == Reading(handoff: "x"))
+        #expect(Self.find("auth0_stt=x; __Host-s=y") == Reading(session: "y", handoff: "x"))
+        #expect(Self.find("auth0_stt=x; stt=x") == Reading(handoff: "x"))
+        #expect(Self.find("auth0_stt=x; stt=y") == Reading(handoffIsAmbiguous: true))
+        #expect(Self.find("stt=x; stt=y; __Host-s=z") == Reading(session: "z", handoffIsAmbiguous: true))
+        #expect(Self.find("stt=x; stt=y; stt=x") == Reading(handoffIsAmbiguous: true))
+    }
+
+    @Test(arguments: [
+        ("__Host-s=x", nil), ("stt=x; __Host-s=y; auth0_stt=z", nil), ("__Host-s=x;", nil),
+        ("a=b", "a=b"), ("a=b; c=d", "a=b; c=d"), ("a=b;c=d", "a=b;c=d"), ("a=b;  c=d ;\te=f", "a=b;  c=d ;\te=f"),
+        ("__Host-s=x; a=b", "a=b"), ("a=b; __Host-s=x", "a=b"), ("a=b; __Host-s=x; c=d", "a=b; c=d"), ("a=b;__Host-s=x;c=d", "a=b;c=d"),
+        ("stt=1; a=b; __Host-s=x; c=d; auth0_stt=2; e=f", "a=b; c=d; e=f"), ("__Host-s=x; __Host-s=y; a=b", "a=b"),
+        ("a=b; __Host-s2=x; __Host-s=x; __host-s=x", "a=b; __Host-s2=x; __host-s=x"),
+        ("a=\u{E9}\"%00,; __Host-s=x; b=\u{4E2D}", "a=\u{E9}\"%00,; b=\u{4E2D}"), ("a; b; __Host-s=x; c", "a; b; c"),
+        ("a==; __Host-s=x; =b", "a==; =b"), ("a=b; ; __Host-s=x; ;c=d", "a=b; ; ;c=d"), ("__Host-s=x;a=b", "a=b"),
+        ("a=b;__Host-s=x", "a=b"), ("a=b; a=b; __Host-s=x; a=c", "a=b; a=b; a=c"),
+    ] as [(String, String?)]) func takesOursOutAndNothingElse(_ value: String, _ expected: String?) {
+        #expect(Self.kept(value) == expected, "\(value)")
+    }
+
+    @Test func leavesTheHandoffCookieToAppsThatOwnIt() {
+        #expect(Self.kept("stt=1; a=b; __Host-s=x; auth0_stt=2", dropsHandoff: false) == "stt=1; a=b; auth0_stt=2")
+        #expect(Self.kept("__Host-s=x; stt=1", dropsHandoff: false) == "stt=1")
+    }
+
+    /// A name that is ours never reaches the app, wherever it stands; what is not ours always does.
+    @Test func anyOrderGivesTheSamePieces() {
+        let pieces = ["a=b", "__Host-s=x", "c", "stt=1", "__Host-s2=y", "e=f"]
+        var generator = SeededGenerator(seed: 7)
+        for _ in 0..<500 {
+            let shuffled = pieces.shuffled(using: &generator)
+            let expected = shuffled.filter { $0 != "__Host-s=x" && $0 != "stt=1" }.joined(separator: "; ")
+            #expect(Self.kept(shuffled.joined(separator: "; ")) == expected)
+        }
+    }
+
+    @Test func aThousandCookies() {
+        let others = (0..<1000).map { "c\($0)=v\($0)" }
+        var all = others
+        all.insert("__Host-s=x", at: 500)
+        #expect(Self.find(all.joined(separator: "; ")) == Reading(session: "x"))
+        #expect(Self.kept(all.joined(separator: "; ")) == others.joined(separator: "; "))
+        let same = Array(repeating: "__Host-s=x", count: 1000).joined(separator: "; ")
+        #expect(Self.find(same) == Reading(session: "x"))
+        #expect(Self.kept(same) == nil)
+        let differing = (0..<1000).map { "__Host-s=\($0)" }.joined(separator: "; ")
+        #expect(Self.find(differing) == Reading(sessionIsAmbiguous: true))
+    }
+}
