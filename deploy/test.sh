@@ -6,7 +6,8 @@ set -euo pipefail
 # shellcheck source=deploy/build.sh
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
-packages=(curl)
+# Real servers behind the gateway, a real reader of its metrics, and certificates.
+packages=(curl nginx apache2-bin python3 openssl prometheus)
 if [[ ${1-} == --soak ]]; then
     shift
     # The binary refuses variables that begin with SALLYPORT_ and mean nothing to it.
