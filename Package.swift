@@ -133,7 +133,12 @@ let package = Package(
             dependencies: ["Observability", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
-        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
+        .testTarget(
+            name: "CryptographyTests",
+            dependencies: ["Cryptography", "Vocabulary"],
+            exclude: ["SealingTests.swift"],
+            swiftSettings: strict
+        ),
 
         .testTarget(
             name: "RequestPathTests",
@@ -209,8 +214,41 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
+        .target(
+            name: "FuzzTargets",
+            dependencies: ["RequestPath", "Settings", nioCore],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "WireTests",
+            dependencies: ["FuzzTargets", "RequestPath", "Vocabulary", nioCore, nioEmbedded, nioHTTP1],
+            swiftSettings: strict
+        ),
         // Tests of the built binary and of the files around it: they see no module but Vocabulary.
         .testTarget(name: "DemoTests", swiftSettings: strict),
+        .testTarget(name: "IntegrationTests", swiftSettings: strict),
         .testTarget(name: "PackagingTests", dependencies: ["Vocabulary"], swiftSettings: strict),
     ]
 )
+
+// With FUZZ=1 in the environment there are libFuzzer's programs as well, and every module of ours counts its edges for
+// them: `FUZZ=1 swift build -c release --scratch-path .build/fuzz --product FuzzRequestHead`.
+if Context.environment["FUZZ"] == "1" {
+    for target in package.targets where target.type == .regular {
+        target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
+    }
+    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML"] {
+        package.targets.append(
+            .executableTarget(
+                name: "Fuzz\(name)",
+                dependencies: ["FuzzTargets"],
+                path: "Tests/Fuzz/\(name)",
+                exclude: ["corpus"],
+                swiftSettings: strict + [.unsafeFlags(["-parse-as-library", "-sanitize=fuzzer"])],
+                linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-Xlinker", "--export-dynamic"])]
+            )
+        )
+    }
+}

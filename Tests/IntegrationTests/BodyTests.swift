@@ -13,8 +13,9 @@ import Testing
     func expectation() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
-            let head = "POST /public/x HTTP/1.1\r\nHost: \(Request.host)\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let head =
+                "POST /public/x HTTP/1.1\r\nHost: \(Request.host)\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
             let wire = try gateway.connect()
             wire.send(head)
             #expect(wire.receive(through: "\r\n\r\n").map { String(latin1: $0) } == "HTTP/1.1 100 Continue\r\n\r\n")
@@ -41,9 +42,10 @@ import Testing
     func chunkedUp() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let head = Request.get("/", ["Transfer-Encoding: chunked", "Trailer: X-Auth-Subject"], method: "POST")
-            let body = "5;name=\"value\"\r\nhello\r\n1;a\r\n \r\n00005 ;b=c\r\nworld\r\n000;last\r\nX-Auth-Subject: root\r\nB: c\r\n\r\n"
+            let body =
+                "5;name=\"value\"\r\nhello\r\n1;a\r\n \r\n00005 ;b=c\r\nworld\r\n000;last\r\nX-Auth-Subject: root\r\nB: c\r\n\r\n"
             for split in [1, 2, 3, 7, 1000] {
                 let wire = try gateway.connect()
                 wire.send(head)
@@ -59,7 +61,10 @@ import Testing
             }
             for request in app.requests {
                 let raw = String(latin1: request.rawBody)
-                #expect(!raw.contains(";") && !raw.contains("X-Auth-Subject") && raw.hasSuffix("\r\n0\r\n\r\n"), "\(raw)")
+                #expect(
+                    !raw.contains(";") && !raw.contains("X-Auth-Subject") && raw.hasSuffix("\r\n0\r\n\r\n"),
+                    "\(raw)"
+                )
                 #expect(request.values("trailer") == [])
             }
         }
@@ -78,9 +83,10 @@ import Testing
                     rest = rest.dropFirst(split)
                     if split < 4 { usleep(500) }
                 }
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for split in [1, 2, 3, 7, 1000] {
                 let answer = try wire.request(Request.get("/\(split)"))
@@ -99,7 +105,7 @@ import Testing
     func large() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let body = (0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 13) }
             for chunked in [false, true] {
                 let wire = try gateway.connect()
@@ -135,9 +141,10 @@ import Testing
                 case "/chunked": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
                 default: link.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
                 }
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             let head = try wire.request(Request.get("/length", method: "HEAD"))
             #expect(head.status == 200 && head.value("content-length") == "1000")
@@ -162,11 +169,13 @@ import Testing
             link.send("world")
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<2 {
                 let answer = try wire.request(Request.get())
-                #expect(answer.isWhole && answer.text == "hello world" && answer.value("transfer-encoding") == "chunked")
+                #expect(
+                    answer.isWhole && answer.text == "hello world" && answer.value("transfer-encoding") == "chunked"
+                )
             }
             let old = try gateway.request("GET / HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
             #expect(old.isWhole && old.text == "hello world" && old.ended == .end)
@@ -177,7 +186,7 @@ import Testing
     func drainOrClose() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, more: "limits:\n  drain_body: 10KiB\n")) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, more: "limits:\n  drain_body: 10KiB\n")) { gateway throws in
             let smuggled = "GET /public/smuggled HTTP/1.1\r\nHost: \(Request.host)\r\n\r\n"
             let small = try gateway.connect()
             small.send(Request.post("/private", body: smuggled) + Request.get("/public/next"))
@@ -186,13 +195,16 @@ import Testing
             // In chunks, and late.
             small.send(Request.get("/private", ["Transfer-Encoding: chunked"], method: "POST"))
             #expect(try small.answer().status == 401)
-            small.send("\(String(smuggled.utf8.count, radix: 16))\r\n\(smuggled)\r\n0\r\n\r\n" + Request.get("/public/last"))
+            small.send(
+                "\(String(smuggled.utf8.count, radix: 16))\r\n\(smuggled)\r\n0\r\n\r\n" + Request.get("/public/last")
+            )
             #expect(try small.answer().text.hasPrefix("GET /public/last"))
 
             for isChunked in [false, true] {
                 let big = try gateway.connect()
                 let body = String(repeating: smuggled, count: 1000)
-                let request = isChunked
+                let request =
+                    isChunked
                     ? Request.get("/private", ["Transfer-Encoding: chunked"], method: "POST")
                         + "\(String(body.utf8.count, radix: 16))\r\n\(body)\r\n0\r\n\r\n"
                     : Request.post("/private", body: body)
@@ -210,7 +222,7 @@ import Testing
     func limit() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, "max_body: 1000")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, "max_body: 1000")) { gateway throws in
             #expect(try gateway.request(Request.post("/fits", body: String(repeating: "a", count: 1000))).status == 200)
             let told = try gateway.request(Request.post("/told", body: String(repeating: "a", count: 1001)))
             #expect(told.status == 413 && told.reason == "request.body_too_large")
@@ -229,9 +241,10 @@ import Testing
     func malformed() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let bodies = [
-                "x\r\n", "5\r\nhelloX\r\n", "5\nhello\n0\n\n", "-1\r\n", "0x5\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\r\nbad trailer\r\n\r\n",
+                "x\r\n", "5\r\nhelloX\r\n", "5\nhello\n0\n\n", "-1\r\n", "0x5\r\nhello\r\n0\r\n\r\n",
+                "5\r\nhello\r\n0\r\nbad trailer\r\n\r\n",
                 "fffffffffffffffff\r\n", "5;a\nb\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\n0\r\n\r\n",
             ]
             for body in bodies {

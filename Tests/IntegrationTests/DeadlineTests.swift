@@ -9,7 +9,7 @@ import Testing
     func header() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway throws in
             let wire = try gateway.connect()
             wire.send("GET / HTTP/1.1\r\nHost: \(Request.host)\r\n")
             let start = Date()
@@ -30,7 +30,7 @@ import Testing
     func idle() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway throws in
             let fresh = try gateway.connect()
             let used = try gateway.connect()
             #expect(try used.request(Request.get()).status == 200)
@@ -43,7 +43,7 @@ import Testing
     func bodyRate() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway throws in
             for target in ["/upload", "/oauth/token"] {
                 let wire = try gateway.connect()
                 let fields = ["Content-Length: 10000", "Content-Type: application/json"]
@@ -68,7 +68,7 @@ import Testing
     func draining() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, more: Self.short)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, more: Self.short)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/private", ["Content-Length: 1000"], method: "POST"))
             #expect(try wire.answer().status == 401)
@@ -89,7 +89,7 @@ import Testing
             }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: Self.short)) { gateway throws in
             let wire = try Wire(to: gateway.port, receiveBuffer: 8192)
             wire.send(Request.get())
             #expect(gone.isRaised(within: 15))
@@ -100,7 +100,7 @@ import Testing
     func manySlow() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let slow = try (0..<400).map { _ in try gateway.connect() }
             for wire in slow { wire.send("GET / HTTP/1.1\r\nHos") }
             let good = try gateway.connect()

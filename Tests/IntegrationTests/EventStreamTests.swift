@@ -8,7 +8,9 @@ import Testing
             guard let request = link.next() else { return }
             let chunked = request.target == "/chunked"
             link.send(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n" + (chunked ? "Transfer-Encoding: chunked\r\n" : "") + "\r\n")
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                    + (chunked ? "Transfer-Encoding: chunked\r\n" : "") + "\r\n"
+            )
             for index in 0..<2 {
                 let event = "data: \(index)\n\n"
                 link.send(chunked ? "\(event.utf8.count)\r\n\(event)\r\n" : event)
@@ -24,7 +26,7 @@ import Testing
         let gone = Flag()
         let app = try FakeUpstream(serve: Self.stream(gone))
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get(target))
             #expect(wire.receive(through: "\r\n\r\n") != nil)
@@ -42,7 +44,7 @@ import Testing
         let gone = Flag()
         let app = try FakeUpstream(serve: Self.stream(gone))
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/chunked"))
             #expect(wire.receive(through: "data: 1\n\n") != nil)
@@ -56,7 +58,7 @@ import Testing
         let gone = Flag()
         let app = try FakeUpstream(serve: Self.stream(gone))
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway throws in
             let cookie = try gateway.browser()
             let streams = try (0..<3).map { _ in
                 let wire = try gateway.connect()

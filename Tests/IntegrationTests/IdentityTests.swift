@@ -12,15 +12,19 @@ import Testing
         return names.flatMap { name in
             [
                 name, name.lowercased(), name.uppercased(), name.replacing("-", with: "_"),
-                name.lowercased().replacing("-", with: "_"), "X-Auth_" + name.dropFirst(7), "x_auth-" + name.dropFirst(7).lowercased(),
+                name.lowercased().replacing("-", with: "_"), "X-Auth_" + name.dropFirst(7),
+                "x_auth-" + name.dropFirst(7).lowercased(),
             ]
         }
     }()
 
     private static let forwarded = [
-        "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server",
-        "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "X-Forwarded-User", "Forwarded", "X-Real-IP",
-        "X-Original-URL", "X-Rewrite-URL", "CF-Connecting-IP", "True-Client-IP", "X_Forwarded_Proto", "X_Real_IP", "x_forwarded_for",
+        "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Prefix",
+        "X-Forwarded-Server",
+        "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "X-Forwarded-User", "Forwarded",
+        "X-Real-IP",
+        "X-Original-URL", "X-Rewrite-URL", "CF-Connecting-IP", "True-Client-IP", "X_Forwarded_Proto", "X_Real_IP",
+        "x_forwarded_for",
     ]
 
     @Test("T11: a client's identity field reaches no app, in no spelling, on no route")
@@ -36,32 +40,49 @@ import Testing
               - path: /cors/**
                 auth: public
             """
-        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
             let token = "Authorization: Bearer \(try gateway.native())"
             let spoofed = Self.spoofs.map { "\($0): root" }
             let wire = try gateway.connect()
-            for part in stride(from: 0, to: spoofed.count, by: 20).map({ Array(spoofed[$0..<min($0 + 20, spoofed.count)]) }) {
+            for part in stride(from: 0, to: spoofed.count, by: 20).map({
+                Array(spoofed[$0..<min($0 + 20, spoofed.count)])
+            }) {
                 for request in [
                     Request.get("/", part + [token]), Request.get("/public/", part), Request.get("/optional/", part),
                     Request.get("/optional/", part + [token]),
-                    Request.get("/cors/", part + ["Origin: http://a.example", "Access-Control-Request-Method: GET"], method: "OPTIONS"),
-                    Request.get("/", part + [token], method: "OPTIONS"), Request.get("/public/", part, method: "PROPFIND"),
+                    Request.get(
+                        "/cors/",
+                        part + ["Origin: http://a.example", "Access-Control-Request-Method: GET"],
+                        method: "OPTIONS"
+                    ),
+                    Request.get("/", part + [token], method: "OPTIONS"),
+                    Request.get("/public/", part, method: "PROPFIND"),
                     Request.post("/public/", part, body: "hello"),
                 ] {
                     #expect(try wire.request(request).status == 200)
                 }
             }
-            for part in stride(from: 0, to: spoofed.count, by: 20).map({ Array(spoofed[$0..<min($0 + 20, spoofed.count)]) }) {
+            for part in stride(from: 0, to: spoofed.count, by: 20).map({
+                Array(spoofed[$0..<min($0 + 20, spoofed.count)])
+            }) {
                 _ = try gateway.request(
-                    Request.get("/public/ws", part + ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: a"]))
+                    Request.get(
+                        "/public/ws",
+                        part + ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: a"]
+                    )
+                )
             }
             #expect(app.requests.count > 30)
             for request in app.requests {
                 #expect(!request.text.contains("root"), "\(request.text)")
                 let subject = request.values("x-auth-subject")
-                #expect(request.text.contains("/public/") || request.target == "/cors/" ? subject == [] : subject.count <= 1)
+                #expect(
+                    request.text.contains("/public/") || request.target == "/cors/" ? subject == [] : subject.count <= 1
+                )
             }
-            #expect(app.requests.filter { $0.target == "/" }.allSatisfy { $0.values("x-auth-subject") == ["user-1815"] })
+            #expect(
+                app.requests.filter { $0.target == "/" }.allSatisfy { $0.values("x-auth-subject") == ["user-1815"] }
+            )
         }
     }
 
@@ -69,12 +90,14 @@ import Testing
     func forwardedFamily() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             #expect(try gateway.get("/public/", Self.forwarded.map { "\($0): spoofed" }).status == 200)
             let request = try #require(app.requests.first)
             #expect(!request.text.contains("spoofed"), "\(request.text)")
             #expect(request.values("x-forwarded-for") == ["127.0.0.1"])
-            #expect(request.values("x-forwarded-proto") == ["http"] && request.values("x-forwarded-host") == [Request.host])
+            #expect(
+                request.values("x-forwarded-proto") == ["http"] && request.values("x-forwarded-host") == [Request.host]
+            )
         }
     }
 
@@ -82,20 +105,27 @@ import Testing
     func connectionNominates() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let token = "Authorization: Bearer \(try gateway.native())"
             for value in [
-                "X-Auth-Subject", "x-auth-subject", "close, X-AUTH-Email", "keep-alive,x_auth_subject", "x-real-ip, close", "X-Forwarded-For",
+                "X-Auth-Subject", "x-auth-subject", "close, X-AUTH-Email", "keep-alive,x_auth_subject",
+                "x-real-ip, close", "X-Forwarded-For",
                 "forwarded",
             ] {
                 for name in ["Connection", "connection", "CONNECTION"] {
                     let answer = try gateway.get("/", [token, "\(name): \(value)"])
-                    #expect(answer.status == 400 && answer.reason == "request.connection_names_identity", "\(value): \(answer.lines)")
+                    #expect(
+                        answer.status == 400 && answer.reason == "request.connection_names_identity",
+                        "\(value): \(answer.lines)"
+                    )
                 }
             }
             // What else it names is hop-by-hop.
             #expect(try gateway.get("/", [token, "Connection: X-Mine, close", "X-Mine: 1"]).status == 200)
-            #expect(app.requests.last?.values("x-mine") == [] && app.requests.last?.values("x-auth-subject") == ["user-1815"])
+            #expect(
+                app.requests.last?.values("x-mine") == []
+                    && app.requests.last?.values("x-auth-subject") == ["user-1815"]
+            )
         }
     }
 
@@ -104,25 +134,37 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         let settings = { (identity: String) in Config.file(upstream: app.port, more: "identity:\n" + identity) }
-        try Gateway.with(settings("  headers:\n    x-my-user: subject\n    X-My-Mail: identity.traits.email\n")) { gateway in
+        try Gateway.with(settings("  headers:\n    x-my-user: subject\n    X-My-Mail: identity.traits.email\n")) {
+            gateway throws in
             let token = "Authorization: Bearer \(try gateway.native(.mary))"
-            _ = try gateway.get("/", [token, "X-My-User: root", "X_MY_USER: root", "x-my-mail: root", "X-My_Mail: root"])
+            _ = try gateway.get(
+                "/",
+                [token, "X-My-User: root", "X_MY_USER: root", "x-my-mail: root", "X-My_Mail: root"]
+            )
             _ = try gateway.get("/public/", ["X-My-User: root", "x-my-mail: root"])
             #expect(app.requests.map { $0.values("x-my-user") } == [["user-1647"], []])
-            #expect(app.requests.allSatisfy { $0.values("x-my-mail") == [] && !$0.text.contains("root") }, "Mary has no email")
+            #expect(
+                app.requests.allSatisfy { $0.values("x-my-mail") == [] && !$0.text.contains("root") },
+                "Mary has no email"
+            )
         }
-        for (preset, name) in [("authelia", "Remote-User"), ("remote-user", "Remote-User"), ("oauth2-proxy", "X-Forwarded-User")] {
+        for (preset, name) in [
+            ("authelia", "Remote-User"), ("remote-user", "Remote-User"), ("oauth2-proxy", "X-Forwarded-User"),
+        ] {
             try gatewayWithPreset(settings("  preset: \(preset)\n"), name, app)
         }
     }
 
     private func gatewayWithPreset(_ settings: String, _ name: String, _ app: FakeUpstream) throws {
-        try Gateway.with(settings) { gateway in
+        try Gateway.with(settings) { gateway throws in
             let token = "Authorization: Bearer \(try gateway.native())"
             _ = try gateway.get("/preset", [token, "\(name): root", "\(name.replacing("-", with: "_")): root"])
             _ = try gateway.get("/public/", ["\(name): root", "\(name.lowercased()): root"])
             #expect(app.requests.suffix(2).allSatisfy { !$0.text.contains("root") }, "\(name)")
-            #expect(app.requests.suffix(2).first?.values(name).count == 1, "\(name): \(app.requests.suffix(2).first?.text ?? "")")
+            #expect(
+                app.requests.suffix(2).first?.values(name).count == 1,
+                "\(name): \(app.requests.suffix(2).first?.text ?? "")"
+            )
         }
     }
 
@@ -130,7 +172,7 @@ import Testing
     func absentValue() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let token = "Authorization: Bearer \(try gateway.native(.mary))"
             #expect(try gateway.get("/", [token, "X-Auth-Email: root@example.com"]).status == 200)
             #expect(app.requests.first?.values("x-auth-email") == [])
@@ -142,7 +184,7 @@ import Testing
     func repeated() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let token = try gateway.native()
             for fields in [
                 ["Authorization: Bearer \(token)", "Authorization: Bearer \(token)"],
@@ -161,16 +203,25 @@ import Testing
     func oddBytes() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
-            wire.send(Array("GET /private HTTP/1.1\r\nHost: \(Request.host)\r\nX-Foo: ".utf8) + [0xFF, 0xFE] + Array("\r\n\r\n".utf8))
+            wire.send(
+                Array("GET /private HTTP/1.1\r\nHost: \(Request.host)\r\nX-Foo: ".utf8) + [0xFF, 0xFE]
+                    + Array("\r\n\r\n".utf8)
+            )
             #expect(try wire.answer().status == 401)
-            wire.send(Array("GET /public/ HTTP/1.1\r\nHost: \(Request.host)\r\nX-Foo: ".utf8) + [0xFF, 0xFE] + Array("\r\n\r\n".utf8))
+            wire.send(
+                Array("GET /public/ HTTP/1.1\r\nHost: \(Request.host)\r\nX-Foo: ".utf8) + [0xFF, 0xFE]
+                    + Array("\r\n\r\n".utf8)
+            )
             #expect(try wire.answer().status == 200)
             #expect(app.requests.first?.head.firstRange(of: [0xFF, 0xFE]) != nil)
             for name in [[UInt8(0xFF)], Array("X-Auth-Subject".utf8) + [0xFF]] {
                 let odd = try gateway.connect()
-                odd.send(Array("GET /public/ HTTP/1.1\r\nHost: \(Request.host)\r\n".utf8) + name + Array(": root\r\n\r\n".utf8))
+                odd.send(
+                    Array("GET /public/ HTTP/1.1\r\nHost: \(Request.host)\r\n".utf8) + name
+                        + Array(": root\r\n\r\n".utf8)
+                )
                 #expect(try odd.answer().status == 400)
             }
         }
@@ -181,13 +232,15 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         let routes = Config.routes + "\n  - path: /app/**\n    auth: public\n    bearer: app\n"
-        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
             let token = try gateway.native()
             _ = try gateway.get("/", ["Authorization: Bearer \(token)"])
             _ = try gateway.get("/", ["X-Session-Token: \(token)"])
             _ = try gateway.get("/", ["X-Session-Token: \(token)", "Authorization: Basic eDp5"])
             _ = try gateway.get("/app/", ["Authorization: Bearer the-apps-own", "DPoP: proof"])
-            #expect(app.requests.map { $0.values("authorization") } == [[], [], ["Basic eDp5"], ["Bearer the-apps-own"]])
+            #expect(
+                app.requests.map { $0.values("authorization") } == [[], [], ["Basic eDp5"], ["Bearer the-apps-own"]]
+            )
             #expect(app.requests.last?.values("dpop") == ["proof"])
             #expect(app.requests.allSatisfy { !$0.text.contains(token) })
         }

@@ -7,7 +7,7 @@ import Testing
     func reuse() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for index in 0..<20 {
                 let answer = try wire.request(Request.get("/\(index)"))
@@ -25,9 +25,10 @@ import Testing
                 // Slow ones first: their answers must not be overtaken.
                 if request.target.hasSuffix("slow") { usleep(100_000) }
                 link.answer(body: request.target)
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let targets = [
                 "/public/1slow", "/private", "/public/2", "/.sallyport/login", "/a/../b", "/public/3slow", "/private",
                 "/self-service/login/api", "/public/4", "/public/5",
@@ -49,7 +50,7 @@ import Testing
     func refusedPath() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/a/../b") + Request.get("/fine"))
             #expect(try wire.answer().status == 400)
@@ -62,10 +63,12 @@ import Testing
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
                 link.answer(body: request.target + " " + String(latin1: request.body))
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
-            let chunked = Request.get("/2", ["Transfer-Encoding: chunked"], method: "POST")
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let chunked =
+                Request.get("/2", ["Transfer-Encoding: chunked"], method: "POST")
                 + "5\r\nGET /\r\n0\r\n\r\n"
             let all = Request.post("/1", body: "GET /x HTTP/1.1\r\n\r\n") + chunked + Request.get("/3")
             let wire = try gateway.connect()
@@ -81,14 +84,15 @@ import Testing
     func http10() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let plain = try gateway.connect()
             let first = try plain.request("GET / HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
             #expect(first.status == 200 && first.isWhole && first.value("connection") == "close" && plain.endsNow())
             let keeping = try gateway.connect()
             for _ in 0..<3 {
                 let answer = try keeping.request(
-                    "GET / HTTP/1.0\r\nHost: \(Request.host)\r\nConnection: keep-alive\r\n\r\n")
+                    "GET / HTTP/1.0\r\nHost: \(Request.host)\r\nConnection: keep-alive\r\n\r\n"
+                )
                 #expect(answer.value("connection") == "keep-alive")
                 // The app is always spoken to in 1.1.
                 #expect(answer.text.hasPrefix("GET / HTTP/1.1\r\n"))
@@ -100,7 +104,7 @@ import Testing
     func close() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/1", ["Connection: close"]) + Request.get("/2"))
             let answer = try wire.answer()
@@ -117,7 +121,7 @@ import Testing
             link.answer("200 OK", "Connection: close\r\n", body: "ok")
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<20 { #expect(try wire.request(Request.get()).text == "ok") }
             #expect(app.connectionCount == 20)
@@ -128,7 +132,8 @@ import Testing
     func requestLimit() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: "limits:\n  requests_per_connection: 3\n")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: "limits:\n  requests_per_connection: 3\n")) {
+            gateway throws in
             let wire = try gateway.connect()
             #expect(try wire.request(Request.get()).value("connection") == nil)
             #expect(try wire.request(Request.get()).value("connection") == nil)
@@ -141,7 +146,7 @@ import Testing
     func headLimits() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let long = String(repeating: "a", count: 8000)
             #expect(try gateway.get("/" + long).status == 200)
             #expect(try gateway.get("/" + long + long).status == 414)

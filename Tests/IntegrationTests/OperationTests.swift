@@ -13,10 +13,11 @@ import Glibc
             serve: FakeUpstream.answering { link, request in
                 if request.target == "/long" { usleep(1_500_000) }
                 link.answer(body: "ok")
-            })
+            }
+        )
         defer { app.stop() }
         let settings = Config.open(upstream: app.port, drainTimeout: "5s").replacing("delay: 0s", with: "delay: 1s")
-        try Gateway.with(settings) { gateway in
+        try Gateway.with(settings) { gateway throws in
             #expect(try gateway.admin("/readyz").status == 200)
             let failed = Flag()
             let told = Flag()
@@ -64,7 +65,7 @@ import Glibc
             sleep(20)
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get())
             #expect(eventually { !app.requests.isEmpty })
@@ -81,7 +82,7 @@ import Glibc
         }
         defer { app.stop() }
         let settings = Config.open(upstream: app.port, drainTimeout: "1h").replacing("delay: 0s", with: "delay: 1h")
-        try Gateway.with(settings) { gateway in
+        try Gateway.with(settings) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get())
             #expect(eventually { !app.requests.isEmpty })
@@ -101,16 +102,19 @@ import Glibc
             first.stop()
             second.stop()
         }
-        try Gateway.with(Config.file(upstream: first.port)) { gateway in
+        try Gateway.with(Config.file(upstream: first.port)) { gateway throws in
             let token = try gateway.native()
             let cookie = try gateway.browser()
             let kept = try gateway.connect()
             #expect(try kept.request(Request.get("/public/")).text == "first")
             let good = Config.file(upstream: second.port)
             let bad = [
-                "", "nonsense", "public_url: [", good + "\nunknown_key: 1\n", good.replacing("path: /**", with: "path: nowhere"),
-                good.replacing("client: web", with: "client: nobody"), good.replacing("delay: 0s", with: "delay: sideways"),
-                good.replacing("upstream: http", with: "upstream: gopher"), good.replacing("auth: public", with: "auth: maybe"),
+                "", "nonsense", "public_url: [", good + "\nunknown_key: 1\n",
+                good.replacing("path: /**", with: "path: nowhere"),
+                good.replacing("client: web", with: "client: nobody"),
+                good.replacing("delay: 0s", with: "delay: sideways"),
+                good.replacing("upstream: http", with: "upstream: gopher"),
+                good.replacing("auth: public", with: "auth: maybe"),
                 good + "\ntrusted_proxies: [0.0.0.0/0]\n", good + "\nasn:\n  csv: missing.csv\n",
             ]
             for (index, settings) in bad.enumerated() {
@@ -142,13 +146,14 @@ import Glibc
                 } else {
                     link.answer(body: "ok")
                 }
-            })
+            }
+        )
         defer { app.stop() }
         let route = "  - path: /**\n    auth: public\n"
         let two = route + "  - path: /second/**\n    auth: public\n    upstream: http://localhost:\(app.port)\n"
         let before = Config.file(upstream: app.port, routes: two)
         let after = Config.file(upstream: app.port, routes: route)
-        try Gateway.with(before) { gateway in
+        try Gateway.with(before) { gateway throws in
             let slow = try gateway.connect()
             slow.send(Request.get("/second/slow"))
             #expect(eventually { app.requests.count == 1 })
@@ -171,7 +176,7 @@ import Glibc
         }
         defer { app.stop() }
         let settings = Config.open(upstream: app.port, more: "timeouts:\n  upstream_keep_alive: 100ms\n")
-        try Gateway.with(settings) { gateway in
+        try Gateway.with(settings) { gateway throws in
             let slow = try gateway.connect()
             slow.send(Request.get("/slow"))
             #expect(eventually { app.requests.count == 1 })
@@ -199,8 +204,11 @@ import Glibc
         let port = try FakeUpstream.freePort()
         let adminPort = try FakeUpstream.freePort()
         let settings = Config.file(
-            upstream: app.port, listen: "127.0.0.1:\(port)", admin: "127.0.0.1:\(adminPort)",
-            more: "log:\n  buffer: 4KiB\n")
+            upstream: app.port,
+            listen: "127.0.0.1:\(port)",
+            admin: "127.0.0.1:\(adminPort)",
+            more: "log:\n  buffer: 4KiB\n"
+        )
         let file = folder.appending(path: "settings.yaml")
         try settings.write(to: file, atomically: true, encoding: .utf8)
         let process = Process()
@@ -222,7 +230,8 @@ import Glibc
                 break
             }
         }
-        let metrics = try Wire(to: adminPort).request("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").text
+        let metrics = try Wire(to: adminPort).request("GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            .text
         let dropped = metrics.split(separator: "\n").filter { $0.contains("dropped") && !$0.hasPrefix("#") }
         #expect(dropped.contains { ($0.split(separator: " ").last.flatMap { Double($0) } ?? 0) > 0 }, "\(dropped)")
         process.terminate()
@@ -238,7 +247,11 @@ import Glibc
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try FakeUpstream.freePort()
         let file = folder.appending(path: "settings.yaml")
-        try Config.file(upstream: app.port, listen: "127.0.0.1:\(port)").write(to: file, atomically: true, encoding: .utf8)
+        try Config.file(upstream: app.port, listen: "127.0.0.1:\(port)").write(
+            to: file,
+            atomically: true,
+            encoding: .utf8
+        )
         let process = Process()
         let pipe = Pipe()
         process.executableURL = Gateway.binary
@@ -260,12 +273,15 @@ import Glibc
     func accessLog() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let token = try gateway.native()
             #expect(try gateway.get("/public/a?secret=query-canary#", []).status == 400)
             #expect(try gateway.get("/public/a?secret=query-canary").status == 200)
             #expect(try gateway.get("/b", ["Authorization: Bearer \(token)"]).status == 200)
-            #expect(try gateway.get("/c", ["Authorization: Bearer canary-\(token)", "Referer: http://a/?t=ref-canary"]).status == 401)
+            #expect(
+                try gateway.get("/c", ["Authorization: Bearer canary-\(token)", "Referer: http://a/?t=ref-canary"])
+                    .status == 401
+            )
             #expect(eventually { gateway.output.contains(#""path":"/c""#) })
             let output = gateway.output
             #expect(output.contains(#""path":"/public/a""#) && output.contains(#""status":200"#))
@@ -280,7 +296,7 @@ import Glibc
         guard FileManager.default.isExecutableFile(atPath: promtool) else { return Servers.missing("promtool") }
         let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
             let token = try gateway.transferToken()
             _ = try gateway.get("/?session_transfer_token=\(token)")
             _ = try gateway.get("/", ["Cookie: sallyport=\(try gateway.browser())"])

@@ -28,7 +28,7 @@ import Testing
         let app = try FakeUpstream(serve: Self.fountain(sent))
         defer { app.stop() }
         let more = "limits:\n  connections: 5000\n"
-        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
             #expect(try gateway.get("/warm").status == 200)
             let before = gateway.residentBytes
             let stalled = try (0..<count).map { _ in try Wire(to: gateway.port, receiveBuffer: 4096) }
@@ -40,6 +40,8 @@ import Testing
             let grown = gateway.residentBytes - before
             #expect(grown < count * 300_000 + 8_000_000, "\(count) stalled streams cost \(grown) bytes")
             #expect(sent.count == 0)
+            // They are held until here: a connection ends with its last use.
+            for wire in stalled { wire.close() }
         }
     }
 
@@ -53,7 +55,7 @@ import Testing
             for _ in 0..<(total >> 20) where !link.wire.send(block) { return }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             let before = gateway.residentBytes
             wire.send(Request.get())
@@ -81,7 +83,7 @@ import Testing
             link.answer(body: "\(count)")
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             let before = gateway.residentBytes
             wire.send(Request.get("/", ["Content-Length: \(total)"], method: "PUT"))
@@ -96,7 +98,10 @@ import Testing
         }
     }
 
-    @Test("Row 21: when the client leaves, the app's exchange is cancelled, whatever its state", arguments: ["GET", "POST"])
+    @Test(
+        "Row 21: when the client leaves, the app's exchange is cancelled, whatever its state",
+        arguments: ["GET", "POST"]
+    )
     func abort(method: String) throws {
         let cancelled = Flag()
         let app = try FakeUpstream { link in
@@ -106,17 +111,20 @@ import Testing
             cancelled.raise()
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             for (index, target) in ["/waiting", "/streaming"].enumerated() {
                 let wire = try gateway.connect()
-                wire.send(Request.get(target, method == "POST" ? ["Content-Length: 100"] : [], method: method) + (method == "POST" ? "abc" : ""))
+                wire.send(
+                    Request.get(target, method == "POST" ? ["Content-Length: 100"] : [], method: method)
+                        + (method == "POST" ? "abc" : "")
+                )
                 #expect(eventually { app.connectionCount == index + 1 })
                 usleep(100_000)
                 wire.close()
                 #expect(eventually { cancelled.count == index + 1 }, "\(target)")
             }
             // Nobody is taken for being there any more.
-            #expect(try eventually { (try? gateway.metric("sallyport_connections_open")) ?? 0 < 1 } || true)
+            #expect(eventually { gateway.descriptorCount < 40 })
         }
     }
 
@@ -124,7 +132,7 @@ import Testing
     func descriptors() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port), descriptors: 128) { gateway in
+        try Gateway.with(Config.open(upstream: app.port), descriptors: 128) { gateway throws in
             #expect(try gateway.get().status == 200)
             var crowd: [Wire] = []
             for _ in 0..<200 { if let wire = try? gateway.connect() { crowd.append(wire) } }
@@ -157,7 +165,7 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         let more = "limits:\n  connections: 6\n  connections_per_address: 4\n"
-        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
             let first = try (0..<4).map { _ in try gateway.connect() }
             for wire in first { #expect(try wire.request(Request.get()).status == 200) }
             let fifth = try gateway.connect()
@@ -178,9 +186,10 @@ import Testing
             serve: FakeUpstream.answering { link, request in
                 if request.target.hasSuffix("7") { usleep(2000) }
                 link.answer(body: request.target + "|" + request.values("x-auth-subject").joined())
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway in
+        try Gateway.with(Config.file(upstream: app.port, loops: 2)) { gateway throws in
             let tokens = try [User.ada, .grace, .mary].map { ($0.id, try gateway.native($0)) }
             let wrong = Flag()
             let done = Flag()
@@ -199,7 +208,9 @@ import Testing
                             wire = next
                             continue
                         }
-                        guard let answer = try? wire.answer(), answer.text == "\(target)|\(id)" else { return wrong.raise() }
+                        guard let answer = try? wire.answer(), answer.text == "\(target)|\(id)" else {
+                            return wrong.raise()
+                        }
                     }
                 }
             }

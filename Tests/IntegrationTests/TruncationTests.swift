@@ -21,7 +21,7 @@ import Testing
             if byReset { link.wire.reset() }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             var targets = ["/length", "/nothing", "/chunked", "/inside", "/size", "/last", "/garbage"]
             // Without a length only a reset tells that it is not the end.
             if byReset { targets.append("/close") }
@@ -46,7 +46,7 @@ import Testing
             link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             #expect(try !gateway.get("/broken").isWhole)
             #expect(eventually { gateway.output.contains(#""reason":"upstream.truncated""#) })
         }
@@ -60,7 +60,7 @@ import Testing
             sleep(10)
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway throws in
             let answer = try gateway.get()
             #expect(!answer.isWhole && answer.ended != .silence)
         }
@@ -79,16 +79,19 @@ import Testing
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\rb\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\r\nX: a\r\n folded\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", "HTTP/1.1 200 OK\r\n: a\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nX y: a\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nno colon\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX y: a\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
         "HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n", "http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1  200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 O\0K\r\nContent-Length: 0\r\n\r\n",
-        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "<html>hello</html>", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello",
+        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "<html>hello</html>",
+        "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello",
         "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 1 << 20))\r\nContent-Length: 0\r\n\r\n",
@@ -105,11 +108,14 @@ import Testing
             if link.wire.receive(seconds: 5) != .silence { return }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 5s")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 5s")) { gateway throws in
             let wire = try gateway.connect()
             for (index, bytes) in Self.malformed.enumerated() {
                 let answer = try wire.request(Request.get("/\(index)"))
-                #expect(answer.status == 502 && answer.reason?.hasPrefix("upstream.") == true, "\(bytes.prefix(100)): \(answer.lines)")
+                #expect(
+                    answer.status == 502 && answer.reason?.hasPrefix("upstream.") == true,
+                    "\(bytes.prefix(100)): \(answer.lines)"
+                )
             }
             #expect(app.connectionCount == Self.malformed.count)
         }
@@ -125,16 +131,18 @@ import Testing
                 case "/304": link.send("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n\(poison)")
                 case "/204": link.send("HTTP/1.1 204 No Content\r\n\r\n\(poison)")
                 case "/twice": link.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok\(poison)")
-                case "/chunked": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\(poison)")
+                case "/chunked":
+                    link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\(poison)")
                 case "/late":
                     link.answer(body: "ok")
                     usleep(50_000)
                     link.send(poison)
                 default: link.answer(body: request.target)
                 }
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             for target in ["/head", "/304", "/204", "/twice", "/chunked", "/late"] {
                 let wire = try gateway.connect()
                 _ = try wire.request(Request.get(target, method: target == "/head" ? "HEAD" : "GET"))
@@ -150,9 +158,10 @@ import Testing
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
                 link.answer("401 Unauthorized", "WWW-Authenticate: \(request.target.dropFirst())\r\n", body: "who?")
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             for scheme in ["NTLM", "Negotiate", "negotiate"] { #expect(try gateway.get("/\(scheme)").status == 401) }
             #expect(app.connectionCount == 3)
             _ = try gateway.get("/Basic")
@@ -170,9 +179,10 @@ import Testing
                 link.send("HTTP/1.1 102 Processing\r\n\r")
                 usleep(20_000)
                 link.send("\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            })
+            }
+        )
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<3 {
                 let answer = try wire.request(Request.get())

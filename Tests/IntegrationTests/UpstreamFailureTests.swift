@@ -7,14 +7,23 @@ import Glibc
 
 /// Apps that are not there, hang or break off before they answer (security.md 8, row 11).
 @Suite("Failures of the app", .blocking) struct UpstreamFailureTests {
-    private func expectProblem(_ answer: Answer, _ status: Int, _ reason: String, _ place: SourceLocation = #_sourceLocation) {
-        #expect(answer.status == status && answer.reason == reason, "\(answer.lines) \(answer.text)", sourceLocation: place)
+    private func expectProblem(
+        _ answer: Answer,
+        _ status: Int,
+        _ reason: String,
+        _ place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(
+            answer.status == status && answer.reason == reason,
+            "\(answer.lines) \(answer.text)",
+            sourceLocation: place
+        )
     }
 
     @Test("Row 11: a refused connection is 502, and the app is found again as soon as it is back")
     func refused() throws {
         let port = try FakeUpstream.freePort()
-        try Gateway.with(Config.open(upstream: port)) { gateway in
+        try Gateway.with(Config.open(upstream: port)) { gateway throws in
             let wire = try gateway.connect()
             self.expectProblem(try wire.request(Request.get()), 502, "upstream.unreachable")
             self.expectProblem(try wire.request(Request.post("/", body: "hello")), 502, "upstream.unreachable")
@@ -40,9 +49,12 @@ import Glibc
             _ = Wire.withAddress("127.0.0.1", port) { connect(filler, $0, $1) }
             fillers.append(filler)
         }
-        try Gateway.with(Config.open(upstream: port, more: "timeouts:\n  connect: 200ms\n")) { gateway in
+        try Gateway.with(Config.open(upstream: port, more: "timeouts:\n  connect: 200ms\n")) { gateway throws in
             let answer = try gateway.get()
-            #expect([502, 504].contains(answer.status) && answer.reason?.hasPrefix("upstream.") == true, "\(answer.lines)")
+            #expect(
+                [502, 504].contains(answer.status) && answer.reason?.hasPrefix("upstream.") == true,
+                "\(answer.lines)"
+            )
         }
     }
 
@@ -55,7 +67,7 @@ import Glibc
             }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 200ms")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, "timeouts:\n  response: 200ms")) { gateway throws in
             let wire = try gateway.connect()
             self.expectProblem(try wire.request(Request.get("/slow")), 504, "upstream.timeout")
             #expect(try wire.request(Request.get("/next")).text == "/next")
@@ -66,14 +78,16 @@ import Glibc
 
     @Test(
         "Row 11: an app that closes or resets before it answers is 502, and nothing is sent twice",
-        arguments: ["GET", "POST"], [false, true])
+        arguments: ["GET", "POST"],
+        [false, true]
+    )
     func brokenOff(method: String, byReset: Bool) throws {
         let app = try FakeUpstream { link in
             _ = link.next()
             if byReset { link.wire.reset() }
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             let request = method == "GET" ? Request.get() : Request.post("/", body: "hello")
             self.expectProblem(try wire.request(request), 502, "upstream.reset")
@@ -98,12 +112,15 @@ import Glibc
         for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
             let app = try self.dyingApp()
             defer { app.stop() }
-            try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
                 let wire = try gateway.connect()
                 #expect(try wire.request(Request.get()).text == "first")
                 let answer = try wire.request(Request.get("/again", method: method))
                 #expect(answer.status == 200, "\(method): \(answer.lines)")
-                #expect(app.requests.map(\.target) == ["/", "/again", "/again"] && app.connectionCount == 2, "\(method)")
+                #expect(
+                    app.requests.map(\.target) == ["/", "/again", "/again"] && app.connectionCount == 2,
+                    "\(method)"
+                )
             }
         }
     }
@@ -116,7 +133,7 @@ import Glibc
         ] {
             let app = try self.dyingApp(saying: partial)
             defer { app.stop() }
-            try Gateway.with(Config.open(upstream: app.port)) { gateway in
+            try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
                 let wire = try gateway.connect()
                 #expect(try wire.request(Request.get()).text == "first")
                 let answer = try wire.request(request)
@@ -137,7 +154,7 @@ import Glibc
             link.wire.reset()
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             #expect(try wire.request(Request.get()).text == "first")
             self.expectProblem(try wire.request(Request.get("/dies")), 502, "upstream.reset")
@@ -153,7 +170,7 @@ import Glibc
             usleep(50_000)
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<5 {
                 #expect(try wire.request(Request.post("/", body: "hello")).text == "ok")
@@ -171,7 +188,8 @@ import Glibc
             closed.raise()
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_keep_alive: 100ms\n")) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_keep_alive: 100ms\n")) {
+            gateway throws in
             #expect(try gateway.get().status == 200)
             #expect(closed.isRaised())
         }
@@ -183,10 +201,11 @@ import Glibc
             serve: FakeUpstream.answering { link, request in
                 if request.target == "/slow" { usleep(600_000) }
                 link.answer(body: "ok")
-            })
+            }
+        )
         defer { app.stop() }
         let more = "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    max_connections: 1\n"
-        try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway throws in
             let slow = try gateway.connect()
             slow.send(Request.get("/slow"))
             #expect(eventually { app.connectionCount == 1 })
@@ -205,7 +224,7 @@ import Glibc
             _ = link.wire.receiveAll(seconds: 2)
         }
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port)) { gateway in
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/upload", ["Content-Length: 100000"], method: "POST") + "abc")
             let answer = try wire.answer()

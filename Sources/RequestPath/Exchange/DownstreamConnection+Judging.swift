@@ -293,7 +293,15 @@ extension DownstreamConnection {
 
     /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.
     private func withoutParameter(_ head: RequestHead, _ base: Bytes, _ reason: Reason?) -> LocalAnswer {
-        let target = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.target.length + 1) { room -> String in
+        // Origin-form on our own origin: `//evil` in the path stays a path (systems.md T19).
+        .redirect(
+            to: (self.facts.host?.publicURL.description ?? "") + self.targetWithoutParameter(head, base),
+            reason: reason
+        )
+    }
+
+    private func targetWithoutParameter(_ head: RequestHead, _ base: Bytes) -> String {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }
             var writer = ByteWriter(start)
             if head.hasQuery {
@@ -303,8 +311,6 @@ extension DownstreamConnection {
             }
             return String(decoding: UnsafeBufferPointer(start: start, count: writer.count), as: UTF8.self)
         }
-        // Origin-form on our own origin: `//evil` in the path stays a path (systems.md T19).
-        return .redirect(to: (self.facts.host?.publicURL.description ?? "") + target, reason: reason)
     }
 
     private func clearAmbiguousCookies(_ credentials: Credentials, _ route: RouteEntry) {
@@ -551,7 +557,13 @@ extension DownstreamConnection {
 
     /// The login page of this host, which comes back to exactly this target.
     private func toLogin(_ head: RequestHead, _ base: Bytes, _ reason: Reason) -> LocalAnswer {
-        let target = head.target.bytes(in: base)
+        var target = Array(head.target.bytes(in: base))
+        if self.facts.route?.settings.handoff == true, head.hasQuery,
+            self.configuration.parameter.find(in: head.query, base) != nil
+        {
+            // A token that this request could not use must not come back after the sign-in, for another user maybe (T2, T7).
+            target = Array(self.targetWithoutParameter(head, base).utf8)
+        }
         var location = (self.facts.host?.publicURL.description ?? "") + "/.sallyport/login?return_to="
         // Percent-encoded whole, so that nothing of it is a parameter of the login page.
         for byte in target {

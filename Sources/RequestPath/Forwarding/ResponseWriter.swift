@@ -23,6 +23,10 @@ package struct AnswerChanges {
     package var requestID: RequestID
     /// Hides the length of a body that is not sent as such (204, or chunked by us).
     package var dropsContentLength = false
+
+    package init(requestID: RequestID) {
+        self.requestID = requestID
+    }
 }
 
 /// Writes an answer's head towards the client.
@@ -153,6 +157,9 @@ package struct ResponseWriter: Sendable {
     }
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        var value = ByteClass.trimmed(value)
+        // A browser sends a cookie without a name back as its bare value: `=ours=x` would come back as `ours=x`.
+        if value.first == 0x3D { value = UnsafeBufferPointer(rebasing: value.dropFirst()) }
         let name = ByteClass.trimmed(UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3D && $0 != 0x3B }))
         return self.ownCookies.contains { $0.elementsEqual(name) }
     }

@@ -30,6 +30,8 @@ package final class Listener: Sendable {
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // One at a time, or a full house would be asked after the next ones are in.
+            .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptHandler(gate: gate))
@@ -39,8 +41,6 @@ package final class Listener: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let address = channel.remoteAddress.flatMap(Self.address) ?? IPAddress(v4: 0)
-                    guard gate.admit(address) else { throw ChannelError.connectTimeout(.zero) }
-                    channel.closeFuture.whenComplete { _ in gate.left(address) }
                     let loop = loops.loop(channel.eventLoop)
                     try channel.pipeline.syncOperations.addHandler(DownstreamConnection(loop: loop, peer: address))
                 }
@@ -71,7 +71,7 @@ package final class Listener: Sendable {
         try? await self.channel.close().get()
     }
 
-    private static func address(_ address: SocketAddress) -> IPAddress? {
+    fileprivate static func address(_ address: SocketAddress) -> IPAddress? {
         address.ipAddress.flatMap { IPAddress($0) }
     }
 }
@@ -218,6 +218,16 @@ private final class AcceptHandler: ChannelDuplexHandler {
             }
         }
         if hasRoom { context.read() } else { self.isFull = true }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Counted here, before another one can be accepted; a connection's own loop would be too late.
+        let client = self.unwrapInboundIn(data)
+        let address = client.remoteAddress.flatMap(Listener.address) ?? IPAddress(v4: 0)
+        guard self.gate.admit(address) else { return client.close(promise: nil) }
+        let gate = self.gate
+        client.closeFuture.whenComplete { _ in gate.left(address) }
+        context.fireChannelRead(data)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

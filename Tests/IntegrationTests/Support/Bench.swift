@@ -11,8 +11,12 @@ struct BenchFailure: Error, CustomStringConvertible {
 }
 
 /// Lets tests block: each runs on a thread of its own beside the cooperative pool, a few at a time.
-struct Blocking: SuiteTrait, TestScoping {
+struct Blocking: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
+
+    func scopeProvider(for test: Test, testCase: Test.Case?) -> Blocking? {
+        testCase == nil ? nil : self
+    }
 
     func provideScope(
         for test: Test,

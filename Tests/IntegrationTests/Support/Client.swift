@@ -80,7 +80,9 @@ extension Wire {
             answer.rawBody = answer.body
             answer.isWhole = true
         } else {
-            while case .bytes(let bytes) = self.note(self.receive(seconds: seconds), in: &answer) { answer.body += bytes }
+            while case .bytes(let bytes) = self.note(self.receive(seconds: seconds), in: &answer) {
+                answer.body += bytes
+            }
             answer.rawBody = answer.body
             answer.isWhole = answer.ended == .end
         }
@@ -139,7 +141,9 @@ enum Request {
     static let host = "app.example.com"
     static let origin = "http://app.example.com"
 
-    static func get(_ target: String = "/", _ fields: [String] = [], method: String = "GET", body: String? = nil) -> String {
+    static func get(_ target: String = "/", _ fields: [String] = [], method: String = "GET", body: String? = nil)
+        -> String
+    {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: \(self.host)"] + fields
         if let body { lines.append("Content-Length: \(body.utf8.count)") }
         return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")

@@ -15,7 +15,7 @@ enum Config {
               - identifier: ada@example.com
                 id: user-1815
                 password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"
-                traits: {email: ada@example.com, name: Ada Lovelace, groups: [staff, admins]}
+                traits: {email: ada@example.com, username: ada, name: Ada Lovelace, groups: [staff, admins]}
               - identifier: grace@example.com
                 id: user-1906
                 password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:_vwxyCGIGT1K80tFLMr2a4k1qcghTqalEziQ193eW_g"
@@ -87,6 +87,10 @@ enum Config {
     static func open(upstream: Int, _ route: String = "", more: String = "", drainTimeout: String = "1s") -> String {
         let lines = ["  - path: /**", "    auth: public"] + route.split(separator: "\n").map { "    \($0)" }
         return self.file(
-            upstream: upstream, routes: lines.joined(separator: "\n"), drainTimeout: drainTimeout, more: more)
+            upstream: upstream,
+            routes: lines.joined(separator: "\n"),
+            drainTimeout: drainTimeout,
+            more: more
+        )
     }
 }

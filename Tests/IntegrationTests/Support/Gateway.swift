@@ -31,7 +31,9 @@ final class Gateway: Sendable {
         }
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-integration-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
-        for (name, text) in files { try text.write(to: self.folder.appending(path: name), atomically: true, encoding: .utf8) }
+        for (name, text) in files {
+            try text.write(to: self.folder.appending(path: name), atomically: true, encoding: .utf8)
+        }
         let file = self.folder.appending(path: "settings.yaml")
         try settings.write(to: file, atomically: true, encoding: .utf8)
         let log = self.folder.appending(path: "output.log")
@@ -64,6 +66,7 @@ final class Gateway: Sendable {
             let port = Int(port.1), let admin = Int(admin.1)
         else {
             process.terminate()
+            try? FileManager.default.removeItem(at: self.folder)
             throw BenchFailure("the gateway did not start: \(text)")
         }
         self.port = port

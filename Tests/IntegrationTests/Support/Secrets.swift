@@ -22,10 +22,12 @@ final class Secrets: Sendable {
 
     /// The secrets that stand in `text`, whole or by their random part.
     func found(in text: String) -> [String] {
-        let words = Set(text.matches(of: /[A-Za-z0-9_-]{40,}/).flatMap { match -> [String] in
-            let word = String(match.0)
-            return [word, String(word.suffix(43))]
-        })
+        let words = Set(
+            text.matches(of: /[A-Za-z0-9_-]{40,}/).flatMap { match -> [String] in
+                let word = String(match.0)
+                return [word, String(word.suffix(43))]
+            }
+        )
         return self.known.withLock { known in
             known.filter { secret in
                 secret.utf8.count < 40

@@ -21,7 +21,9 @@ enum Servers {
     }
 
     /// Runs a program to its end.
-    static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> (status: Int32, output: String) {
+    static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> (
+        status: Int32, output: String
+    ) {
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments

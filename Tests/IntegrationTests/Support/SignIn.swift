@@ -116,7 +116,8 @@ extension Gateway {
                     "Content-Type: application/x-www-form-urlencoded",
                 ],
                 body: "return_to=/public/"
-            ))
+            )
+        )
     }
 }
 
@@ -133,6 +134,7 @@ extension Answer {
     var clearedCookies: Set<String> {
         Set(
             self.values("set-cookie").filter { $0.contains("Max-Age=0") }
-                .map { String($0.prefix { $0 != "=" }) })
+                .map { String($0.prefix { $0 != "=" }) }
+        )
     }
 }

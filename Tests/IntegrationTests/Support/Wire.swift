@@ -35,7 +35,7 @@ final class Wire: Sendable {
     ///   - source: The address to come from.
     ///   - receiveBuffer: Bytes that the kernel may hold for a reader that does not read.
     convenience init(to port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw BenchFailure("socket: \(errno)") }
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -85,8 +85,11 @@ final class Wire: Sendable {
             guard self.wait(for: Int16(POLLOUT), seconds: 10) else { return false }
             let count = bytes.withUnsafeBytes {
                 Glibc.send(
-                    self.descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent,
-                    Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue))
+                    self.descriptor,
+                    $0.baseAddress.map { $0 + sent },
+                    bytes.count - sent,
+                    Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+                )
             }
             if count > 0 {
                 sent += count
@@ -106,7 +109,11 @@ final class Wire: Sendable {
     func sendWhatFits(_ bytes: [UInt8]) -> Int {
         let count = bytes.withUnsafeBytes {
             Glibc.send(
-                self.descriptor, $0.baseAddress, bytes.count, Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue))
+                self.descriptor,
+                $0.baseAddress,
+                bytes.count,
+                Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+            )
         }
         return max(count, 0)
     }

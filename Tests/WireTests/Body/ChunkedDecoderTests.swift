@@ -29,7 +29,10 @@ import Testing
                 case .end(let count):
                     let rest = bytes[(piece.startIndex + count)...]
                     guard decoder.isDone else { return .malformed }
-                    return .content(String(decoding: content, as: UTF8.self), rest: String(decoding: rest, as: UTF8.self))
+                    return .content(
+                        String(decoding: content, as: UTF8.self),
+                        rest: String(decoding: rest, as: UTF8.self)
+                    )
                 case .malformed:
                     return .malformed
                 }
@@ -49,24 +52,36 @@ import Testing
         ("5\r\n0\r\n\r\n\r\n0\r\n\r\n", .content("0\r\n\r\n", rest: "")),
         ("5;a\r\nhello\r\n0\r\n\r\n", .content("hello", rest: "")),
         ("5;a=b;c=\"d;\\\"e\"\r\nhello\r\n0;z=\"\t\"\r\n\r\n", .content("hello", rest: "")),
-        ("5\r\nhello\r\n0\r\nA: 1\r\nb-c:\r\nContent-Length: 99\r\n\r\nx", .content("hello", rest: "x")),
+        ("5\r\nhello\r\n0\r\nA: 1\r\nb-c:\r\nContent-Length-Is: 99\r\n\r\nx", .content("hello", rest: "x")),
         ("5\r\nhel", .unfinished("hel")),
         ("5\r\nhello\r\n0\r\n", .unfinished("hello")),
         ("5\r\nhello\r\n0\r\nA: 1\r\n", .unfinished("hello")),
     ]
 
     static let malformed: [String] = [
-        "\r\n", "\n", " 5\r\nhello\r\n", "\t5\r\n", "5 \r\nhello\r\n", "5\nhello\r\n", "5\r\rhello", "5\r", "x\r\n", "-5\r\n", "+5\r\n",
-        "0x5\r\nhello\r\n", "5_0\r\n", "5.\r\n", "5,5\r\n", "g\r\n", ";a\r\n", "\u{660}\r\n", "5\u{0}\r\n", "5\u{B}\r\n",
-        "5\r\nhello0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r0\r\n\r\n", "5\r\nhell\r\n0\r\n\r\n", "5\r\nhello!\r\n0\r\n\r\n",
+        "\r\n", "\n", " 5\r\nhello\r\n", "\t5\r\n", "5 \r\nhello\r\n", "5\nhello\r\n", "5\r\rhello", "5\r", "x\r\n",
+        "-5\r\n", "+5\r\n",
+        "0x5\r\nhello\r\n", "5_0\r\n", "5.\r\n", "5,5\r\n", "g\r\n", ";a\r\n", "\u{660}\r\n", "5\u{0}\r\n",
+        "5\u{B}\r\n",
+        "5\r\nhello0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhello\r0\r\n\r\n", "5\r\nhell\r\n0\r\n\r\n",
+        "5\r\nhello!\r\n0\r\n\r\n",
         "5;a\nhello\r\n", "5;a\rhello\r\n", "5;a=\u{0}\r\n", "5;a=\u{7F}\r\n", "5;a\r\r\n",
-        "0\r\n\n", "0\r\n\rx", "0\r\n: 1\r\n\r\n", "0\r\n A: 1\r\n\r\n", "0\r\nA : 1\r\n\r\n", "0\r\nA\r\n\r\n", "0\r\nA: 1\n\r\n",
-        "0\r\nA: \u{0}\r\n\r\n", "0\r\nA: 1\rB: 2\r\n\r\n", "0\r\nA: 1\r\n folded\r\n\r\n", "0\r\nGET / HTTP/1.1\r\n\r\n",
+        "0\r\n\n", "0\r\n\rx", "0\r\n: 1\r\n\r\n", "0\r\n A: 1\r\n\r\n", "0\r\nA : 1\r\n\r\n", "0\r\nA\r\n\r\n",
+        "0\r\nA: 1\n\r\n",
+        "0\r\nA: \u{0}\r\n\r\n", "0\r\nA: 1\rB: 2\r\n\r\n", "0\r\nA: 1\r\n folded\r\n\r\n",
+        "0\r\nGET / HTTP/1.1\r\n\r\n",
         // No extension name behind the semicolon, as llhttp and gunicorn have it.
-        "5;\r\nhello\r\n0\r\n\r\n", "5;;a\r\nhello\r\n0\r\n\r\n", "5;=b\r\nhello\r\n0\r\n\r\n", "5;a=\r\nhello\r\n0\r\n\r\n",
-        "5;a b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\"c\r\nhello\r\n0\r\n\r\n", "5;\u{E9}\r\nhello\r\n0\r\n\r\n",
+        "5;\r\nhello\r\n0\r\n\r\n", "5;;a\r\nhello\r\n0\r\n\r\n", "5;=b\r\nhello\r\n0\r\n\r\n",
+        "5;a=\r\nhello\r\n0\r\n\r\n",
+        "5;a b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\"c\r\nhello\r\n0\r\n\r\n",
+        "5;\u{E9}\r\nhello\r\n0\r\n\r\n",
+        // Fields that frame, route or authenticate do not come late (RFC 9110 6.5.1).
+        "0\r\nContent-Length: 9\r\n\r\n", "0\r\ntransfer-ENCODING: chunked\r\n\r\n", "0\r\nA: 1\r\nHost: b\r\n\r\n",
+        "0\r\ncookie:\r\n\r\n",
+        "0\r\nAuthorization: x\r\n\r\n",
         // Sizes that do not fit.
-        "1000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "10000000000000000\r\n", "FFFFFFFFFFFFFFFFFFFFFFFF5\r\nhello\r\n",
+        "1000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "10000000000000000\r\n",
+        "FFFFFFFFFFFFFFFFFFFFFFFF5\r\nhello\r\n",
         "8000000000000000\r\n", "7FFFFFFFFFFFFFFF\r\n",
     ]
 

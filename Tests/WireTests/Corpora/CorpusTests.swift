@@ -15,7 +15,10 @@ import Testing
                 case .incompleteBody where reader.requests.count == 1: .unfinished
                 default: .taken
                 }
-            #expect(verdict == Judgements.table[item.id]?.verdict, "\(item.id): \(reader.end), \(item.raw.debugDescription)")
+            #expect(
+                verdict == Judgements.table[item.id]?.verdict,
+                "\(item.id): \(reader.end), \(item.raw.debugDescription)"
+            )
         }
         #expect(count > 100)
     }
@@ -49,7 +52,9 @@ import Testing
         for item in try Corpus.all() {
             let reader = WireReader.read(item.bytes)
             compared += reader.requests.count
-            if let difference = try Differential.difference(item.bytes, reader) { Issue.record("\(item.id): \(difference)") }
+            if let difference = try Differential.difference(item.bytes, reader) {
+                Issue.record("\(item.id): \(difference)")
+            }
         }
         #expect(compared > 20)
     }
@@ -76,7 +81,9 @@ import Testing
             if !reader.requests.isEmpty { taken += 1 }
             guard let difference = try Differential.difference(bytes, reader) else { continue }
             differences += 1
-            if differences <= 5 { Issue.record("\(String(decoding: bytes, as: UTF8.self).debugDescription): \(difference)") }
+            if differences <= 5 {
+                Issue.record("\(String(decoding: bytes, as: UTF8.self).debugDescription): \(difference)")
+            }
         }
         #expect(taken > 1000)
         #expect(differences == 0)

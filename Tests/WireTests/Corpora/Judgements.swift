@@ -44,13 +44,5 @@ enum Judgements {
             then it is not over, and the app never sees its end.
             """
         ),
-        "invalid/rfc9110_trailer_forbidden_cl_01.http": (.taken, Self.trailers),
-        "invalid/rfc9110_trailer_forbidden_host_01.http": (.taken, Self.trailers),
-        "invalid/rfc9110_trailer_forbidden_te_01.http": (.taken, Self.trailers),
     ]
-
-    private static let trailers = """
-        "A recipient that removes the chunked coding from a message MAY selectively retain or discard the received trailer \
-        fields" (RFC 9112 7.1.2): the gateway discards all of them, so that none is ever merged into a head.
-        """
 }

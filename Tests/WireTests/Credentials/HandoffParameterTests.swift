@@ -30,34 +30,50 @@ import Testing
     }
 
     @Test(arguments: [
-        ("session_transfer_token=x", "value x"), ("a=b&session_transfer_token=x", "value x"), ("session_transfer_token=x&a=b", "value x"),
-        ("session_transfer_token=", "value "), ("session_transfer_token", "value "), ("session_transfer_token=a=b", "value a=b"),
-        ("session_transfer_token=%78+y", "value %78+y"), ("%73ession_transfer_token=x", "value x"), ("session%5Ftransfer%5ftoken=x", "value x"),
+        ("session_transfer_token=x", "value x"), ("a=b&session_transfer_token=x", "value x"),
+        ("session_transfer_token=x&a=b", "value x"),
+        ("session_transfer_token=", "value "), ("session_transfer_token", "value "),
+        ("session_transfer_token=a=b", "value a=b"),
+        ("session_transfer_token=%78+y", "value %78+y"), ("%73ession_transfer_token=x", "value x"),
+        ("session%5Ftransfer%5ftoken=x", "value x"),
         ("session_transfer_token=x&&", "value x"), ("&session_transfer_token=x", "value x"),
-        ("", "none"), ("a=b", "none"), ("Session_Transfer_Token=x", "none"), ("session-transfer-token=x", "none"), ("session_transfer_token2=x", "none"),
-        ("xsession_transfer_token=x", "none"), ("session_transfer_toke=x", "none"), ("a=session_transfer_token=x", "none"),
-        ("session_transfer_token%00=x", "none"), ("session_transfer_token%=x", "none"), ("session%255Ftransfer_token=x", "none"),
-        ("session_transfer_token=x&session_transfer_token=y", "repeated"), ("session_transfer_token=x&session_transfer_token=x", "repeated"),
-        ("session_transfer_token=x&a&session_transfer_%74oken=y", "repeated"), ("session_transfer_token&session_transfer_token=x", "repeated"),
+        ("", "none"), ("a=b", "none"), ("Session_Transfer_Token=x", "none"), ("session-transfer-token=x", "none"),
+        ("session_transfer_token2=x", "none"),
+        ("xsession_transfer_token=x", "none"), ("session_transfer_toke=x", "none"),
+        ("a=session_transfer_token=x", "none"),
+        ("session_transfer_token%00=x", "none"), ("session_transfer_token%=x", "none"),
+        ("session%255Ftransfer_token=x", "none"),
+        ("session_transfer_token=x&session_transfer_token=y", "repeated"),
+        ("session_transfer_token=x&session_transfer_token=x", "repeated"),
+        ("session_transfer_token=x&a&session_transfer_%74oken=y", "repeated"),
+        ("session_transfer_token&session_transfer_token=x", "repeated"),
         ("session_transfer_token=1&session_transfer_token=2&session_transfer_token=3", "repeated"),
     ]) func findsItByWhatAnAppWouldDecode(_ query: String, _ expected: String) {
         #expect(Self.find(query) == expected)
     }
 
     @Test(arguments: [
-        ("/p?session_transfer_token=x", "/p"), ("/p?session_transfer_token=x&a=b", "/p?a=b"), ("/p?a=b&session_transfer_token=x", "/p?a=b"),
-        ("/p?a=b&session_transfer_token=x&c=d", "/p?a=b&c=d"), ("/p?session_transfer_token=x&session_transfer_token=y", "/p"),
+        ("/p?session_transfer_token=x", "/p"), ("/p?session_transfer_token=x&a=b", "/p?a=b"),
+        ("/p?a=b&session_transfer_token=x", "/p?a=b"),
+        ("/p?a=b&session_transfer_token=x&c=d", "/p?a=b&c=d"),
+        ("/p?session_transfer_token=x&session_transfer_token=y", "/p"),
         ("/p?session_transfer_token", "/p"), ("/p?session%5Ftransfer_token=x&a", "/p?a"),
         ("/p?a=%2f%2F+%20&session_transfer_token=x&b=\"<>{}|^`\\&c", "/p?a=%2f%2F+%20&b=\"<>{}|^`\\&c"),
         ("/p?a&&session_transfer_token=x&&b", "/p?a&&&b"), ("/p?a=b?c&session_transfer_token=x", "/p?a=b?c"),
-        ("/%61//b;c?SAMLRequest=fZJ%2B&RelayState=a%3d&Signature=x%3D%3D&session_transfer_token=t", "/%61//b;c?SAMLRequest=fZJ%2B&RelayState=a%3d&Signature=x%3D%3D"),
+        (
+            "/%61//b;c?SAMLRequest=fZJ%2B&RelayState=a%3d&Signature=x%3D%3D&session_transfer_token=t",
+            "/%61//b;c?SAMLRequest=fZJ%2B&RelayState=a%3d&Signature=x%3D%3D"
+        ),
         ("/p?a=b", "/p?a=b"), ("/p?a=session_transfer_token=x", "/p?a=session_transfer_token=x"),
     ]) func takesItOutAndNothingElse(_ before: String, _ after: String) {
         #expect(Self.target(before) == after)
     }
 
     @Test func anyOrderGivesTheSamePieces() {
-        let pieces = ["a=b", "session_transfer_token=1", "c", "", "session%5ftransfer_token", "e=f=g", "session_transfer_token2=y"]
+        let pieces = [
+            "a=b", "session_transfer_token=1", "c", "", "session%5ftransfer_token", "e=f=g",
+            "session_transfer_token2=y",
+        ]
         var generator = SeededGenerator(seed: 11)
         for _ in 0..<500 {
             let shuffled = pieces.shuffled(using: &generator)

@@ -15,7 +15,9 @@ import Testing
     private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
         // The field stands in the middle of other bytes, as in a head.
         let bytes = Array("Cookie: \(value)\r\nX: __Host-s=no; stt=no".utf8)
-        return bytes.withUnsafeBufferPointer { buffer in buffer.baseAddress.flatMap { body(Slice(8, value.utf8.count), $0) } }
+        return bytes.withUnsafeBufferPointer { buffer in
+            buffer.baseAddress.flatMap { body(Slice(8, value.utf8.count), $0) }
+        }
     }
 
     private static func find(_ value: String) -> Reading? {
@@ -43,15 +45,18 @@ import Testing
     }
 
     @Test(arguments: [
-        ("__Host-s=x", "x"), ("a=b; __Host-s=x", "x"), ("__Host-s=x; a=b", "x"), ("a=b;__Host-s=x;c=d", "x"), (" \t__Host-s=x \t; a=b", "x"),
-        ("__Host-s=", ""), ("__Host-s==x=", "=x="), ("__Host-s=\"x\"", "\"x\""), ("__Host-s=%78", "%78"), ("__Host-s=a+b", "a+b"),
+        ("__Host-s=x", "x"), ("a=b; __Host-s=x", "x"), ("__Host-s=x; a=b", "x"), ("a=b;__Host-s=x;c=d", "x"),
+        (" \t__Host-s=x \t; a=b", "x"),
+        ("__Host-s=", ""), ("__Host-s==x=", "=x="), ("__Host-s=\"x\"", "\"x\""), ("__Host-s=%78", "%78"),
+        ("__Host-s=a+b", "a+b"),
         ("__Host-s=\u{E9}", "\u{E9}"), ("__Host-s=x; __Host-s=x", "x"), ("__Host-s=a b", "a b"), ("__Host-s=x;", "x"),
     ]) func findsTheSessionByItsExactBytes(_ value: String, _ session: String) {
         #expect(Self.find(value) == Reading(session: session))
     }
 
     @Test(arguments: [
-        "", "a=b", "__host-s=x", "__Host-S=x", "__Host-s2=x", "x__Host-s=x", "__Host-s", "a=__Host-s=x", "a=\"; b=__Host-s=x", "__Host-s =x",
+        "", "a=b", "__host-s=x", "__Host-S=x", "__Host-s2=x", "x__Host-s=x", "__Host-s", "a=__Host-s=x",
+        "a=\"; b=__Host-s=x", "__Host-s =x",
         "%5F_Host-s=x", "$Version=1, __Host-s=x", "=__Host-s=x", ";;;", "; ; ", "a,__Host-s=x",
     ]) func nothingElseIsTheSession(_ value: String) {
         #expect(Self.find(value) == Reading())
@@ -60,8 +65,10 @@ import Testing
 
     /// T9: what a sibling subdomain planted beside ours makes neither count.
     @Test(arguments: [
-        "__Host-s=x; __Host-s=y", "__Host-s=y; a=b; __Host-s=x", "__Host-s=x; __Host-s=", "__Host-s=; __Host-s=x", "__Host-s=x; __Host-s=X",
-        "__Host-s=x; __Host-s=y; __Host-s=x", "__Host-s=x; __Host-s=x; __Host-s=y", "__Host-s=x; __Host-s=\"x\"", "__Host-s=y; __Host-s=x; __Host-s=x",
+        "__Host-s=x; __Host-s=y", "__Host-s=y; a=b; __Host-s=x", "__Host-s=x; __Host-s=", "__Host-s=; __Host-s=x",
+        "__Host-s=x; __Host-s=X",
+        "__Host-s=x; __Host-s=y; __Host-s=x", "__Host-s=x; __Host-s=x; __Host-s=y", "__Host-s=x; __Host-s=\"x\"",
+        "__Host-s=y; __Host-s=x; __Host-s=x",
     ]) func twoDifferentSessionsAreNone(_ value: String) {
         #expect(Self.find(value) == Reading(sessionIsAmbiguous: true))
         #expect(Self.kept(value) == (value.contains("a=b") ? "a=b" : nil))
@@ -76,16 +83,20 @@ import Testing
         #expect(Self.find("stt=x; stt=y; stt=x") == Reading(handoffIsAmbiguous: true))
     }
 
-    @Test(arguments: [
-        ("__Host-s=x", nil), ("stt=x; __Host-s=y; auth0_stt=z", nil), ("__Host-s=x;", nil),
-        ("a=b", "a=b"), ("a=b; c=d", "a=b; c=d"), ("a=b;c=d", "a=b;c=d"), ("a=b;  c=d ;\te=f", "a=b;  c=d ;\te=f"),
-        ("__Host-s=x; a=b", "a=b"), ("a=b; __Host-s=x", "a=b"), ("a=b; __Host-s=x; c=d", "a=b; c=d"), ("a=b;__Host-s=x;c=d", "a=b;c=d"),
-        ("stt=1; a=b; __Host-s=x; c=d; auth0_stt=2; e=f", "a=b; c=d; e=f"), ("__Host-s=x; __Host-s=y; a=b", "a=b"),
-        ("a=b; __Host-s2=x; __Host-s=x; __host-s=x", "a=b; __Host-s2=x; __host-s=x"),
-        ("a=\u{E9}\"%00,; __Host-s=x; b=\u{4E2D}", "a=\u{E9}\"%00,; b=\u{4E2D}"), ("a; b; __Host-s=x; c", "a; b; c"),
-        ("a==; __Host-s=x; =b", "a==; =b"), ("a=b; ; __Host-s=x; ;c=d", "a=b; ; ;c=d"), ("__Host-s=x;a=b", "a=b"),
-        ("a=b;__Host-s=x", "a=b"), ("a=b; a=b; __Host-s=x; a=c", "a=b; a=b; a=c"),
-    ] as [(String, String?)]) func takesOursOutAndNothingElse(_ value: String, _ expected: String?) {
+    @Test(
+        arguments: [
+            ("__Host-s=x", nil), ("stt=x; __Host-s=y; auth0_stt=z", nil), ("__Host-s=x;", nil),
+            ("a=b", "a=b"), ("a=b; c=d", "a=b; c=d"), ("a=b;c=d", "a=b;c=d"), ("a=b;  c=d ;\te=f", "a=b;  c=d ;\te=f"),
+            ("__Host-s=x; a=b", "a=b"), ("a=b; __Host-s=x", "a=b"), ("a=b; __Host-s=x; c=d", "a=b; c=d"),
+            ("a=b;__Host-s=x;c=d", "a=b;c=d"),
+            ("stt=1; a=b; __Host-s=x; c=d; auth0_stt=2; e=f", "a=b; c=d; e=f"), ("__Host-s=x; __Host-s=y; a=b", "a=b"),
+            ("a=b; __Host-s2=x; __Host-s=x; __host-s=x", "a=b; __Host-s2=x; __host-s=x"),
+            ("a=\u{E9}\"%00,; __Host-s=x; b=\u{4E2D}", "a=\u{E9}\"%00,; b=\u{4E2D}"),
+            ("a; b; __Host-s=x; c", "a; b; c"),
+            ("a==; __Host-s=x; =b", "a==; =b"), ("a=b; ; __Host-s=x; ;c=d", "a=b; ; ;c=d"), ("__Host-s=x;a=b", "a=b"),
+            ("a=b;__Host-s=x", "a=b"), ("a=b; a=b; __Host-s=x; a=c", "a=b; a=b; a=c"),
+        ] as [(String, String?)]
+    ) func takesOursOutAndNothingElse(_ value: String, _ expected: String?) {
         #expect(Self.kept(value) == expected, "\(value)")
     }
 

@@ -17,7 +17,9 @@ import Vocabulary
     @Test func takesARequestLineUpToTheLimit() {
         let rest = "GET / HTTP/1.1\r".utf8.count
         #expect(Self.result(head("GET /\(Self.filled(256 - rest)) HTTP/1.1")) == .complete)
-        #expect(Self.result(head("GET /\(Self.filled(257 - rest)) HTTP/1.1")) == .refused(Refusal(414, .requestLineTooLong)))
+        #expect(
+            Self.result(head("GET /\(Self.filled(257 - rest)) HTTP/1.1")) == .refused(Refusal(414, .requestLineTooLong))
+        )
     }
 
     @Test func refusesARequestLineThatDoesNotEnd() {
@@ -52,7 +54,9 @@ import Vocabulary
         #expect(refused == .refused(Refusal(431, .requestFieldsTooLarge)))
         // Fields that will be dropped count as well.
         let aliases = (0..<8).map { "X_\($0): 1\r\n" }.joined()
-        #expect(Self.result("GET / HTTP/1.1\r\nHost: a\r\n\(aliases)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge)))
+        #expect(
+            Self.result("GET / HTTP/1.1\r\nHost: a\r\n\(aliases)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge))
+        )
     }
 
     @Test func hasTheLimitsOfTheDesign() {
@@ -61,8 +65,12 @@ import Vocabulary
         let field = String(repeating: "x", count: 16_384)
         #expect(Heads.result(head("GET / HTTP/1.1", "X: \(field)")) == .refused(Refusal(431, .requestFieldsTooLarge)))
         let many = (0..<100).map { "X\($0): 1\r\n" }.joined()
-        #expect(Heads.result("GET / HTTP/1.1\r\nHost: a\r\n\(many)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge)))
+        #expect(
+            Heads.result("GET / HTTP/1.1\r\nHost: a\r\n\(many)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge))
+        )
         let wide = (0..<5).map { "X\($0): \(field.dropLast(100))\r\n" }.joined()
-        #expect(Heads.result("GET / HTTP/1.1\r\nHost: a\r\n\(wide)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge)))
+        #expect(
+            Heads.result("GET / HTTP/1.1\r\nHost: a\r\n\(wide)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge))
+        )
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import RequestPath
 import Testing
@@ -20,7 +21,13 @@ import Testing
             #expect(result == .complete)
             var buffer = ByteBuffer()
             self.writer.write(
-                head, bytes.base, changes: changes, origin: Array(origin.utf8), publicOrigin: Array(publicOrigin.utf8), into: &buffer)
+                head,
+                bytes.base,
+                changes: changes,
+                origin: Array(origin.utf8),
+                publicOrigin: Array(publicOrigin.utf8),
+                into: &buffer
+            )
             return String(buffer: buffer)
         }
     }
@@ -33,20 +40,30 @@ import Testing
         _ change: (inout AnswerChanges) -> Void = { _ in }
     ) -> [String] {
         let text = self.written(lines, origin: origin, publicOrigin: publicOrigin, change)
-        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("X-Request-Id: id\r\n\r\n"), "\(text.debugDescription)")
-        return text.components(separatedBy: "\r\n").dropFirst().dropLast(3).map { $0 }
+        #expect(
+            text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("X-Request-Id: id\r\n\r\n"),
+            "\(text.debugDescription)"
+        )
+        return Array(text.components(separatedBy: "\r\n").dropFirst().dropLast(3))
     }
 
     @Test func leavesEverythingElseAlone() {
-        let fields = ["Server:x", "X-Odd:\t a  b ", "Vary: Cookie", "etag: \"\u{E9}\"", "Content-Length: 3", "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d"]
+        let fields = [
+            "Server:x", "X-Odd:\t a  b ", "Vary: Cookie", "etag: \"\u{E9}\"", "Content-Length: 3",
+            "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d",
+        ]
         #expect(Self.lines(fields) == fields)
         #expect(Self.lines([]) == [])
     }
 
     @Test func takesHopByHopFieldsOff() {
         #expect(
-            Self.lines(["A: 1", "Connection: keep-alive", "Keep-Alive: 5", "B: 2", "Trailer: x", "X-Auth-Email: evil", "X-Request-Id: theirs"])
-                == ["A: 1", "B: 2"])
+            Self.lines([
+                "A: 1", "Connection: keep-alive", "Keep-Alive: 5", "B: 2", "Trailer: x", "X-Auth-Email: evil",
+                "X-Request-Id: theirs",
+            ])
+                == ["A: 1", "B: 2"]
+        )
     }
 
     @Test func endsTheHeadAsTheExchangeNeeds() {
@@ -54,7 +71,9 @@ import Testing
         #expect(Self.lines(["Content-Length: 0"]) { $0.dropsContentLength = true } == [])
         #expect(Self.lines([]) { $0.extraLines = Array("Set-Cookie: x=y\r\n".utf8) } == ["Set-Cookie: x=y"])
         #expect(Self.written([]) { $0.closes = true }.hasSuffix("X-Request-Id: id\r\nConnection: close\r\n\r\n"))
-        #expect(Self.written([]) { $0.saysKeepAlive = true }.hasSuffix("X-Request-Id: id\r\nConnection: keep-alive\r\n\r\n"))
+        #expect(
+            Self.written([]) { $0.saysKeepAlive = true }.hasSuffix("X-Request-Id: id\r\nConnection: keep-alive\r\n\r\n")
+        )
     }
 
     // MARK: Set-Cookie (T37)
@@ -65,11 +84,15 @@ import Testing
         // A cookie without a name is sent back as its bare value: `Cookie: session_transfer_token=x`.
         "=session_transfer_token=x", " = session_transfer_token=x; Path=/",
     ]) func dropsACookieThatIsOurs(_ cookie: String) {
-        #expect(Self.lines(["A: 1", "Set-Cookie: \(cookie)", "set-cookie: a=b"]) == ["A: 1", "set-cookie: a=b"], "\(cookie)")
+        #expect(
+            Self.lines(["A: 1", "Set-Cookie: \(cookie)", "set-cookie: a=b"]) == ["A: 1", "set-cookie: a=b"],
+            "\(cookie)"
+        )
     }
 
     @Test(arguments: [
-        "a=__Host-sallyport=x", "__host-sallyport=x", "__Host-sallyport2=x", "x__Host-sallyport=x", "", "=x", "a; __Host-sallyport=x",
+        "a=__Host-sallyport=x", "__host-sallyport=x", "__Host-sallyport2=x", "x__Host-sallyport=x", "", "=x",
+        "a; __Host-sallyport=x",
         "SESSION_TRANSFER_TOKEN=x",
     ]) func leavesAnyOtherCookie(_ cookie: String) {
         #expect(Self.lines(["Set-Cookie: \(cookie)"]) == ["Set-Cookie: \(cookie)"])
@@ -79,22 +102,24 @@ import Testing
 
     @Test(arguments: [
         ("http://127.0.0.1:9000", "https://app.example.com"), ("http://127.0.0.1:9000/", "https://app.example.com/"),
-        ("http://127.0.0.1:9000/a?b#c", "https://app.example.com/a?b#c"), ("http://127.0.0.1:9000?b", "https://app.example.com?b"),
+        ("http://127.0.0.1:9000/a?b#c", "https://app.example.com/a?b#c"),
+        ("http://127.0.0.1:9000?b", "https://app.example.com?b"),
         ("http://127.0.0.1:9000#c", "https://app.example.com#c"),
         // Not the app's own origin: as it came.
-        ("http://127.0.0.1:90001/", "http://127.0.0.1:90001/"), ("http://127.0.0.1:9000.evil.example/", "http://127.0.0.1:9000.evil.example/"),
-        ("http://127.0.0.1:9000@evil.example/", "http://127.0.0.1:9000@evil.example/"), ("http://127.0.0.1/", "http://127.0.0.1/"),
-        ("https://127.0.0.1:9000/", "https://127.0.0.1:9000/"), ("/a", "/a"), ("//127.0.0.1:9000/a", "//127.0.0.1:9000/a"), ("", ""),
+        ("http://127.0.0.1:90001/", "http://127.0.0.1:90001/"),
+        ("http://127.0.0.1:9000.evil.example/", "http://127.0.0.1:9000.evil.example/"),
+        ("http://127.0.0.1:9000@evil.example/", "http://127.0.0.1:9000@evil.example/"),
+        ("http://127.0.0.1/", "http://127.0.0.1/"),
+        ("https://127.0.0.1:9000/", "https://127.0.0.1:9000/"), ("/a", "/a"),
+        ("//127.0.0.1:9000/a", "//127.0.0.1:9000/a"), ("", ""),
         ("https://other.example/?u=http://127.0.0.1:9000/", "https://other.example/?u=http://127.0.0.1:9000/"),
     ]) func makesTheAppsOwnOriginPublic(_ value: String, _ expected: String) {
         #expect(Self.lines(["A: 1", "Location: \(value)", "B: 2"]) == ["A: 1", "Location: \(expected)", "B: 2"])
     }
 
-    @Test func manyLocationsFitWhatWasMadeForThem() {
+    @Test func aLongPublicOriginHasRoom() {
         let long = "https://" + String(repeating: "long.", count: 49) + "example"
-        let lines = (0..<60).map { "Location: http://a/\($0)" }
-        let text = Self.lines(lines, origin: "http://a", publicOrigin: long)
-        #expect(text == (0..<60).map { "Location: \(long)/\($0)" })
+        #expect(Self.lines(["Location:http://a"], origin: "http://a", publicOrigin: long) == ["Location: \(long)"])
     }
 
     // MARK: Cache-Control (T36)
@@ -117,7 +142,8 @@ import Testing
 
     /// All lines of one name are one list (RFC 9110 5.3): none of them may let a shared cache keep the answer.
     @Test(arguments: [
-        ["Cache-Control: no-cache", "Cache-Control: public, max-age=600"], ["Cache-Control: private", "Cache-Control: public"],
+        ["Cache-Control: no-cache", "Cache-Control: public, max-age=600"],
+        ["Cache-Control: private", "Cache-Control: public"],
         ["Cache-Control: max-age=1", "Cache-Control: s-maxage=600"],
     ]) func noLineOfSeveralKeepsItPublic(_ lines: [String]) {
         let text = Self.written(lines) { $0.marksPrivate = true }.lowercased()

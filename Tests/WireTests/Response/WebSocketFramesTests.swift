@@ -20,8 +20,10 @@ import Testing
     }
 
     static let frames: [[UInt8]] = [
-        frame(0), frame(1), frame(125), frame(126), frame(127), frame(300), frame(0, masked: true), frame(5, masked: true),
-        frame(200, masked: true), frame(0, opcode: 0x89), frame(2, opcode: 0x88), frame(65_535), frame(65_536), frame(70_000, masked: true),
+        frame(0), frame(1), frame(125), frame(126), frame(127), frame(300), frame(0, masked: true),
+        frame(5, masked: true),
+        frame(200, masked: true), frame(0, opcode: 0x89), frame(2, opcode: 0x88), frame(65_535), frame(65_536),
+        frame(70_000, masked: true),
     ]
 
     private static func pass(_ bytes: ArraySlice<UInt8>, _ frames: inout WebSocketFrames) {

@@ -34,7 +34,9 @@ enum Corpus {
 
     static func items(_ file: String) throws -> [Item] {
         let text = try String(contentsOf: self.directory.appending(path: file), encoding: .utf8)
-        return try text.split(whereSeparator: \.isNewline).map { try JSONDecoder().decode(Item.self, from: Data($0.utf8)) }
+        return try text.split(whereSeparator: \.isNewline).map {
+            try JSONDecoder().decode(Item.self, from: Data($0.utf8))
+        }
     }
 
     static func all() throws -> [Item] {

@@ -29,7 +29,7 @@ struct Mutator {
         head("POST /form HTTP/1.1", "Content-Length: 5", "Content-Type: text/plain") + "hello",
         head("PUT /chunks HTTP/1.1", "Transfer-Encoding: chunked") + "5\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n",
         head("POST /x HTTP/1.1", "Transfer-Encoding: chunked")
-            + "3;name=value;other=\"q;s\"\r\nabc\r\n0;last\r\nTrailer: yes\r\n\r\n",
+            + "3;name=value;other=\"q;s\"\r\nabc\r\n0;last\r\nX-Last: yes\r\n\r\n",
         head("GET / HTTP/1.0", "Connection: keep-alive") + head("GET /second HTTP/1.0"),
         head("HEAD /h HTTP/1.1", "Cookie: a=b; c=d", "X-Custom: 1", "X_Under: 2"),
         head("OPTIONS * HTTP/1.1", "Origin: https://other.example", "Access-Control-Request-Method: PUT"),
@@ -49,7 +49,8 @@ struct Mutator {
         "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding:\tchunked\r\n",
         "Transfer-Encoding: Chunked\r\n", "transfer_encoding: chunked\r\n", "Connection: close\r\n",
         "Connection: keep-alive\r\n", "Connection: upgrade\r\n", "Upgrade: h2c\r\n", "Expect: 100-continue\r\n",
-        "Trailer: x\r\n", "chunked", "identity", "gzip", "0\r\n\r\n", "5\r\nhello\r\n", ";a=b", ";a=\"b\"", ";", "\u{E9}",
+        "Trailer: x\r\n", "chunked", "identity", "gzip", "0\r\n\r\n", "5\r\nhello\r\n", ";a=b", ";a=\"b\"", ";",
+        "\u{E9}",
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     ]
 

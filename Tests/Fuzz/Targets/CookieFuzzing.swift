@@ -1,0 +1,49 @@
+import RequestPath
+
+/// Cookies and the query: ours are gone, all else is there.
+enum CookieFuzzing {
+    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"])
+    private static let parameter = HandoffParameter(name: "t_t")
+
+    static func cookie(_ bytes: [UInt8]) -> String? {
+        bytes.withExactCopy { base, count in
+            let field = Slice(0, count)
+            let found = self.cookies.find(in: field, base)
+            if found.session != nil, found.sessionIsAmbiguous || !found.hasSession {
+                return "an ambiguous session counts"
+            }
+            if found.handoff != nil, found.handoffIsAmbiguous || !found.hasHandoff {
+                return "an ambiguous handoff counts"
+            }
+            var kept: [UInt8] = []
+            self.cookies.forEachKept(of: field, base, dropsHandoff: true) { kept += Array($0.bytes(in: base)) }
+            if self.pairs(kept) != self.pairs(bytes).filter({ !self.isOurs($0) }) {
+                return "the kept cookies are others"
+            }
+            if found.hasSession != self.pairs(bytes).contains(where: { $0.starts(with: "s=".utf8) }) {
+                return "the session was not seen"
+            }
+            var query: [UInt8] = []
+            self.parameter.forEachKept(of: field, base) { query += Array($0.bytes(in: base)) }
+            let again = query.withExactCopy { self.parameter.find(in: Slice(0, $1), $0) }
+            if again != nil { return "the parameter is still there" }
+            if self.parameter.find(in: field, base) == nil, query != bytes {
+                return "a query without the parameter was changed"
+            }
+            return nil
+        }
+    }
+
+    /// The pairs without the spaces around them, and without empty ones.
+    private static func pairs(_ bytes: [UInt8]) -> [[UInt8]] {
+        bytes.split(separator: UInt8(ascii: ";")).map { pair in
+            let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+            return Array(pair.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+        }
+        .filter { !$0.isEmpty }
+    }
+
+    private static func isOurs(_ pair: [UInt8]) -> Bool {
+        ["s=", "h=", "hh="].contains { pair.starts(with: $0.utf8) }
+    }
+}

@@ -1,0 +1,258 @@
+import Foundation
+import Testing
+
+/// Who gets in, and what the others are told.
+@Suite("Access", .blocking) struct AccessTests {
+    @Test("A browser's navigation is sent to login with where it wanted to go; everybody else gets 401 and a reason")
+    func unauthenticated() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            for fields in [["Accept: text/html,*/*;q=0.8"], ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]] {
+                let answer = try gateway.get("/hello?a=1&b=//evil", fields)
+                #expect(answer.status == 303)
+                #expect(
+                    answer.value("location")
+                        == "\(Request.origin)/.sallyport/login?return_to=/hello%3Fa%3D1%26b%3D//evil"
+                )
+                #expect(answer.value("cache-control") == "no-store")
+            }
+            for (method, fields) in [
+                ("GET", []), ("GET", ["Accept: application/json"]), ("GET", ["Accept: */*"]),
+                ("GET", ["Accept: text/html", "Sec-Fetch-Mode: cors"]), ("POST", ["Accept: text/html"]),
+                ("OPTIONS", ["Accept: text/html"]),
+            ] {
+                let answer = try gateway.request(Request.get("/hello", fields, method: method))
+                #expect(
+                    answer.status == 401 && answer.reason == "credential.missing",
+                    "\(method) \(fields): \(answer.lines)"
+                )
+                #expect(answer.value("www-authenticate") == "Bearer")
+            }
+            #expect(app.requests.isEmpty)
+        }
+    }
+
+    @Test("The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)")
+    func returnTo() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            func landing(_ target: String) throws -> String? {
+                try gateway.request(
+                    Request.post(
+                        "/.sallyport/login",
+                        ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
+                        body: "identifier=ada@example.com&password=analytical-engine&return_to=\(target)"
+                    )
+                ).value("location")
+            }
+            #expect(try landing("/hello%3Fa%3D1") == "/hello?a=1")
+            for evil in [
+                "//evil.example", "/%5Cevil.example", "https://evil.example", "http:evil.example", "///evil.example",
+                "/%09/evil.example",
+                "/%0D%0ASet-Cookie:a=b", "javascript:alert(1)", "https://app.example.com@evil.example",
+                "/./%5Cevil.example", "%2F%2Fevil.example",
+                "/..%2F..%2F%5Cevil", "%20//evil.example", "%0B//evil.example", "/%00",
+            ] {
+                #expect(try landing(evil) == "/", "\(evil)")
+            }
+        }
+    }
+
+    @Test(
+        "On optional routes no credential is a stranger, a good one a user, and a bad explicit one 401 (peers C7 #61)"
+    )
+    func optional() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: "  - path: /**\n    auth: optional\n")) {
+            gateway throws in
+            let token = try gateway.native()
+            let cookie = try gateway.browser()
+            #expect(try gateway.get("/").status == 200)
+            #expect(app.requests.last?.values("x-auth-subject") == [])
+            #expect(try gateway.get("/", ["Authorization: Bearer \(token)"]).status == 200)
+            #expect(app.requests.last?.values("x-auth-subject") == ["user-1815"])
+            let count = app.requests.count
+            let unknown = "sps_" + String(repeating: "A", count: 55)
+            for field in [
+                "Authorization: Bearer x", "Authorization: Bearer \(unknown)", "Authorization: Bearer",
+                "X-Session-Token: x",
+                "Authorization: DPoP \(token)", "X-Session-Token: \(token)x",
+            ] {
+                // A good cookie beside it does not help.
+                for more in [[], ["Cookie: sallyport=\(cookie)"]] {
+                    let answer = try gateway.get("/", [field] + more)
+                    #expect(answer.status == 401, "\(field): \(answer.lines)")
+                    #expect(answer.value("www-authenticate") == #"Bearer error="invalid_token""#)
+                }
+            }
+            #expect(app.requests.count == count)
+            // A stale cookie is only a stranger.
+            #expect(try gateway.get("/", ["Cookie: sallyport=stale"]).status == 200)
+            #expect(app.requests.last?.values("x-auth-subject") == [])
+        }
+    }
+
+    @Test("C7 #60: that there is a token is no proof: whatever is no session of ours is 401 (T32)")
+    func garbage() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let native = try gateway.native()
+            let browser = try gateway.browser()
+            for token in [
+                "x", "", String(repeating: "a", count: 8000), "sps_%00", native + "%20", native.lowercased(),
+                String(native.dropLast()),
+                native + "A", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJyb290In0.", "\u{e9}", "a+b", browser,
+            ] {
+                #expect(try gateway.get("/", ["Authorization: Bearer \(token)"]).status == 401, "\(token.prefix(80))")
+            }
+            for cookie in [native, browser + "x", "\"\(browser)\"", "%22\(browser)"] {
+                #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 401, "\(cookie.prefix(80))")
+            }
+            #expect(try gateway.get("/", ["Authorization: bearer   \(native)"]).status == 200)
+            #expect(app.requests.count == 1)
+        }
+    }
+
+    @Test("What a route requires of the session is judged on every request, and 403 tells what is missing")
+    func require() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+              - path: /aal2/**
+                require: {aal: aal2}
+              - path: /admins/**
+                require: {groups_any: [admins, root]}
+              - path: /browser/**
+                require: {origin: [browser]}
+              - path: /fresh/**
+                require: {max_age: 2s}
+            """
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            let ada = "Authorization: Bearer \(try gateway.native(.ada))"
+            let mary = "Authorization: Bearer \(try gateway.native(.mary))"
+            let cookie = "Cookie: sallyport=\(try gateway.browser(.grace))"
+            let cases = [
+                ("/aal2/x", mary, nil), ("/aal2/x", ada, "require.aal"), ("/aal2/x", cookie, "require.aal"),
+                ("/admins/x", ada, nil),
+                ("/admins/x", cookie, "require.groups"), ("/admins/x", mary, "require.groups"),
+                ("/browser/x", cookie, nil),
+                ("/browser/x", ada, "require.origin"), ("/fresh/x", ada, nil), ("/fresh/x", cookie, nil),
+            ]
+            for (target, credential, reason) in cases {
+                let answer = try gateway.get(target, [credential])
+                #expect(
+                    answer.status == (reason == nil ? 200 : 403) && answer.reason == reason,
+                    "\(target): \(answer.lines)"
+                )
+            }
+            sleep(3)
+            #expect(try gateway.get("/fresh/x", [ada]).reason == "require.max_age")
+            #expect(try gateway.get("/x", [ada]).status == 200)
+        }
+    }
+
+    @Test("Two session cookies sign nobody in, are cleared, and lock nobody out")
+    func twoCookies() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let cookie = try gateway.browser()
+            for field in ["sallyport=\(cookie); sallyport=tossed", "sallyport=tossed; a=b; sallyport=\(cookie)"] {
+                let refused = try gateway.get("/", ["Cookie: \(field)"])
+                #expect(refused.status == 401 && refused.sessionCookie == "", "\(refused.lines)")
+                let open = try gateway.get("/public/", ["Cookie: \(field)"])
+                #expect(open.status == 200 && open.sessionCookie == "")
+                #expect(app.requests.last?.values("x-auth-subject") == [])
+            }
+            // Twice the same is once.
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie); sallyport=\(cookie)"]).status == 200)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200, "the session lives on")
+        }
+    }
+
+    @Test("T8: an id that a client brings along is never adopted; signing in gives a new one and ends the old")
+    func fixation() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let planted = try gateway.browser(.grace)
+            let answer = try gateway.request(
+                Request.post(
+                    "/.sallyport/login",
+                    [
+                        "Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded",
+                        "Cookie: sallyport=\(planted)",
+                    ],
+                    body: "identifier=ada@example.com&password=analytical-engine"
+                )
+            )
+            let fresh = try #require(answer.sessionCookie)
+            #expect(fresh != planted && fresh.utf8.count == 59)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(planted)"]).status == 401)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(fresh)"]).status == 200)
+            #expect(app.requests.last?.values("x-auth-subject") == ["user-1815"])
+        }
+    }
+
+    @Test("Sign-out is seen by every loop before it is answered")
+    func signOut() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, loops: 4)) { gateway throws in
+            for _ in 0..<5 {
+                let cookie = try gateway.browser()
+                let wires = try (0..<12).map { _ in try gateway.connect() }
+                let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
+                for wire in wires { #expect(try wire.request(request).status == 200) }
+                let answer = try gateway.signOut(cookie)
+                #expect(answer.status == 303 && answer.sessionCookie == "")
+                for wire in wires { #expect(try wire.request(request).status == 401) }
+            }
+        }
+    }
+
+    @Test("C2 #25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing")
+    func methods() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes =
+            "  - path: /**\n    auth: public\n    methods: [GET, POST]\n  - path: /private/**\n    methods: [POST]\n"
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            #expect(
+                try gateway.request("CONNECT app.example.com:80 HTTP/1.1\r\nHost: app.example.com:80\r\n\r\n").status
+                    == 405
+            )
+            for method in ["TRACE", "PUT", "PROPFIND", "get"] {
+                let answer = try gateway.request(Request.get("/", method: method))
+                #expect([400, 405, 501].contains(answer.status), "\(method): \(answer.lines)")
+            }
+            #expect(app.requests.isEmpty)
+            #expect(try gateway.get("/", ["X-HTTP-Method-Override: DELETE"]).status == 200)
+            let answer = try gateway.request(
+                Request.post("/private/x?_method=GET", ["X-HTTP-Method-Override: GET"], body: "a")
+            )
+            #expect(answer.status == 401)
+        }
+    }
+
+    @Test("When no session can be kept, signing in is 503 with Retry-After, and nobody is signed out")
+    func storeFull() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let more = "store:\n  memory:\n    max_sessions: 1\n"
+        try Gateway.with(Config.file(upstream: app.port, more: more)) { gateway throws in
+            let cookie = try gateway.browser()
+            let flow = try gateway.get("/self-service/login/api")
+            let action = flow.text.firstMatch(of: /"action":"http:\/\/[^\/]*(\/[^"]*)"/).map { String($0.1) } ?? ""
+            let body = #"{"method":"password","identifier":"ada@example.com","password":"analytical-engine"}"#
+            let answer = try gateway.request(Request.post(action, ["Content-Type: application/json"], body: body))
+            #expect(answer.status == 503 && answer.value("retry-after") != nil, "\(answer.lines)")
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import Testing
+
+/// Other origins: what their scripts may read, and what they may not do in a user's name.
+@Suite("Cross-origin", .blocking) struct CrossOriginTests {
+    private static let routes = """
+          - path: /**
+            cors:
+              origins: [https://static.example.com]
+              methods: [GET, PUT]
+              headers: [X-Custom]
+              credentials: true
+              max_age: 5m
+          - path: /plain/**
+          - path: /any/**
+            auth: public
+            cors:
+              origins: ["*"]
+          - path: /trusting/**
+            trusted_origins: [https://static.example.com]
+        """
+
+    private static let static_ = "Origin: https://static.example.com"
+
+    @Test("A preflight is answered without a session, for the origins that are named and no others")
+    func preflight() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let ask = ["Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: x-custom"]
+            let answer = try gateway.request(Request.get("/x", [Self.static_] + ask, method: "OPTIONS"))
+            #expect(answer.status == 204)
+            #expect(answer.value("access-control-allow-origin") == "https://static.example.com")
+            #expect(answer.value("access-control-allow-credentials") == "true")
+            #expect(answer.value("access-control-allow-methods")?.contains("PUT") == true)
+            #expect(answer.value("access-control-allow-headers")?.lowercased().contains("x-custom") == true)
+            #expect(answer.value("access-control-max-age") == "300" && answer.value("vary") == "Origin")
+            for origin in [
+                "https://evil.example", "https://static.example.com.evil.example", "http://static.example.com",
+                "https://static.example.com:8443",
+                "null", "https://evilstatic.example.com", "https://STATIC.example.com",
+            ] {
+                let refused = try gateway.request(Request.get("/x", ["Origin: \(origin)"] + ask, method: "OPTIONS"))
+                #expect(
+                    refused.value("access-control-allow-origin") == nil && refused.status == 403,
+                    "\(origin): \(refused.lines)"
+                )
+            }
+            #expect(app.requests.isEmpty)
+            // A route without CORS settings leaves preflights to the decision, and with it to the app.
+            #expect(try gateway.request(Request.get("/plain/x", [Self.static_] + ask, method: "OPTIONS")).status == 401)
+            let open = try gateway.request(
+                Request.get("/any/x", ["Origin: https://a.example"] + ask, method: "OPTIONS")
+            )
+            #expect(
+                open.value("access-control-allow-origin") == "*"
+                    && open.value("access-control-allow-credentials") == nil
+            )
+        }
+    }
+
+    @Test("Our own refusals carry the fields, so that a script can read why")
+    func refusals() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let answer = try gateway.get("/x", [Self.static_])
+            #expect(answer.status == 401 && answer.value("access-control-allow-origin") == "https://static.example.com")
+            #expect(answer.value("access-control-expose-headers")?.contains("WWW-Authenticate") == true)
+            #expect(answer.values("vary").joined().contains("Origin"))
+            #expect(try gateway.get("/x", ["Origin: https://evil.example"]).value("access-control-allow-origin") == nil)
+            #expect(try gateway.get("/plain/x", [Self.static_]).value("access-control-allow-origin") == nil)
+        }
+    }
+
+    @Test("The app's own CORS fields are the app's business")
+    func appFields() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.answer("200 OK", "Access-Control-Allow-Origin: https://a.example\r\nVary: Origin\r\n", body: "ok")
+            }
+        )
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let token = "Authorization: Bearer \(try gateway.native())"
+            let answer = try gateway.get("/x", [token, Self.static_])
+            #expect(answer.values("access-control-allow-origin") == ["https://a.example"])
+        }
+    }
+
+    @Test("A cookie on an unsafe method needs proof that the request is of this origin, or of a trusted one")
+    func unsafe() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let cookie = "Cookie: sallyport=\(try gateway.browser())"
+            for method in ["POST", "PUT", "DELETE", "PATCH", "PROPPATCH"] {
+                for fields in [
+                    [], ["Origin: https://evil.example"], ["Origin: null"], ["Sec-Fetch-Site: cross-site"],
+                    ["Sec-Fetch-Site: same-site"],
+                    ["Origin: \(Request.origin)", "Sec-Fetch-Site: cross-site"], ["Origin: \(Request.origin):81"],
+                    [Self.static_],
+                    ["Referer: \(Request.origin)/x"],
+                ] {
+                    let answer = try gateway.request(
+                        Request.get("/plain/x", [cookie, "Content-Length: 0"] + fields, method: method)
+                    )
+                    #expect(
+                        answer.status == 403 && answer.reason == "request.cross_site",
+                        "\(method) \(fields): \(answer.lines)"
+                    )
+                }
+            }
+            #expect(app.requests.isEmpty)
+            for (target, fields) in [
+                ("/plain/x", ["Origin: \(Request.origin)"]), ("/plain/x", ["Sec-Fetch-Site: same-origin"]),
+                ("/trusting/x", [Self.static_]), ("/trusting/x", [Self.static_, "Sec-Fetch-Site: cross-site"]),
+            ] {
+                #expect(
+                    try gateway.request(Request.post(target, [cookie] + fields, body: "a")).status == 200,
+                    "\(fields)"
+                )
+            }
+            // Reading needs no proof, and explicit credentials are not ambient.
+            #expect(try gateway.get("/plain/x", [cookie, "Origin: https://evil.example"]).status == 200)
+            let token = "Authorization: Bearer \(try gateway.native())"
+            #expect(
+                try gateway.request(Request.post("/plain/x", [token, "Origin: https://evil.example"], body: "a")).status
+                    == 200
+            )
+            // Public routes have no user to protect.
+            #expect(
+                try gateway.request(Request.post("/any/x", [cookie, "Origin: https://evil.example"], body: "a")).status
+                    == 200
+            )
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+
+/// A transfer token is bound to the device that asked for it (systems.md T1, T15 to T18).
+@Suite("Binding of a handoff", .blocking) struct HandoffBindingTests {
+    private func with(
+        _ settings: (Int) -> String,
+        files: [String: String] = [:],
+        _ body: (Gateway, FakeUpstream) throws -> Void
+    ) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(settings(app.port), files: files) { try body($0, app) }
+    }
+
+    private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
+        try self.with({ Config.file(upstream: $0) }, body)
+    }
+
+    @Test("T1: from another address the token signs nobody in and is burned; the log names both addresses")
+    func otherAddress() throws {
+        try self.with { gateway, _ throws in
+            let token = try gateway.transferToken()
+            let stolen = try gateway.get("/?session_transfer_token=\(token)", from: "127.0.0.2")
+            #expect(stolen.status == 303 && stolen.sessionCookie == nil)
+            #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil, "burned")
+            #expect(eventually { gateway.output.contains("binding.ip_mismatch") })
+            let line = gateway.output.split(separator: "\n").first {
+                $0.contains("binding.ip_mismatch") && $0.contains("127.0.0.2")
+            }
+            #expect(line?.contains("127.0.0.1") == true, "\(line ?? "no line")")
+        }
+    }
+
+    @Test("With on_mismatch keep the right device may still use it, and with a dry run anyone may")
+    func keepAndDryRun() throws {
+        for (more, stolenWorks, ownerWorks) in [
+            ("on_mismatch: keep", false, true), ("binding_dry_run: true", true, false),
+        ] {
+            let clients = Config.clients(more: "      \(more)")
+            try self.with({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+                let token = try gateway.transferToken()
+                let target = "/?session_transfer_token=\(token)"
+                #expect((try gateway.get(target, from: "127.0.0.2").sessionCookie != nil) == stolenWorks, "\(more)")
+                #expect((try gateway.get(target).sessionCookie != nil) == ownerWorks, "\(more)")
+            }
+        }
+    }
+
+    @Test(
+        "T16, T17: ip_or_asn accepts the same network when the family changed, and nothing unknown",
+        arguments: ["asn", "ip_or_asn"]
+    )
+    func networks(binding: String) throws {
+        let csv = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n2001:db8:1::/48,64500\n2001:db8:2::/48,64501\n"
+        let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
+        let settings = { Config.file(upstream: $0, clients: Config.clients(binding: binding), more: more) }
+        try self.with(settings, files: ["asn.csv": csv]) { gateway, _ throws in
+            func attempt(_ minted: String, _ presented: String) throws -> Bool {
+                let token = try gateway.mint(gateway.native(), fields: ["X-Forwarded-For: \(minted)"])
+                let answer = try gateway.get("/?session_transfer_token=\(token)", ["X-Forwarded-For: \(presented)"])
+                #expect(answer.status == 303)
+                return answer.sessionCookie?.isEmpty == false
+            }
+            #expect(try attempt("203.0.113.7", "203.0.113.7"))
+            #expect(try attempt("203.0.113.7", "2001:db8:1::7"), "the family changed, the network did not")
+            #expect(try attempt("2001:db8:1::7", "203.0.113.7"))
+            #expect(try !attempt("203.0.113.7", "2001:db8:2::7"))
+            #expect(try !attempt("203.0.113.7", "198.51.100.7"))
+            #expect(try attempt("203.0.113.7", "203.0.113.8") == (binding == "asn"), "same family, other address")
+            #expect(try !attempt("192.0.2.1", "2001:db8:9::1"), "two unknown networks are not the same one")
+            #expect(try attempt("192.0.2.1", "192.0.2.1") == (binding == "ip_or_asn"))
+            #expect(try !attempt("203.0.113.7", "2002:cb00:7107::1"), "T18: 6to4 has no network")
+        }
+    }
+
+    @Test("T15: one device in two spellings of its address is one device")
+    func spellings() throws {
+        try self.with({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) { gateway, _ throws in
+            for (minted, presented, expected) in [
+                ("203.0.113.7", "::ffff:203.0.113.7", true), ("2001:db8::1", "2001:DB8:0:0:ffff::9", true),
+                ("2001:db8::1", "2001:db8:0:1::1", false),
+            ] {
+                let token = try gateway.mint(gateway.native(), fields: ["X-Forwarded-For: \(minted)"])
+                let answer = try gateway.get("/?session_transfer_token=\(token)", ["X-Forwarded-For: \(presented)"])
+                #expect((answer.sessionCookie != nil) == expected, "\(minted) \(presented)")
+            }
+        }
+    }
+
+    @Test("T17: a client that needs networks does not start without any")
+    func missingNetworks() throws {
+        #expect(throws: BenchFailure.self) {
+            try Gateway(Config.file(upstream: 1, clients: Config.clients(binding: "asn"))).stop()
+        }
+        #expect(throws: BenchFailure.self) {
+            let settings = Config.file(
+                upstream: 1,
+                clients: Config.clients(binding: "asn"),
+                more: "asn:\n  csv: asn.csv\n"
+            )
+            try Gateway(settings, files: ["asn.csv": "nonsense\n"]).stop()
+        }
+    }
+
+    @Test("A live session that is bound to its device is refused from another one")
+    func liveBinding() throws {
+        let routes = "  - path: /**\n    client: web\n    binding: ip\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
+            let cookie = try #require(
+                try gateway.get("/?session_transfer_token=\(try gateway.transferToken())").sessionCookie
+            )
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200)
+            let stolen = try gateway.get("/", ["Cookie: sallyport=\(cookie)"], from: "127.0.0.2")
+            #expect(stolen.status == 401 || stolen.status == 403)
+            #expect(stolen.reason == "binding.ip_mismatch")
+        }
+    }
+}
