@@ -136,7 +136,6 @@ let package = Package(
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
-            exclude: ["SealingTests.swift"],
             swiftSettings: strict
         ),
 

@@ -71,7 +71,24 @@ package final class RouteTable: Sendable {
         // What is ours is never the app's, whether or not an endpoint is there.
         if reading.isReserved { return .notFound }
         let match = host.tree.match(reading.bytes, method)
+        if !host.isUniform, reading.bytes.last == UInt8(ascii: "/"), Self.opensFile(match, host, method, reading) {
+            return .refused(.pathAmbiguous)
+        }
         return reading.habits.isEmpty ? match : self.agreed(match, host, method, rawPath, reading)
+    }
+
+    /// `/secret.html/` is `/secret.html` to servers that take the slash for path information (Apache with
+    /// `AcceptPathInfo On`, CGI): a route that protects the file must not be passed by on the slash.
+    private static func opensFile(
+        _ match: RouteMatch,
+        _ host: HostEntry,
+        _ method: UnsafeBufferPointer<UInt8>,
+        _ reading: PathReading
+    ) -> Bool {
+        guard case .route(let route) = match, reading.bytes.count > 1 else { return false }
+        let file = UnsafeBufferPointer(rebasing: reading.bytes.dropLast())
+        guard case .route(let other) = host.tree.match(file, method) else { return false }
+        return !route.strictness.covers(other.strictness)
     }
 
     /// A path with more than these many oddities is not worth the readings it would take.

@@ -40,6 +40,18 @@ struct RouteTableTests {
         #expect(gate.ask("/slash/") == .route("/slash/"))
     }
 
+    @Test("A slash at the end does not open the file that an exact route protects")
+    func slashBehindFile() {
+        let gate = Gate([route("/**", .public), route("/admin/secret.html", .required), route("/open/", .public)])
+        #expect(gate.ask("/admin/secret.html/") == .refused(.pathAmbiguous))
+        #expect(gate.ask("/admin/secret.html") == .route("/admin/secret.html"))
+        #expect(gate.ask("/admin/other.html/") == .route("/**"))
+        #expect(gate.ask("/open/") == .route("/open/"))
+        // The other way round the slash leads to the closed route, which is what it should be.
+        let closed = Gate([route("/docs", .public), route("/docs/**", .required)])
+        #expect(closed.ask("/docs/") == .route("/docs/**"))
+    }
+
     @Test("* is one segment that is not empty")
     func oneSegment() {
         let gate = Gate([route("/users/*/posts", .required), route("/files/*", .required)])
