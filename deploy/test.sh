@@ -7,9 +7,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers behind the gateway, a real reader of its metrics, and certificates.
-packages=(curl nginx apache2-bin python3 openssl prometheus)
+packages=(curl nginx redis-server apache2-bin python3 openssl prometheus)
+soak=0
 if [[ ${1-} == --soak ]]; then
     shift
+    soak=1
     # The binary refuses variables that begin with SALLYPORT_ and mean nothing to it.
     export SOAK=1
     packages+=(chromium)
@@ -17,3 +19,14 @@ fi
 
 sallyport_build "${packages[@]}"
 swift test --package-path "$SALLYPORT_ROOT" --skip-build "${SALLYPORT_FLAGS[@]}" "$@"
+
+# One minute for each fuzzer, from the saved corpus; what it finds is kept beside the build and fails the run.
+if ((soak)); then
+    scratch="$SALLYPORT_ROOT/.build/fuzz"
+    for name in RequestHead ResponseHead ChunkedBody Cookie YAML; do
+        FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
+        mkdir -p "$scratch/work/$name"
+        "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/work/$name-" \
+            "$scratch/work/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
+    done
+fi
