@@ -178,6 +178,28 @@ let package = Package(
             swiftSettings: strict
         ),
 
+        // Sessions in Redis: hiredis as the codec, NIO as the transport.
+        .target(
+            name: "RedisStore",
+            dependencies: [
+                "CHiredis", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioSSL,
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "RedisStoreTests",
+            dependencies: [
+                "RedisStore", "StoreConformance", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary",
+                nioCore, nioPosix, nioEmbedded,
+            ],
+            swiftSettings: strict
+        ),
+        // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
+        .systemLibrary(
+            name: "CHiredis",
+            path: "Sources/SystemLibraries/CHiredis",
+            providers: [.apt(["libhiredis-dev"])]
+        ),
         .systemLibrary(
             name: "COpenSSL",
             path: "Sources/SystemLibraries/COpenSSL",

@@ -1,0 +1,96 @@
+import COpenSSL
+
+/// AES-256 in Galois/Counter Mode (NIST SP 800-38D) with nonces of 12 and tags of 16 bytes.
+package enum AES256GCM {
+    package static let keyLength = 32
+    package static let nonceLength = 12
+    package static let tagLength = 16
+
+    /// The ciphertext of `plaintext`, followed by the tag over it and over `authenticating`.
+    ///
+    /// A key must never see a nonce twice. A key or nonce of another length is a mistake in the program and ends it.
+    package static func seal(
+        _ plaintext: [UInt8],
+        key: [UInt8],
+        nonce: [UInt8],
+        authenticating: [UInt8]
+    ) -> [UInt8] {
+        let context = Self.context(key: key, nonce: nonce, encrypts: true)
+        defer { EVP_CIPHER_CTX_free(context) }
+        var length: Int32 = 0
+        if !authenticating.isEmpty {
+            let result = EVP_EncryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
+            mustSucceed(result, "EVP_EncryptUpdate")
+        }
+        let count = plaintext.count
+        return [UInt8](unsafeUninitializedCapacity: count + Self.tagLength) { buffer, initialized in
+            if count > 0 {
+                mustSucceed(
+                    EVP_EncryptUpdate(context, buffer.baseAddress, &length, plaintext, Int32(count)),
+                    "EVP_EncryptUpdate"
+                )
+            }
+            let end = buffer.baseAddress.map { $0 + count }
+            mustSucceed(EVP_EncryptFinal_ex(context, end, &length), "EVP_EncryptFinal_ex")
+            let result = EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), end)
+            mustSucceed(result, "EVP_CTRL_AEAD_GET_TAG")
+            initialized = count + Self.tagLength
+        }
+    }
+
+    /// The plaintext of `sealed` (ciphertext and tag); nil when it was not sealed with this key, nonce and
+    /// `authenticating`, or was altered.
+    package static func open(
+        _ sealed: ArraySlice<UInt8>,
+        key: [UInt8],
+        nonce: [UInt8],
+        authenticating: [UInt8]
+    ) -> [UInt8]? {
+        guard sealed.count >= Self.tagLength, sealed.count <= Int(Int32.max) else { return nil }
+        let count = sealed.count - Self.tagLength
+        let context = Self.context(key: key, nonce: nonce, encrypts: false)
+        defer { EVP_CIPHER_CTX_free(context) }
+        var length: Int32 = 0
+        if !authenticating.isEmpty {
+            let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
+            mustSucceed(result, "EVP_DecryptUpdate")
+        }
+        var tag = Array(sealed.suffix(Self.tagLength))
+        mustSucceed(
+            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag),
+            "EVP_CTRL_AEAD_SET_TAG"
+        )
+        var isGenuine = false
+        var plaintext = [UInt8](unsafeUninitializedCapacity: count + 1) { buffer, initialized in
+            let result = sealed.withUnsafeBufferPointer { sealed in
+                count == 0
+                    ? 1 : EVP_DecryptUpdate(context, buffer.baseAddress, &length, sealed.baseAddress, Int32(count))
+            }
+            let end = buffer.baseAddress.map { $0 + count }
+            isGenuine = result == 1 && EVP_DecryptFinal_ex(context, end, &length) == 1
+            initialized = count
+        }
+        guard isGenuine else {
+            // What was decrypted is not to be seen before the tag has held.
+            OPENSSL_cleanse(&plaintext, plaintext.count)
+            ERR_clear_error()
+            return nil
+        }
+        return plaintext
+    }
+
+    private static func context(key: [UInt8], nonce: [UInt8], encrypts: Bool) -> OpaquePointer {
+        precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
+        let context = EVP_CIPHER_CTX_new().orStop("cipher context")
+        // The nonce length of 12 is the mode's default.
+        mustSucceed(
+            EVP_CipherInit_ex2(context, Fetched.aes256GCM, key, nonce, encrypts ? 1 : 0, nil),
+            "EVP_CipherInit_ex2"
+        )
+        return context
+    }
+}
+
+extension Fetched {
+    nonisolated(unsafe) static let aes256GCM = EVP_CIPHER_fetch(nil, "AES-256-GCM", nil).orStop("AES-256-GCM")
+}

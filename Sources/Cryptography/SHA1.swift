@@ -1,0 +1,26 @@
+import COpenSSL
+
+/// SHA-1 (FIPS 180-4), for names only: Redis calls a script by the SHA-1 of its text. It protects nothing.
+package enum SHA1 {
+    /// The 40 lower-case hexadecimal digits of the digest of `message`.
+    package static func hex(_ message: [UInt8]) -> String {
+        let digest = [UInt8](unsafeUninitializedCapacity: 20) { buffer, initialized in
+            let result = withPointer(message) {
+                EVP_Digest($0, $1, buffer.baseAddress, nil, Fetched.sha1, nil)
+            }
+            mustSucceed(result, "EVP_Digest")
+            initialized = 20
+        }
+        let digits = Array("0123456789abcdef".utf8)
+        var text = [UInt8]()
+        for byte in digest {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension Fetched {
+    nonisolated(unsafe) static let sha1 = EVP_MD_fetch(nil, "SHA1", nil).orStop("SHA-1")
+}

@@ -1,0 +1,91 @@
+package import Vocabulary
+
+/// Why sealed bytes could not be opened. None of these says that there is no record.
+package enum SealingError: Error, Sendable, Equatable {
+    /// Written in a later format than this program knows.
+    case newer(UInt8)
+    /// Sealed under a secret that is not in the ring.
+    case unknownKey
+    /// Cut, altered, or moved here from another place.
+    case damaged
+}
+
+/// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens what any of them
+/// sealed: rotation puts a new secret in front and keeps the old one accepted.
+///
+/// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. The place where a record lies is authenticated
+/// with it, as are version and key id, so a record that is copied to another place does not open there. Each place has a
+/// key of its own, `HMAC(ring key, place)`: random nonces would otherwise be exhausted after 2^32 records of one secret
+/// (SP 800-38D 8.3), which a busy deployment writes in weeks.
+package struct SealingKeyRing: Sendable {
+    /// The format that this program writes.
+    package static let version: UInt8 = 1
+
+    /// Bytes that sealing adds.
+    package static let overhead = 1 + Self.idLength + AES256GCM.nonceLength + AES256GCM.tagLength
+
+    private static let idLength = 4
+
+    private struct Key: Sendable {
+        let id: [UInt8]
+        let sealing: HMACKey
+        let naming: HMACKey
+
+        init(_ secret: Secret) {
+            self.id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport sealing key id 1", count: idLength)
+            self.sealing = HMACKey(
+                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport record sealing 1", count: 32)
+            )
+            self.naming = HMACKey(
+                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport record naming 1", count: 32)
+            )
+        }
+    }
+
+    /// The first seals; all open.
+    private let keys: [Key]
+
+    /// A ring that seals under `current` and also opens what one of `accepted` sealed. Secrets must not be empty.
+    package init(current: Secret, accepted: [Secret] = []) {
+        self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
+    }
+
+    /// `plaintext`, sealed for `place`.
+    package func seal(_ plaintext: [UInt8], for place: [UInt8]) -> [UInt8] {
+        let key = self.keys[0]
+        let header = [Self.version] + key.id
+        let nonce = Random.bytes(AES256GCM.nonceLength)
+        let body = AES256GCM.seal(
+            plaintext,
+            key: key.sealing.sha256(place).bytes,
+            nonce: nonce,
+            authenticating: place + header
+        )
+        return header + nonce + body
+    }
+
+    /// What was sealed for `place`.
+    package func open(_ sealed: [UInt8], for place: [UInt8]) throws(SealingError) -> [UInt8] {
+        guard let version = sealed.first else { throw .damaged }
+        guard version <= Self.version else { throw .newer(version) }
+        guard version == Self.version, sealed.count >= Self.overhead else { throw .damaged }
+        let header = Array(sealed[..<(1 + Self.idLength)])
+        let bodyStart = header.count + AES256GCM.nonceLength
+        guard let key = self.keys.first(where: { $0.id.elementsEqual(header.dropFirst()) }) else { throw .unknownKey }
+        let plaintext = AES256GCM.open(
+            sealed[bodyStart...],
+            key: key.sealing.sha256(place).bytes,
+            nonce: Array(sealed[header.count..<bodyStart]),
+            authenticating: place + header
+        )
+        guard let plaintext else { throw .damaged }
+        return plaintext
+    }
+
+    /// Names for `text` that tell nothing of it, one for each secret of the ring, the current one's first: what was
+    /// written under an old name must be found after a rotation.
+    package func names(of text: String) -> [String] {
+        let bytes = Array(text.utf8)
+        return self.keys.map { $0.naming.sha256(bytes).base64URL }
+    }
+}

@@ -1,0 +1,224 @@
+package import NIOCore
+
+/// The I/O of one connection around its state machine. Confined to its loop.
+///
+/// Commands of one tick leave in one write; replies go to their promises in order.
+package final class RedisConnectionHandler: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    /// What the owner of the connection is told. Each is called on the loop.
+    package struct Events {
+        /// The handshake succeeded.
+        package var ready: () -> Void
+        /// A command was answered.
+        package var answered: () -> Void
+        /// The connection has ended; called once.
+        package var ended: (RedisError.Cause, RedisServerError?) -> Void
+
+        package init(
+            ready: @escaping () -> Void,
+            answered: @escaping () -> Void,
+            ended: @escaping (RedisError.Cause, RedisServerError?) -> Void
+        ) {
+            self.ready = ready
+            self.answered = answered
+            self.ended = ended
+        }
+    }
+
+    private typealias Machine = ConnectionStateMachine<EventLoopPromise<RedisReply>>
+
+    private var machine = Machine()
+    private let reader: ReplyReader
+    private let handshake: [(command: RedisCommand, isRequired: Bool)]
+    private let handshakeTimeout: TimeAmount
+    private var events: Events?
+    private var context: ChannelHandlerContext?
+    private var outgoing = ByteBuffer()
+    private var isFlushScheduled = false
+    private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
+
+    package init(configuration: RedisConfiguration, events: Events) {
+        self.reader = ReplyReader(limits: configuration.limits)
+        self.handshake = configuration.handshake
+        self.handshakeTimeout = TimeAmount(configuration.connectTimeout)
+        self.events = events
+    }
+
+    package var isReady: Bool { self.machine.isReady }
+
+    /// Sends `command`; the promise is kept with its reply, which may be an error reply, or fails with a `RedisError`.
+    package func send(
+        _ command: RedisCommand,
+        deadline: NIODeadline,
+        promise: EventLoopPromise<RedisReply>
+    ) {
+        let start = self.outgoing.writerIndex
+        guard command.write(to: &self.outgoing) else {
+            promise.fail(RedisError.notSent(.overloaded))
+            return
+        }
+        switch self.machine.send(promise, deadline: deadline) {
+        case .send:
+            self.scheduleFlush()
+            self.watchDeadline()
+        case .refuse(let cause):
+            self.outgoing.moveWriterIndex(to: start)
+            promise.fail(RedisError.notSent(cause))
+        }
+    }
+
+    /// Closes after the last answer.
+    package func drain() {
+        if let closing = self.machine.drain() { self.finish(closing) }
+    }
+
+    // MARK: ChannelInboundHandler
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.outgoing = context.channel.allocator.buffer(capacity: 1024)
+        if context.channel.isActive { self.begin() }
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        if let closing = self.machine.lost(.closed) { self.finish(closing) }
+        self.context = nil
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        self.begin()
+        context.fireChannelActive()
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        if let closing = self.machine.lost(.closed) { self.finish(closing) }
+        context.fireChannelInactive()
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let closing = self.machine.lost(.closed) { self.finish(closing) }
+        context.close(promise: nil)
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = self.unwrapInboundIn(data)
+        do throws(ReplyError) {
+            var view = buffer
+            try self.feed(&view)
+        } catch {
+            if let closing = self.machine.lost(.protocolError(error)) { self.finish(closing) }
+        }
+        self.watchDeadline()
+    }
+
+    // MARK: Steps
+
+    private func begin() {
+        guard !self.hasBegun else { return }
+        self.hasBegun = true
+        let isReady = self.machine.connected(
+            handshake: self.handshake.map(\.isRequired),
+            deadline: .now() + self.handshakeTimeout
+        )
+        for step in self.handshake where !step.command.write(to: &self.outgoing) {
+            if let closing = self.machine.lost(.overloaded) { self.finish(closing) }
+            return
+        }
+        self.flush()
+        self.watchDeadline()
+        if isReady { self.events?.ready() }
+    }
+
+    private var hasBegun = false
+
+    private func feed(_ buffer: inout ByteBuffer) throws(ReplyError) {
+        // `withUnsafeReadableBytes` cannot throw typed errors: the outcome is carried out by hand.
+        let result: Result<Void, ReplyError> = buffer.withUnsafeReadableBytes { bytes in
+            do throws(ReplyError) {
+                try self.reader.feed(bytes) { self.take($0) }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// Hands one reply to whom it belongs; false when the connection ended with it.
+    private func take(_ reply: RedisReply) -> Bool {
+        switch self.machine.received(reply) {
+        case .wait:
+            return true
+        case .becomeReady:
+            self.events?.ready()
+            return true
+        case .answer(let promise, let reply):
+            self.events?.answered()
+            promise.succeed(reply)
+            return true
+        case .answerAndClose(let promise, let reply, let closing):
+            promise.succeed(reply)
+            self.finish(closing)
+            return false
+        case .close(let closing):
+            self.finish(closing)
+            return false
+        case .ignore:
+            return false
+        }
+    }
+
+    private func finish(_ closing: Machine.Closing) {
+        self.timer?.callback.cancel()
+        self.timer = nil
+        // The owner first: whoever is failed may ask again at once and must find this connection gone.
+        let events = self.events
+        self.events = nil
+        events?.ended(closing.cause, closing.refusal)
+        self.context?.close(mode: .all, promise: nil)
+        for promise in closing.failed { promise.fail(RedisError.unanswered(closing.cause)) }
+    }
+
+    private func scheduleFlush() {
+        guard !self.isFlushScheduled, let context = self.context else { return }
+        self.isFlushScheduled = true
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute { handler.value.flush() }
+    }
+
+    private func flush() {
+        self.isFlushScheduled = false
+        guard let context = self.context, self.outgoing.readableBytes > 0 else { return }
+        let bytes = self.outgoing
+        self.outgoing = context.channel.allocator.buffer(capacity: 1024)
+        context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+    }
+
+    /// Keeps one timer, for the head of the queue. It is not moved with every answer: when it fires it looks again.
+    private func watchDeadline() {
+        guard let deadline = self.machine.deadline, let context = self.context else { return }
+        if let timer = self.timer, timer.due <= deadline { return }
+        self.timer?.callback.cancel()
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        self.timer = (context.eventLoop.scheduleTask(deadline: deadline) { handler.value.timerFired() }, deadline)
+    }
+
+    private func timerFired() {
+        self.timer = nil
+        switch self.machine.timerFired(at: .now()) {
+        case .none: break
+        case .wait: self.watchDeadline()
+        case .close(let closing): self.finish(closing)
+        }
+    }
+}
+
+extension TimeAmount {
+    /// The duration in whole nanoseconds.
+    init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}

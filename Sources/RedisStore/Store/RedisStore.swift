@@ -1,0 +1,159 @@
+package import Cryptography
+internal import NIOCore
+package import Sessions
+import Synchronization
+package import Vocabulary
+
+/// Sessions and single-use tokens in Redis, shared by any number of gateways.
+///
+/// Records are sealed and immutable. They are read and judged here by the gateway's clock; Redis compares, acts and
+/// forgets: every key has a TTL of Redis's clock, a little longer than the life that is judged here, so that clocks that
+/// differ never make Redis forget what is still alive.
+///
+/// **Versions.** A compare-and-act must name the very bytes that were judged, and a 64-bit number cannot. So the store
+/// keeps the sealed bytes of the transfer tokens it read last beside the numbers it gave out, and the script compares
+/// those bytes with what lies in Redis. A version that is no longer kept consumes nothing: it is `.changed`, judge again.
+///
+/// **Epochs** lie in a slot of their own, so a script cannot look at them together with a record. It need not: a session
+/// is born under the epoch that was read before it was written, and every read compares. An end that comes between finds
+/// the session dead on arrival.
+package final class RedisStore: SessionStore {
+    /// A marker outlives every transfer token (60 to 300 s) by a wide margin: a replay inside it is known as one.
+    static let markerLife = Duration.seconds(3600)
+    /// What keys outlive the life that is judged: more than clocks of gateways that keep time differ.
+    static let margin = Duration.seconds(5)
+    /// How long a lost answer is worth waiting for a new connection.
+    static let readBackPatience = Duration.milliseconds(250)
+    /// No session lives longer than this, so an end need not be remembered longer.
+    package static let longestLife = Duration.seconds(400 * 86_400)
+
+    /// The sealed bytes of a transfer token that was read, under the version that was given out for them.
+    struct Judged: Sendable {
+        let version: RecordVersion
+        let bytes: [UInt8]
+        let transfer: TransferToken
+    }
+
+    let client: RedisClient
+    let seals: RecordSeals
+    let clock: Clock
+    let caches: SessionCaches
+    let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
+    /// Whose record lies under a key, so that the epoch can be asked for together with the record. Never wrong: a key
+    /// never gets another record.
+    let subjects = RecentTable<RecordKey, String>(capacity: 16_384)
+    private let versions = Atomic<UInt64>(0)
+
+    /// A store over `client`, which tells `caches` what has ended here.
+    package init(client: RedisClient, ring: SealingKeyRing, clock: Clock, caches: SessionCaches) {
+        self.client = client
+        self.seals = RecordSeals(ring: ring)
+        self.clock = clock
+        self.caches = caches
+    }
+
+    func newVersion() -> RecordVersion {
+        RecordVersion(value: self.versions.add(1, ordering: .relaxed).newValue)
+    }
+
+    // MARK: Steps that sessions and tokens share
+
+    /// Sends a command whose error replies and failures all mean that the store cannot say.
+    func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        Self.answered(self.client.send(command, on: loop))
+    }
+
+    /// The same for a script.
+    func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        Self.answered(self.client.evaluate(call, on: loop))
+    }
+
+    static func answered(_ reply: EventLoopFuture<RedisReply>) -> EventLoopFuture<RedisReply> {
+        reply.flatMapErrorThrowing { _ in throw StoreError.unavailable }.flatMapThrowing { reply in
+            if case .error = reply { throw StoreError.unavailable }
+            return reply
+        }
+    }
+
+    /// The values of an `MGET` of `count` keys.
+    static func values(_ reply: RedisReply, count: Int) throws(StoreError) -> [[UInt8]?] {
+        guard case .array(let elements) = reply, elements.count == count else { throw .unavailable }
+        var values: [[UInt8]?] = []
+        for element in elements {
+            switch element {
+            case .bulk(let bytes): values.append(bytes)
+            case .null: values.append(nil)
+            default: throw .unavailable
+            }
+        }
+        return values
+    }
+
+    /// Whether the lineage with this ledger lives.
+    static func isLive(ledger: [UInt8]?) throws(StoreError) -> Bool {
+        guard let ledger else { return false }
+        if ledger.elementsEqual("L".utf8) { return true }
+        guard ledger.elementsEqual("E".utf8) else { throw .unavailable }
+        return false
+    }
+
+    /// The subject's epoch now: the latest under any of its names. 0 when its sessions were never ended.
+    func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+        let asked = self.seals.ring.names(of: subject).map { name in
+            self.ask(RedisCommand("GET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing(Self.epoch)
+        }
+        if asked.count == 1 { return asked[0] }
+        return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
+    }
+
+    private static func epoch(_ reply: RedisReply) throws(StoreError) -> UInt64 {
+        switch reply {
+        case .null: return 0
+        case .bulk(let digits):
+            guard let epoch = UInt64(String(decoding: digits, as: UTF8.self)) else { throw .unavailable }
+            return epoch
+        default: throw .unavailable
+        }
+    }
+
+    /// Moves the epoch on under each of the subject's names, one after the other: gateways that know only some of the
+    /// secrets see it too.
+    func moveEpoch(_ names: ArraySlice<String>, to epoch: UInt64, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        guard let name = names.first else { return loop.makeSucceededVoidFuture() }
+        let call = ScriptCall(
+            Scripts.endSubject,
+            keys: [Keyspace.epoch(name)],
+            arguments: [Self.digits(Self.longestLife + Self.margin), Array("\(epoch)".utf8)]
+        )
+        return self.run(call, on: loop).flatMap { reply in
+            guard case .integer(let moved) = reply, moved > 0 else {
+                return loop.makeFailedFuture(StoreError.unavailable)
+            }
+            return self.moveEpoch(names.dropFirst(), to: UInt64(moved), on: loop)
+        }
+    }
+
+    /// Tells this process's caches what ended, also when Redis did not say whether it did: then they read again.
+    func telling<Answer: Sendable>(
+        _ ended: Invalidation,
+        after step: EventLoopFuture<Answer>,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Answer> {
+        let caches = self.caches
+        return step.flatMap { answer in
+            caches.invalidate(ended, on: loop).map { answer }
+        }.flatMapError { error in
+            caches.invalidate(ended, on: loop).flatMapThrowing { throw error }
+        }
+    }
+
+    /// How long a key must stay for a life that ends at `end`, in digits of milliseconds.
+    static func life(until end: UnixTime, from now: UnixTime) -> Duration {
+        min(max(end.since(now), .zero), Self.longestLife) + Self.margin
+    }
+
+    /// Whole milliseconds in decimal digits.
+    static func digits(_ duration: Duration) -> [UInt8] {
+        Array("\(duration.wholeMilliseconds)".utf8)
+    }
+}

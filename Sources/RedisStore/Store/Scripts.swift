@@ -1,0 +1,112 @@
+/// The steps that Redis takes at once. They compare and act on opaque bytes; everything is judged in Swift (DESIGN 5).
+///
+/// A lineage's ledger is `L` while it lives and `E` once it ended, and outlives every record of the lineage. So a ledger
+/// that is gone means that something was lost (or time ran out), and the records count as ended with it.
+///
+/// Each script writes what needs room before it deletes anything: Redis refuses the first write when memory is out, and
+/// then nothing has been done.
+package enum Scripts {
+    /// Writes a record unless its lineage has ended, and makes the ledger outlive it; 1 when written.
+    ///
+    /// Keys: record, ledger[, idle]. Arguments: bytes, TTL, ledger's TTL[, idle value, idle TTL]; TTLs in ms.
+    static let create = RedisScript(
+        """
+        local ledger = redis.call('GET', KEYS[2])
+        if ledger == 'E' then return 0 end
+        redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+        if KEYS[3] then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5]) end
+        if not ledger then
+          redis.call('SET', KEYS[2], 'L', 'PX', ARGV[3])
+        elseif redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then
+          redis.call('PEXPIRE', KEYS[2], ARGV[3])
+        end
+        return 1
+        """
+    )
+
+    /// The compare-and-act on a single-use token: the standing marker if there is one, else 1 when done, 0 when the token
+    /// is not what was judged.
+    ///
+    /// Keys: token, marker, ledger[, session, idle]. Arguments: judged bytes (empty: nothing that could be consumed was
+    /// judged), marker, its TTL[, session, its TTL, ledger's TTL, idle value, idle TTL].
+    static let consume = RedisScript(
+        """
+        local marker = redis.call('GET', KEYS[2])
+        if marker then return marker end
+        if ARGV[1] == '' or redis.call('GET', KEYS[3]) ~= 'L' then return 0 end
+        if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+        redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+        if KEYS[4] then
+          redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
+          redis.call('SET', KEYS[5], ARGV[7], 'PX', ARGV[8])
+          if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[3], ARGV[6]) end
+        end
+        redis.call('DEL', KEYS[1])
+        return 1
+        """
+    )
+
+    /// Moves the idle deadline on if it has not passed; a move that is hardly worth it is not written.
+    ///
+    /// Keys: idle. Arguments: now (ms of the gateway's clock), what the key outlives the deadline by (ms).
+    static let touch = RedisScript(
+        """
+        local value = redis.call('GET', KEYS[1])
+        if not value then return 0 end
+        local deadline, idle = string.match(value, '^(%d+) (%d+)$')
+        if not deadline then return redis.error_reply('ERR not an idle deadline') end
+        deadline = tonumber(deadline)
+        idle = tonumber(idle)
+        local now = tonumber(ARGV[1])
+        if now >= deadline or now + idle - deadline < math.min(60000, idle / 10) then return 0 end
+        redis.call('SET', KEYS[1], string.format('%.0f %.0f', now + idle, idle),
+          'PX', string.format('%.0f', idle + tonumber(ARGV[2])))
+        return 1
+        """
+    )
+
+    /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read.
+    ///
+    /// Keys: session, ledger, idle.
+    static let endSession = RedisScript(
+        """
+        local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+        redis.call('DEL', KEYS[1], KEYS[3])
+        return found
+        """
+    )
+
+    /// Ends a lineage for as long as a record of it might have lived, and for an hour at least.
+    ///
+    /// Keys: ledger. Arguments: the least TTL (ms).
+    static let endLineage = RedisScript(
+        """
+        local life = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[1]))
+        redis.call('SET', KEYS[1], 'E', 'PX', string.format('%.0f', life))
+        return 1
+        """
+    )
+
+    /// Moves a subject's epoch on and returns it. Epochs are times of Redis's clock in ms, so one that is forgotten after
+    /// its TTL is never given again.
+    ///
+    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0: a new one).
+    static let endSubject = RedisScript(
+        """
+        local old = tonumber(redis.call('GET', KEYS[1]) or '0')
+        local epoch = tonumber(ARGV[2])
+        if epoch == 0 then
+          local time = redis.call('TIME')
+          epoch = time[1] * 1000 + math.floor(time[2] / 1000)
+        end
+        if epoch <= old then epoch = old + 1 end
+        redis.call('SET', KEYS[1], string.format('%.0f', epoch), 'PX', ARGV[1])
+        return epoch
+        """
+    )
+
+    /// All of them.
+    package static let all = [
+        Self.create, Self.consume, Self.touch, Self.endSession, Self.endLineage, Self.endSubject,
+    ]
+}

@@ -1,0 +1,117 @@
+import NIOCore
+import NIOEmbedded
+import RedisStore
+import Sessions
+import Synchronization
+import Testing
+import Vocabulary
+
+/// A consumption whose answer is lost with its connection.
+@Suite struct LostAnswerTests {
+    /// What a server that loses the answers of scripts has seen.
+    private final class Seen: Sendable {
+        private let state = Mutex((scripts: 0, marker: String?.none))
+
+        var scripts: Int { self.state.withLock { $0.scripts } }
+
+        /// Answers `GET` with the marker that stands, and cuts the connection at every script, which leaves its marker
+        /// when it `carriesOut` and none stands.
+        func act(_ command: [String], carriesOut: Bool) -> FakeRedis.Act {
+            switch command.first {
+            case "EVALSHA", "EVAL":
+                self.state.withLock { state in
+                    state.scripts += 1
+                    // EVALSHA name 3 token marker ledger judged marker life
+                    if carriesOut, state.marker == nil, command.count > 7 { state.marker = command[7] }
+                }
+                return FakeRedis.Act(bytes: "", closes: true)
+            case "GET":
+                guard let marker = self.state.withLock({ $0.marker }) else { return FakeRedis.Act(bytes: "$-1\r\n") }
+                return FakeRedis.Act(bytes: "$\(marker.unicodeScalars.count)\r\n\(marker)\r\n")
+            default:
+                return FakeRedis.Act(bytes: "-ERR unknown\r\n")
+            }
+        }
+    }
+
+    private func burn(_ fixture: StoreFixture, _ key: RecordKey, attempt: String) async throws -> Consumption {
+        try await fixture.store.consume(
+            key,
+            judged: RecordVersion(value: 1),
+            marker: .burned(AttemptID(value: attempt), .handoffExpired),
+            creating: nil,
+            on: loops.next()
+        ).get()
+    }
+
+    @Test("What was carried out is found by its attempt id and is never run twice")
+    func carriedOut() async throws {
+        let seen = Seen()
+        try await FakeRedis.with({ seen.act($0, carriesOut: true) }) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
+                #expect(try await self.burn(fixture, key, attempt: "mine") == .done)
+                #expect(seen.scripts == 1)
+                try await client.waitUntilConnected()
+                // Another attempt, whose answer is lost too, finds the first one's work.
+                let first = Marker.burned(AttemptID(value: "mine"), .handoffExpired)
+                #expect(try await self.burn(fixture, key, attempt: "another") == .spent(first))
+                #expect(seen.scripts == 2)
+            }
+        }
+    }
+
+    @Test("What left no marker is unavailable, for it may be carried out yet")
+    func notCarriedOut() async throws {
+        let seen = Seen()
+        try await FakeRedis.with({ seen.act($0, carriesOut: false) }) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
+                await #expect(throws: StoreError.unavailable) { try await self.burn(fixture, key, attempt: "mine") }
+                #expect(seen.scripts == 1)
+            }
+        }
+    }
+}
+
+@Suite struct RedisConnectionHandlerTests {
+    @Test("Commands of one tick leave in one write, after the handshake, and replies go back in order")
+    func pipelined() throws {
+        let channel = EmbeddedChannel()
+        let handler = RedisConnectionHandler(
+            configuration: RedisConfiguration(endpoint: .unix(path: "/s"), database: 2, clientName: nil),
+            events: RedisConnectionHandler.Events(ready: {}, answered: {}, ended: { _, _ in })
+        )
+        try channel.pipeline.syncOperations.addHandler(handler)
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/s")).wait()
+        let handshake = try channel.readOutbound(as: ByteBuffer.self)
+        #expect(handshake == ByteBuffer(string: "*2\r\n$6\r\nSELECT\r\n$1\r\n2\r\n*1\r\n$4\r\nPING\r\n"))
+
+        func send(_ key: String) -> EventLoopFuture<RedisReply> {
+            let promise = channel.eventLoop.makePromise(of: RedisReply.self)
+            handler.send(RedisCommand("GET", key), deadline: .distantFuture, promise: promise)
+            return promise.futureResult
+        }
+        #expect(throws: RedisError.notSent(.notConnected)) { try send("early").wait() }
+        try channel.writeInbound(ByteBuffer(string: "+OK\r\n+PONG\r\n"))
+        #expect(handler.isReady)
+
+        let answers = [send("a"), send("b"), send("c")]
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+        channel.embeddedEventLoop.run()
+        let commands = try channel.readOutbound(as: ByteBuffer.self)
+        let expected = ["a", "b", "c"].map { "*2\r\n$3\r\nGET\r\n$1\r\n\($0)\r\n" }.joined()
+        #expect(commands == ByteBuffer(string: expected))
+        #expect(try channel.readOutbound(as: ByteBuffer.self) == nil)
+
+        try channel.writeInbound(ByteBuffer(string: ":1\r\n:2\r\n"))
+        #expect(try answers[0].wait() == .integer(1))
+        #expect(try answers[1].wait() == .integer(2))
+        channel.pipeline.fireErrorCaught(ChannelError.ioOnClosedChannel)
+        #expect(throws: RedisError.unanswered(.closed)) { try answers[2].wait() }
+        #expect(throws: RedisError.notSent(.closed)) { try send("late").wait() }
+        _ = try? channel.finish()
+    }
+}

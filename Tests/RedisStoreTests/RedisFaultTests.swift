@@ -1,0 +1,211 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import RedisStore
+import Sessions
+import Testing
+import Vocabulary
+
+/// Real servers that are stopped, hung and started again; and ways in: socket, user, database, TLS.
+@Suite struct RedisFaultTests {
+    @Test("Without a server everything fails at once, and all is well when it is back")
+    func restart() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let session = try await fixture.signIn()
+                server.kill()
+                try await client.waitUntilDisconnected()
+                await #expect(throws: StoreError.unavailable) { try await fixture.session(session.key) }
+                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
+                await #expect(throws: StoreError.unavailable) {
+                    try await fixture.store.end(session.key, on: loops.next()).get()
+                }
+                let reply = client.send(RedisCommand("PING"), on: loops.next())
+                await #expect(throws: RedisError.notSent(.notConnected)) { try await reply.get() }
+                try await server.start()
+                try await client.waitUntilConnected()
+                // Its memory was its own: absent now, which is an answer.
+                #expect(try await fixture.session(session.key) == nil)
+                #expect(try await fixture.session(try await fixture.signIn().key) != nil)
+            }
+        }
+    }
+
+    @Test("A client that starts before its server finds it later")
+    func lateServer() async throws {
+        try await RedisServer.with { server in
+            server.kill()
+            try await withClient(server.configuration()) { client in
+                #expect(client.connectedLoops == 0)
+                try await server.start()
+                try await client.waitUntilConnected()
+                #expect(try await client.ask("PING") == .status("PONG"))
+            }
+        }
+    }
+
+    @Test("A server that hangs costs one deadline, then nothing waits; it is used again when it goes on")
+    func hangs() async throws {
+        try await RedisServer.with { server in
+            var configuration = server.configuration(commandTimeout: .milliseconds(200))
+            configuration.connectTimeout = .milliseconds(250)
+            try await withClient(configuration) { client in
+                try await client.waitUntilConnected()
+                let loop = loops.next()
+                while (try? await client.send(RedisCommand("SET", "a", "1"), on: loop).get()) == nil {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                server.pause()
+                let asked = ["a", "b", "c"].map { client.send(RedisCommand("GET", $0), on: loop) }
+                for answer in asked {
+                    await #expect(throws: RedisError.unanswered(.timedOut)) { try await answer.get() }
+                }
+                // The kernel takes connections for it, but its handshake is never answered.
+                await #expect(throws: RedisError.notSent(.notConnected)) {
+                    try await client.send(RedisCommand("PING"), on: loop).get()
+                }
+                server.resume()
+                var reply: RedisReply?
+                while reply == nil {
+                    try await Task.sleep(for: .milliseconds(5))
+                    reply = try? await client.send(RedisCommand("GET", "a"), on: loop).get()
+                }
+                #expect(reply == .bulk([0x31]))
+            }
+        }
+    }
+
+    @Test("A connection that Redis kills is renewed by itself")
+    func killed() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                for _ in 0..<5 {
+                    try await client.waitUntilConnected()
+                    _ = try? await client.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+                }
+                while (try? await client.ask("PING")) == nil { try await Task.sleep(for: .milliseconds(5)) }
+            }
+        }
+    }
+
+    @Test("A unix socket, an ACL user, a database and a name")
+    func access() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { admin in
+                #expect(
+                    try await admin.ask(
+                        "ACL",
+                        "SETUSER",
+                        "gate",
+                        "on",
+                        ">wo:rd",
+                        "~sp:*",
+                        "+@all",
+                        "-@dangerous",
+                        "+client|list"
+                    ) == .status("OK")
+                )
+                let url = "redis+unix://gate:wo%3Ard@\(server.socketPath)?db=3"
+                var configuration = try RedisConfiguration(url: Secret(url))
+                configuration.commandTimeout = .seconds(20)
+                configuration.connectTimeout = .seconds(5)
+                try await withClient(configuration) { client in
+                    try await client.waitUntilConnected()
+                    let fixture = StoreFixture(client)
+                    let parent = try await fixture.signIn()
+                    let token = try await fixture.mint(from: parent)
+                    let draft = fixture.draft(lineage: parent.key.lineage)
+                    #expect(
+                        try await fixture.consume(token, creating: draft, attempt: fixture.authority.newAttempt())
+                            == .done
+                    )
+                    try await fixture.store.touch(draft.key, on: loops.next()).get()
+                    try await fixture.store.end(subject: "alice", on: loops.next()).get()
+                    guard case .bulk(let list) = try await client.ask("CLIENT", "LIST") else {
+                        Issue.record("no list")
+                        return
+                    }
+                    let text = String(decoding: list, as: UTF8.self)
+                    #expect(text.contains("name=sallyport") && text.contains("user=gate") && text.contains("db=3"))
+                    guard case .error(let error) = try await client.ask("SET", "other", "1") else {
+                        Issue.record("a key outside the user's was written")
+                        return
+                    }
+                    #expect(error.code == "NOPERM")
+                }
+                // A wrong password is a refusal that is told, not a hang.
+                configuration.password = Secret("wrong")
+                try await withClient(configuration) { client in
+                    let loop = loops.next()
+                    let refusal = try await client.lastRefusal(on: loop).get()
+                    #expect(refusal?.code == "WRONGPASS")
+                    await #expect(throws: RedisError.notSent(.notConnected)) {
+                        try await client.send(RedisCommand("PING"), on: loop).get()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A server that wants a password and gets none is unavailable")
+    func noPassword() async throws {
+        try await RedisServer.with(["--requirepass", "word"]) { server in
+            try await withClient(server.configuration()) { client in
+                let refusal = try await client.lastRefusal(on: loops.next()).get()
+                #expect(refusal?.code == "NOAUTH")
+                await #expect(throws: StoreError.unavailable) { try await StoreFixture(client).signIn() }
+            }
+        }
+    }
+
+    @Test("TLS with an authority, a name and a client certificate")
+    func tls() async throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("redis-tls-\(UInt64.random(in: 0...UInt64.max))")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        func path(_ name: String) -> String { directory.appendingPathComponent(name).path }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        process.arguments = [
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+            path("key.pem"), "-out", path("cert.pem"), "-days", "2", "-subj", "/CN=redis.example", "-addext",
+            "subjectAltName=DNS:redis.example",
+        ]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        let port = try await RedisServer.freePort()
+        let arguments = [
+            "--tls-port", "\(port)", "--tls-cert-file", path("cert.pem"), "--tls-key-file", path("key.pem"),
+            "--tls-ca-cert-file", path("cert.pem"), "--tls-auth-clients", "yes",
+        ]
+        try await RedisServer.with(arguments) { _ in
+            func configuration(_ query: String) throws -> RedisConfiguration {
+                var configuration = try RedisConfiguration(url: Secret("rediss://127.0.0.1:\(port)?\(query)"))
+                configuration.commandTimeout = .seconds(20)
+                configuration.connectTimeout = .seconds(5)
+                return configuration
+            }
+            let own = "cert=\(path("cert.pem"))&key=\(path("key.pem"))"
+            let authority = "ca=\(path("cert.pem"))"
+            try await withClient(try configuration("\(authority)&\(own)&server_name=redis.example")) { client in
+                let answer = try await client.ask("PING")
+                #expect(answer == .status("PONG"))
+            }
+            // Another name, an authority that did not sign it, no certificate of ours: each alone is enough.
+            for query in [
+                "\(authority)&\(own)&server_name=other.example", "\(authority)&\(own)",
+                "\(own)&server_name=redis.example", "\(authority)&server_name=redis.example",
+            ] {
+                try await withClient(try configuration(query)) { client in
+                    #expect(client.connectedLoops == 0)
+                }
+            }
+            #expect(throws: (any Error).self) {
+                try RedisClient(configuration: try configuration("ca=\(path("none.pem"))"), group: loops)
+            }
+        }
+    }
+}

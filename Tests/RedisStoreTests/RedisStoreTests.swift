@@ -1,0 +1,255 @@
+import Cryptography
+import NIOCore
+import RedisStore
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+@Suite struct RedisStoreTests {
+    @Test("The Redis store conforms", arguments: StoreConformance.cases)
+    func conforms(_ behaviour: StoreConformance) async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let harness = StoreHarness(group: loops, pass: { try await client.age(by: $0) }) { _, clock in
+                    _ = try await client.ask("FLUSHALL")
+                    return RedisStore(
+                        client: client,
+                        ring: StoreFixture.ring,
+                        clock: clock.clock,
+                        caches: SessionCaches()
+                    )
+                }
+                try await behaviour.run(harness)
+            }
+        }
+    }
+
+    @Test("No token, no identity and no attempt can be read out of Redis")
+    func nothingReadable() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let lineage = fixture.authority.newLineage()
+                let (token, key) = fixture.authority.make(.session, in: lineage)
+                let parent = NewSession(
+                    key: key,
+                    session: StoreFixture.session(subject: "alice", lineage: lineage, now: fixture.clock.now())
+                )
+                try await fixture.store.create(parent, on: loops.next()).get()
+                let used = try await fixture.mint(from: parent)
+                _ = try await fixture.mint(from: parent)
+                let attempt = fixture.authority.newAttempt()
+                let draft = fixture.draft(lineage: lineage)
+                #expect(try await fixture.consume(used, creating: draft, attempt: attempt) == .done)
+                try await fixture.store.end(subject: "bob@secret", on: loops.next()).get()
+
+                let dump = try await client.dump()
+                // Two sessions with their idle keys, a token, a marker, the ledger and an epoch.
+                #expect(dump.count == 8)
+                // The token's random part, without the tag, which is no secret.
+                let random = Array(token.bytes.suffix(43))
+                let secrets = [
+                    random, Array("alice".utf8), Array("bob@".utf8), Array("example.org".utf8), Array("Mozilla".utf8),
+                    Array("ses_alice".utf8), Array(attempt.value.utf8),
+                ]
+                for (key, value) in dump {
+                    for secret in secrets {
+                        #expect(!key.contains(secret) && !value.contains(secret))
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Every key has a life, a little longer than what lies under it")
+    func lives() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let token = try await fixture.mint(from: parent)
+                let used = try await fixture.mint(from: parent)
+                let draft = fixture.draft(lineage: parent.key.lineage)
+                _ = try await fixture.consume(used, creating: draft, attempt: fixture.authority.newAttempt())
+                try await fixture.store.end(subject: "bob", on: loops.next()).get()
+                func life(_ key: [UInt8]) async throws -> Int64 {
+                    guard
+                        case .integer(let life) = try await client.send(RedisCommand("PTTL", [key]), on: loops.next())
+                            .get()
+                    else { return -3 }
+                    return life
+                }
+                for key in try await client.dump().keys { #expect(try await life(key) > 0) }
+                #expect((30_000...65_000).contains(try await life(Keyspace.record(token))))
+                #expect(try await life(Keyspace.lineage(parent.key.lineage)) > life(Keyspace.record(parent.key)))
+                #expect(try await life(Keyspace.marker(used)) > 3_000_000)
+            }
+        }
+    }
+
+    @Test("What does not unseal is unavailable, never absent")
+    func unsealable() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let one = try await fixture.signIn()
+                let two = try await fixture.signIn()
+                let token = try await fixture.mint(from: one)
+                let place = Keyspace.record(one.key)
+                let genuine = try #require(try await client.dump()[place])
+                let other = try #require(try await client.dump()[Keyspace.record(two.key)])
+                var newer = genuine
+                newer[0] = 2
+                var altered = genuine
+                altered[altered.count - 1] ^= 1
+                // A later format, one altered bit, another's record put here, cut to nothing.
+                for bytes in [newer, altered, other, Array(genuine.prefix(10)), []] {
+                    _ = try await client.send(RedisCommand("SET", [place, bytes]), on: loops.next()).get()
+                    await #expect(throws: StoreError.unavailable) { try await fixture.session(one.key) }
+                    await #expect(throws: StoreError.unavailable) {
+                        try await fixture.store.end(one.key, on: loops.next()).get()
+                    }
+                    let idle = RedisCommand("SET", [Keyspace.idle(one.key), Array("99999999999999 1000".utf8)])
+                    _ = try await client.send(idle, on: loops.next()).get()
+                }
+                _ = try await client.send(RedisCommand("SET", [place, genuine]), on: loops.next()).get()
+                #expect(try await fixture.session(one.key) == one.session)
+                let stranger = StoreFixture(client, ring: SealingKeyRing(current: Secret("another secret")))
+                await #expect(throws: StoreError.unavailable) { try await stranger.session(two.key) }
+                await #expect(throws: StoreError.unavailable) { try await stranger.transfer(token) }
+                // A record of a type that it cannot have.
+                _ = try await client.ask("SET", "sp:f:{\(two.key.lineage.tag)}", "?")
+                await #expect(throws: StoreError.unavailable) { try await fixture.session(two.key) }
+            }
+        }
+    }
+
+    @Test("A lineage whose ledger was lost is ended with it")
+    func lostLedger() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let token = try await fixture.mint(from: parent)
+                _ = try await client.send(
+                    RedisCommand("DEL", [Keyspace.lineage(parent.key.lineage)]),
+                    on: loops.next()
+                ).get()
+                #expect(try await fixture.session(parent.key) == nil)
+                guard case .absent = try await fixture.transfer(token) else {
+                    Issue.record("the token is not absent")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test("During a rotation both kinds of gateway read, end and consume what either wrote")
+    func rotation() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let (old, new) = (Secret("the old secret"), Secret("the new secret"))
+                // First all accept the new secret, then they begin to use it.
+                let before = StoreFixture(client, ring: SealingKeyRing(current: old, accepted: [new]))
+                let after = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
+                for (writer, reader) in [(before, after), (after, before)] {
+                    let session = try await writer.signIn()
+                    let second = try await reader.signIn()
+                    #expect(try await reader.session(session.key)?.id == session.session.id)
+                    try await writer.store.end(subject: "alice", on: loops.next()).get()
+                    #expect(try await reader.session(session.key) == nil)
+                    #expect(try await writer.session(second.key) == nil)
+                    #expect(try await reader.session(try await writer.signIn().key) != nil)
+                }
+                // One that never heard of the new secret still sees the end.
+                let ancient = StoreFixture(client, ring: SealingKeyRing(current: old))
+                let session = try await ancient.signIn(subject: "bob")
+                try await after.store.end(subject: "bob", on: loops.next()).get()
+                #expect(try await ancient.session(session.key) == nil)
+            }
+        }
+    }
+
+    @Test("Scripts that Redis forgot are sent again")
+    func forgottenScripts() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                for _ in 0..<3 {
+                    let parent = try await fixture.signIn()
+                    let token = try await fixture.mint(from: parent)
+                    _ = try await client.ask("SCRIPT", "FLUSH")
+                    let draft = fixture.draft(lineage: parent.key.lineage)
+                    let answer = try await fixture.consume(
+                        token,
+                        creating: draft,
+                        attempt: fixture.authority.newAttempt()
+                    )
+                    #expect(answer == .done)
+                }
+            }
+        }
+    }
+
+    @Test("Of 64 who race for each of 200 tokens through two stores, exactly one gets it")
+    func exactlyOnce() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { first in
+                try await withClient(server.configuration()) { second in
+                    let stores = [StoreFixture(first), StoreFixture(second)]
+                    let parent = try await stores[0].signIn()
+                    for _ in 0..<200 {
+                        let key = try await stores[0].mint(from: parent)
+                        let drafts = (0..<64).map { _ in stores[0].draft(lineage: key.lineage) }
+                        let answers = try await withThrowingTaskGroup(of: Consumption?.self) { group in
+                            for (index, draft) in drafts.enumerated() {
+                                let store = stores[index % 2]
+                                group.addTask {
+                                    try await store.consume(
+                                        key,
+                                        creating: draft,
+                                        attempt: store.authority.newAttempt()
+                                    )
+                                }
+                            }
+                            return try await group.reduce(into: []) { $0.append($1) }
+                        }
+                        #expect(answers.filter { $0 == .done }.count == 1)
+                        #expect(!answers.contains(.changed))
+                        guard case .spent(.used(_, session: .some(let made))) = try await stores[1].transfer(key) else {
+                            Issue.record("no marker")
+                            continue
+                        }
+                        #expect(try await stores[1].session(made) != nil)
+                        #expect(drafts.contains { $0.key == made })
+                    }
+                    // The parent, and one session for each token.
+                    let sessions = try await first.dump().keys.filter { $0.starts(with: Array("sp:s:".utf8)) }
+                    #expect(sessions.count == 201)
+                }
+            }
+        }
+    }
+
+    @Test("When memory is out, nothing is half done and what exists goes on")
+    func outOfMemory() async throws {
+        try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let token = try await fixture.mint(from: parent)
+                let draft = fixture.draft(lineage: parent.key.lineage)
+                let attempt = fixture.authority.newAttempt()
+                _ = try await client.ask("CONFIG", "SET", "maxmemory", "1")
+                await #expect(throws: StoreError.unavailable) {
+                    try await fixture.consume(token, creating: draft, attempt: attempt)
+                }
+                await #expect(throws: StoreError.unavailable) { try await fixture.signIn() }
+                #expect(try await fixture.session(parent.key) != nil)
+                _ = try await client.ask("CONFIG", "SET", "maxmemory", "0")
+                #expect(try await fixture.consume(token, creating: draft, attempt: attempt) == .done)
+            }
+        }
+    }
+}

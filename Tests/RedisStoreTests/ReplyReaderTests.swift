@@ -1,0 +1,179 @@
+import NIOCore
+import RedisStore
+import Testing
+
+@Suite struct ReplyReaderTests {
+    /// Reads `text` fed in pieces of `size` bytes.
+    private func read(
+        _ text: String,
+        piece size: Int = Int.max,
+        limits: ReplyLimits = ReplyLimits()
+    ) throws -> [RedisReply] {
+        let reader = ReplyReader(limits: limits)
+        var replies: [RedisReply] = []
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(size))
+            rest = rest.dropFirst(size)
+            let result: Result<Void, ReplyError> = piece.withUnsafeBytes { bytes in
+                do throws(ReplyError) {
+                    try reader.feed(bytes) {
+                        replies.append($0)
+                        return true
+                    }
+                    return .success(())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            try result.get()
+        }
+        return replies
+    }
+
+    private static let stream =
+        "+OK\r\n:-42\r\n$5\r\na\r\nbc\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n-ERR no\r\n*3\r\n$1\r\nx\r\n*2\r\n:1\r\n$-1\r\n+y\r\n"
+    private static let replies: [RedisReply] = [
+        .status("OK"), .integer(-42), .bulk(Array("a\r\nbc".utf8)), .null, .null, .array([]), .bulk([]),
+        .error(RedisServerError(line: "ERR no")),
+        .array([.bulk([0x78]), .array([.integer(1), .null]), .status("y")]),
+    ]
+
+    @Test("Replies of every type are read, however they are cut", arguments: [1, 2, 3, 5, 7, 1000])
+    func pieces(size: Int) throws {
+        #expect(try self.read(Self.stream, piece: size) == Self.replies)
+    }
+
+    @Test("Invalidation messages of RESP2 are read")
+    func invalidation() throws {
+        let text = "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*1\r\n$3\r\ns:1\r\n"
+        #expect(
+            try self.read(text) == [
+                .array([
+                    .bulk(Array("message".utf8)), .bulk(Array("__redis__:invalidate".utf8)),
+                    .array([.bulk(Array("s:1".utf8))]),
+                ])
+            ]
+        )
+    }
+
+    @Test(
+        "RESP3 types and nonsense are errors",
+        arguments: [
+            "%1\r\n+a\r\n+b\r\n", "~1\r\n:1\r\n", ",1.5\r\n", "#t\r\n", ">1\r\n:1\r\n", "_\r\n", "=5\r\ntxt:a\r\n",
+            "(123\r\n", "HTTP/1.1 400 Bad Request\r\n", "\r\n", "\0", ":x\r\n", "*2147483648\r\n", "*-2\r\n",
+        ]
+    )
+    func nonsense(text: String) {
+        #expect(throws: ReplyError.malformed) { try self.read(text) }
+    }
+
+    @Test("A string whose terminator is not one is an error, in whatever pieces", arguments: [1, 4, 100])
+    func terminator(size: Int) {
+        #expect(throws: ReplyError.malformed) { try self.read("$3\r\nabcXX+OK\r\n", piece: size) }
+    }
+
+    @Test("An announced length is not believed and not waited for")
+    func hugeString() {
+        let limits = ReplyLimits(bytes: 1000, elements: 10)
+        let body = String(repeating: "a", count: 1001)
+        #expect(throws: ReplyError.tooLarge) {
+            try self.read("$9223372036854775807\r\n" + body, piece: 100, limits: limits)
+        }
+        #expect(throws: ReplyError.malformed) { try self.read("$1001\r\n\(body)\r\n", limits: limits) }
+    }
+
+    @Test("A line without end is not waited for")
+    func endlessLine() {
+        let limits = ReplyLimits(bytes: 1000, elements: 10)
+        #expect(throws: ReplyError.tooLarge) {
+            try self.read("+" + String(repeating: "a", count: 2000), piece: 100, limits: limits)
+        }
+    }
+
+    @Test("Elements are counted as they come, over all levels")
+    func manyElements() throws {
+        let limits = ReplyLimits(bytes: 1000, elements: 10)
+        // An array that announces two thousand million elements costs nothing until they come.
+        #expect(try self.read("*2147483647\r\n:1\r\n", limits: limits) == [])
+        #expect(throws: ReplyError.malformed) {
+            try self.read("*2147483647\r\n" + String(repeating: ":1\r\n", count: 11), limits: limits)
+        }
+        let nested = "*3\r\n" + String(repeating: "*4\r\n" + String(repeating: ":1\r\n", count: 4), count: 3)
+        #expect(throws: ReplyError.malformed) { try self.read(nested, limits: limits) }
+        // Within the limit again and again, over one reader.
+        let small = "*10\r\n" + String(repeating: ":1\r\n", count: 10)
+        #expect(try self.read(small + small + small, limits: limits).count == 3)
+    }
+
+    @Test("The strings of one reply count together")
+    func manyBytes() throws {
+        let limits = ReplyLimits(bytes: 1000, elements: 100)
+        let part = "$300\r\n" + String(repeating: "a", count: 300) + "\r\n"
+        #expect(try self.read("*3\r\n" + part + part + part, piece: 100, limits: limits).count == 1)
+        #expect(throws: ReplyError.malformed) {
+            try self.read("*4\r\n" + part + part + part + part, piece: 100, limits: limits)
+        }
+        #expect(try self.read(part + part + part + part, piece: 100, limits: limits).count == 4)
+    }
+
+    @Test("Arrays nest as deep as hiredis goes, and no deeper")
+    func nesting() throws {
+        let deep = String(repeating: "*1\r\n", count: 7) + ":1\r\n"
+        #expect(try self.read(deep).count == 1)
+        #expect(throws: ReplyError.malformed) { try self.read(String(repeating: "*1\r\n", count: 50) + ":1\r\n") }
+    }
+
+    @Test("An error stays, whatever comes after it")
+    func sticky() {
+        let reader = ReplyReader()
+        for text in ["?", "+OK\r\n"] {
+            #expect(throws: ReplyError.malformed) {
+                try Array(text.utf8).withUnsafeBytes { try reader.feed($0) { _ in true } }
+            }
+        }
+    }
+
+    @Test("Random bytes neither crash nor hold memory")
+    func randomBytes() {
+        var random = SystemRandomNumberGenerator()
+        let alphabet = Array("+-:$*0123456789\r\n\r\n\r\nab%~".utf8)
+        for _ in 0..<3000 {
+            let bytes = (0..<60).map { _ in alphabet.randomElement(using: &random) ?? 0 }
+            _ = try? self.read(String(decoding: bytes, as: UTF8.self), piece: 7)
+        }
+    }
+
+    @Test("A command is written as RESP, whatever its bytes")
+    func command() {
+        var buffer = ByteBuffer()
+        #expect(RedisCommand("SET", [Array("k\0\r\n".utf8), [], [0xFF]]).write(to: &buffer))
+        let expected = Array("*4\r\n$3\r\nSET\r\n$4\r\nk\0\r\n\r\n$0\r\n\r\n$1\r\n".utf8) + [0xFF, 0x0D, 0x0A]
+        #expect(Array(buffer.readableBytesView) == expected)
+        let before = buffer
+        #expect(!RedisCommand("SET", [[UInt8](repeating: 0, count: RedisCommand.maxBytes)]).write(to: &buffer))
+        #expect(buffer == before)
+    }
+
+    @Test(
+        "The class of an error is its first word's",
+        arguments: [
+            ("LOADING Redis is loading the dataset in memory", RedisServerError.Class.unavailable),
+            ("MISCONF Redis is configured to save RDB snapshots", .unavailable),
+            ("OOM command not allowed when used memory > 'maxmemory'.", .unavailable),
+            ("NOREPLICAS Not enough good replicas to write.", .unavailable),
+            ("CLUSTERDOWN The cluster is down", .unavailable),
+            ("BUSY Redis is busy running a script.", .unavailable),
+            ("MASTERDOWN Link with MASTER is down", .unavailable),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", .unavailable),
+            ("READONLY You can't write against a read only replica.", .elsewhere),
+            ("MOVED 3999 127.0.0.1:6381", .elsewhere), ("ASK 3999 127.0.0.1:6381", .elsewhere),
+            ("NOAUTH Authentication required.", .notPermitted), ("WRONGPASS invalid pair", .notPermitted),
+            ("NOPERM this user has no permissions", .notPermitted), ("NOSCRIPT No matching script.", .noScript),
+            ("ERR unknown command", .other), ("", .other),
+        ]
+    )
+    func errorClass(line: String, expected: RedisServerError.Class) {
+        #expect(RedisServerError(line: line).errorClass == expected)
+    }
+}
