@@ -42,7 +42,10 @@ import Testing
             let before = gateway.residentBytes
             let stalled = try (0..<count).map { _ in try Wire(to: gateway.port, receiveBuffer: 4096) }
             for wire in stalled { wire.send(Request.get("/endless")) }
-            #expect(eventually(within: 90) { app.requests.count == count + 1 })
+            #expect(
+                eventually(within: 60) { app.requests.count == count + 1 },
+                "\(app.requests.count) of \(count + 1) requests arrived"
+            )
             usleep(500_000)
             let good = try gateway.connect()
             for _ in 0..<100 { #expect(try good.request(Request.get("/good")).text == "ok") }
