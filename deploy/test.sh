@@ -18,7 +18,10 @@ if [[ ${1-} == --soak ]]; then
 fi
 
 sallyport_build "${packages[@]}"
-swift test --package-path "$SALLYPORT_ROOT" --skip-build "${SALLYPORT_FLAGS[@]}" "$@"
+# What is long is run one at a time: a thousand streams beside a browser would only starve each other.
+order=()
+if ((soak)); then order=(--no-parallel); fi
+swift test --package-path "$SALLYPORT_ROOT" --skip-build "${SALLYPORT_FLAGS[@]}" "${order[@]}" "$@"
 
 # One minute for each fuzzer, from the saved corpus; what it finds is kept beside the build and fails the run.
 if ((soak)); then
