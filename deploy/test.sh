@@ -28,8 +28,8 @@ if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
     for name in RequestHead ResponseHead ChunkedBody Cookie YAML; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
-        mkdir -p "$scratch/work/$name"
-        "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/work/$name-" \
-            "$scratch/work/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
+        mkdir -p "$scratch/found/$name"
+        "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/found/$name-" \
+            "$scratch/found/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
     done
 fi
