@@ -36,7 +36,8 @@ import Testing
         let sent = Flag()
         let app = try FakeUpstream(serve: Self.fountain(sent))
         defer { app.stop() }
-        let more = "limits:\n  connections: 5000\n"
+        // A thousand at once overrun the listen queue of an app that starts a thread for each.
+        let more = "limits:\n  connections: 5000\ntimeouts:\n  connect: 30s\n"
         try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
             #expect(try gateway.get("/warm").status == 200)
             let before = gateway.residentBytes
