@@ -24,7 +24,7 @@ package struct HandoffParameter: Sendable {
     /// Looks for the parameter in `query` (without `?`); nil when it is not there.
     package func find(in query: Slice, _ base: Bytes) -> Found? {
         var found: Found?
-        self.forEachPair(of: query, base) { pair, value in
+        self.forEachPair(of: query, base) { _, value in
             guard let value else { return }
             if found == nil {
                 found = Found(value: value)
@@ -32,7 +32,6 @@ package struct HandoffParameter: Sendable {
                 found?.isRepeated = true
                 found?.value = nil
             }
-            _ = pair
         }
         return found
     }

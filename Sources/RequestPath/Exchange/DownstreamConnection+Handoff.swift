@@ -25,7 +25,7 @@ extension DownstreamConnection {
                 self.refusal(.problem(403, .handoffNotNavigation, requestID: self.facts.requestID), head, base)
             )
         }
-        guard let consumer = self.configuration.handoff, let clientID = route.settings.client,
+        guard self.configuration.handoff != nil, let clientID = route.settings.client,
             let client = self.configuration.clients.client(clientID)
         else { return nil }
         let transport: HandoffTransport
@@ -63,7 +63,6 @@ extension DownstreamConnection {
             }
         }
         if let found = existing, found.session.host != host.publicURL.authority { existing = nil }
-        _ = consumer
         let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         return .handoff(
             HandoffRequest(
