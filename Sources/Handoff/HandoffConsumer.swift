@@ -156,7 +156,7 @@ package struct HandoffConsumer: Sendable {
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
-            case .changed where isLast:
+            case .changed where isLast, .quarantined:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .changed:
                 return self.lookUp(attempt, isLast: true, on: loop)

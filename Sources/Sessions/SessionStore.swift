@@ -61,6 +61,8 @@ package enum Consumption: Sendable, Equatable {
     case spent(Marker)
     /// It is not what was judged any more, or gone: judge again or refuse.
     case changed
+    /// It was minted under another reign of the primary.
+    case quarantined
 }
 
 /// A session to write together with the act that earns it.

@@ -65,7 +65,10 @@ import Testing
             Issue.record("it goes on")
         }
         #expect(!machine.isReady)
-        if case .becomeReady = machine.received(.status("PONG")) {} else { Issue.record("it is ready") }
+        if case .becomeReady(.status("PONG")) = machine.received(.status("PONG")) {
+        } else {
+            Issue.record("it is ready")
+        }
         #expect(machine.isReady)
         #expect(self.refusal(machine.send(1, deadline: self.late)) == nil)
     }

@@ -14,6 +14,12 @@ final class FakeRedis: Sendable {
         var closes = false
     }
 
+    /// What opens a connection is answered as a primary would.
+    static let info: String = {
+        let text = "role:master\r\nmaster_replid:\(String(repeating: "a", count: 40))\r\nconnected_slaves:0\r\n"
+        return "$\(text.utf8.count)\r\n\(text)\r\n"
+    }()
+
     private let channel: any Channel
     var port: Int { self.channel.localAddress?.port ?? 0 }
 
@@ -80,7 +86,7 @@ final class FakeRedis: Sendable {
                 }
             }
             for command in commands {
-                let act = command == ["PING"] ? Act(bytes: "+PONG\r\n") : self.answer(command)
+                let act = command == ["INFO"] ? Act(bytes: FakeRedis.info) : self.answer(command)
                 let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
                 let send: @Sendable () -> Void = {
                     let context = bound.value

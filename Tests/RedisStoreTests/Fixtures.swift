@@ -56,10 +56,10 @@ struct StoreFixture: Sendable {
         )
     }
 
-    static func transfer(from parent: Session, now: UnixTime) -> TransferToken {
+    static func transfer(from parent: NewSession, now: UnixTime) -> TransferToken {
         TransferToken(
-            parent: parent,
-            parentKey: RecordKey(kind: .session, lineage: parent.lineage, digest: "parent"),
+            parent: parent.session,
+            parentKey: parent.key,
             clientID: "app",
             device: DeviceFacts(address: IPAddress(v6High: 0x2001_0DB8 << 32, v6Low: 1), asn: nil, userAgent: nil),
             scopes: ["a", "b"],
@@ -80,7 +80,7 @@ struct StoreFixture: Sendable {
 
     func mint(from parent: NewSession) async throws -> RecordKey {
         let key = self.authority.make(.transfer, in: parent.key.lineage).key
-        let token = Self.transfer(from: parent.session, now: self.clock.now())
+        let token = Self.transfer(from: parent, now: self.clock.now())
         try await self.store.create(token, key: key, on: loops.next()).get()
         return key
     }

@@ -10,7 +10,9 @@ import Vocabulary
         now: UnixTime(milliseconds: 1_800_000_000_123)
     )
     private var transfer: TransferToken {
-        StoreFixture.transfer(from: self.session, now: UnixTime(milliseconds: 1_800_000_000_123))
+        let key = RecordKey(kind: .session, lineage: self.session.lineage, digest: "parent")
+        let parent = NewSession(key: key, session: self.session)
+        return StoreFixture.transfer(from: parent, now: UnixTime(milliseconds: 1_800_000_000_123))
     }
 
     private func readBack(_ session: Session) throws -> Session {

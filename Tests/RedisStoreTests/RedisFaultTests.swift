@@ -103,6 +103,7 @@ import Vocabulary
                         "~sp:*",
                         "+@all",
                         "-@dangerous",
+                        "+info",
                         "+client|list"
                     ) == .status("OK")
                 )
@@ -138,8 +139,7 @@ import Vocabulary
                 configuration.password = Secret("wrong")
                 try await withClient(configuration) { client in
                     let loop = loops.next()
-                    let refusal = try await client.lastRefusal(on: loop).get()
-                    #expect(refusal?.code == "WRONGPASS")
+                    #expect(client.status.nodes.first?.refusal?.code == "WRONGPASS")
                     await #expect(throws: RedisError.notSent(.notConnected)) {
                         try await client.send(RedisCommand("PING"), on: loop).get()
                     }
@@ -152,8 +152,7 @@ import Vocabulary
     func noPassword() async throws {
         try await RedisServer.with(["--requirepass", "word"]) { server in
             try await withClient(server.configuration()) { client in
-                let refusal = try await client.lastRefusal(on: loops.next()).get()
-                #expect(refusal?.code == "NOAUTH")
+                #expect(client.status.nodes.first?.refusal?.code == "NOAUTH")
                 await #expect(throws: StoreError.unavailable) { try await StoreFixture(client).signIn() }
             }
         }

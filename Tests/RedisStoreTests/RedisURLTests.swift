@@ -9,10 +9,10 @@ import Vocabulary
 
     @Test("Host, port, database and credentials are read")
     func tcp() throws {
-        #expect(try self.read("redis://cache").endpoint == .tcp(host: "cache", port: 6379))
-        #expect(try self.read("redis://[::1]:7000/").endpoint == .tcp(host: "::1", port: 7000))
+        #expect(try self.read("redis://cache").deployment == .standalone(.tcp(host: "cache", port: 6379)))
+        #expect(try self.read("redis://[::1]:7000/").deployment == .standalone(.tcp(host: "::1", port: 7000)))
         let full = try self.read("redis://gate:p%40ss%2F%3A@10.0.0.1:7000/3")
-        #expect(full.endpoint == .tcp(host: "10.0.0.1", port: 7000))
+        #expect(full.deployment == .standalone(.tcp(host: "10.0.0.1", port: 7000)))
         #expect(full.user == "gate")
         #expect(full.password == Secret("p@ss/:"))
         #expect(full.database == 3)
@@ -40,8 +40,32 @@ import Vocabulary
     @Test("A unix socket is read")
     func unix() throws {
         let url = try self.read("redis+unix://gate:word@/run/redis.sock?db=2")
-        #expect(url.endpoint == .unix(path: "/run/redis.sock"))
+        #expect(url.deployment == .standalone(.unix(path: "/run/redis.sock")))
         #expect(url.user == "gate" && url.database == 2)
+    }
+
+    @Test("Sentinels, and the name they know the primary by, are read")
+    func sentinel() throws {
+        let url = try self.read(
+            "redis+sentinel://gate:word@s1,s2:7000,[::1]:7001/my%20master/2?sentinel_user=u&sentinel_password=p&tls=true&ca=/c"
+        )
+        let sentinels = RedisConfiguration.Sentinels(
+            endpoints: [.tcp(host: "s1", port: 26_379), .tcp(host: "s2", port: 7000), .tcp(host: "::1", port: 7001)],
+            primaryName: "my master",
+            user: "u",
+            password: Secret("p")
+        )
+        #expect(url.deployment == .sentinel(sentinels))
+        #expect(url.user == "gate" && url.password == Secret("word") && url.database == 2)
+        #expect(url.tls == RedisConfiguration.TLS(authorityFile: "/c"))
+        #expect(try self.read("redis+sentinel://s/main").tls == nil)
+    }
+
+    @Test("The seeds of a cluster are read")
+    func cluster() throws {
+        let url = try self.read("redis+cluster://gate:word@a,b:7000?tls=true")
+        #expect(url.deployment == .cluster(seeds: [.tcp(host: "a", port: 6379), .tcp(host: "b", port: 7000)]))
+        #expect(url.isCluster && url.user == "gate" && url.tls == RedisConfiguration.TLS())
     }
 
     @Test(
@@ -55,7 +79,10 @@ import Vocabulary
             "redis://a#x", "redis://a b", "redis://a\n", "redis://a?ca=/x", "rediss://a?cert=/x", "rediss://a?x=1",
             "rediss://a?ca=1&ca=2", "rediss://a?ca", "redis+unix://", "redis+unix://host/path", "redis+unix:///",
             "redis://:hunter2%00@a", "redis://:hunter2%ff@a", "redis+unix:///" + String(repeating: "a", count: 108),
-            "redis+sentinel://:hunter2@a/main", "redis+cluster://:hunter2@a,b",
+            "redis+sentinel://:hunter2@a", "redis+sentinel://a/", "redis+sentinel://a,/main", "redis+sentinel:///main",
+            "redis+sentinel://a/main/x", "redis+sentinel://a/main?sentinel_user=hunter2",
+            "redis+sentinel://a/main?ca=/x", "redis+sentinel://a/main?tls=yes", "redis+cluster://",
+            "redis+cluster://:hunter2@a,", "redis+cluster://a/1", "redis+cluster://a?tls=true&cert=/x",
         ]
     )
     func refused(url: String) throws {

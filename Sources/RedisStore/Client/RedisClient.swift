@@ -1,65 +1,162 @@
 package import NIOCore
-internal import NIOSSL
 import Synchronization
 
-/// Redis for all event loops: one pipelined connection for each.
+/// Redis for all event loops: each loop has connections of its own to every primary.
 package final class RedisClient: Sendable {
-    private let links: [ObjectIdentifier: NIOLoopBoundBox<RedisLink>]
-    private let loops: [any EventLoop]
-    private let upCount: Counter
-
-    /// Counts links that are up; a class of its own because closures share it.
-    private final class Counter: Sendable {
-        let value = Atomic<Int>(0)
+    private struct State {
+        var topology: Topology?
+        /// The primaries' own words, the latest of any loop.
+        var facts: [RedisEndpoint: RedisFacts] = [:]
+        /// Whatever was heard last, of any primary.
+        var lastFacts: RedisFacts?
+        /// Loops with a connection that serves.
+        var connected: [RedisEndpoint: Set<Int>] = [:]
+        /// Why the last connection was refused, where it was.
+        var refusals: [RedisEndpoint: RedisServerError] = [:]
+        var firstTopology: EventLoopPromise<Void>?
+        var poll: RepeatedTask?
+        var isShutDown = false
     }
+
+    /// How often the primaries are asked for their facts.
+    private static let pollInterval = TimeAmount.seconds(5)
+
+    package let connector: RedisConnector
+    package let meter: RedisMeter
+    private let source: any TopologySource
+    private let observe: @Sendable (RedisEvent) -> Void
+    private let routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>]
+    private let loops: [any EventLoop]
+    private let state = Mutex(State())
+    private let followers = Mutex<[@Sendable (RedisEvent) -> Void]>([])
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
+    /// - Parameter observe: Told what changes, from any thread; must not block.
     /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
-    package init(configuration: RedisConfiguration, group: any EventLoopGroup) throws {
-        let tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.tlsConfiguration($0)) }
-        let counter = Counter()
-        var links: [ObjectIdentifier: NIOLoopBoundBox<RedisLink>] = [:]
-        var loops: [any EventLoop] = []
-        for loop in group.makeIterator() {
-            let link = RedisLink(loop: loop, configuration: configuration, tls: tls) { isUp in
-                counter.value.add(isUp ? 1 : -1, ordering: .relaxed)
-            }
-            links[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(link, eventLoop: loop)
-            loops.append(loop)
-        }
-        self.links = links
+    package init(
+        configuration: RedisConfiguration,
+        group: any EventLoopGroup,
+        meter: RedisMeter = RedisMeter(),
+        observe: @escaping @Sendable (RedisEvent) -> Void = { _ in }
+    ) throws {
+        let connector = try RedisConnector(configuration)
+        let loops = group.makeIterator().map { $0 }
+        self.connector = connector
+        self.meter = meter
+        self.observe = observe
         self.loops = loops
-        self.upCount = counter
+        switch configuration.deployment {
+        case .standalone(let endpoint): self.source = FixedTopology(endpoint: endpoint)
+        case .sentinel(let sentinels):
+            self.source = SentinelTopology(sentinels, over: connector, on: loops[0])
+        case .cluster(let seeds): self.source = ClusterTopology(seeds: seeds, over: connector, on: loops[0])
+        }
+        // The routers tell the client, which does not exist yet.
+        let client = Reference()
+        var routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>] = [:]
+        for (index, loop) in loops.enumerated() {
+            let router = RedisRouter(
+                over: connector,
+                on: loop,
+                events: RedisRouter.Events(
+                    up: { endpoint, facts in client.value?.connected(endpoint, facts, loop: index) },
+                    down: { endpoint, cause, refusal in
+                        client.value?.disconnected(endpoint, cause, refusal, loop: index)
+                    },
+                    lookAgain: { client.value?.source.lookAgain() },
+                    replicasShort: { endpoint in client.value?.replicasShort(endpoint) }
+                )
+            )
+            routers[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(router, eventLoop: loop)
+        }
+        self.routers = routers
+        client.set(self)
     }
 
-    /// How many loops have a connection that serves.
-    package var connectedLoops: Int { self.upCount.value.load(ordering: .relaxed) }
+    private final class Reference: Sendable {
+        private struct Weak { weak var client: RedisClient? }
+        private let target = Mutex(Weak())
+
+        var value: RedisClient? { self.target.withLock { $0.client } }
+        func set(_ client: RedisClient) { self.target.withLock { $0.client = client } }
+    }
 
     /// How many loops there are.
     package var loopCount: Int { self.loops.count }
 
-    /// Begins to connect on every loop and waits until each has tried once. A Redis that is not there is no error: it is
-    /// tried again and again.
-    package func start() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for loop in self.loops {
-                group.addTask { try await self.on(loop) { $0.start() }.get() }
+    /// How many loops have a connection to every primary.
+    package var connectedLoops: Int {
+        self.state.withLock { state in
+            guard let topology = state.topology else { return 0 }
+            return self.loops.indices.count { index in
+                topology.shards.allSatisfy { state.connected[$0.endpoint]?.contains(index) ?? false }
             }
-            try await group.waitForAll()
         }
+    }
+
+    /// How it stands now.
+    package var status: RedisStatus {
+        self.state.withLock { state in
+            RedisStatus(
+                loops: self.loops.count,
+                nodes: (state.topology?.shards ?? []).map { shard in
+                    RedisStatus.Node(
+                        address: shard.endpoint.description,
+                        connectedLoops: state.connected[shard.endpoint]?.count ?? 0,
+                        facts: state.facts[shard.endpoint],
+                        refusal: state.refusals[shard.endpoint]
+                    )
+                }
+            )
+        }
+    }
+
+    /// Also tells `follower` what changes. To be called before `start()`.
+    func follow(_ follower: @escaping @Sendable (RedisEvent) -> Void) {
+        self.followers.withLock { $0.append(follower) }
+    }
+
+    // MARK: Life
+
+    /// Looks for the primaries, begins to connect on every loop, and waits until each has been tried once, or until as
+    /// many connect timeouts have passed as that can take. A Redis that is not there is no error: it is tried again and
+    /// again.
+    package func start() async throws {
+        let first = self.loops[0].makePromise(of: Void.self)
+        self.state.withLock { $0.firstTopology = first }
+        let patience = self.loops[0].scheduleTask(in: TimeAmount(self.connector.configuration.connectTimeout * 4)) {
+            self.endFirstTopology(.success(()))
+        }
+        self.source.start { self.adopt($0) }
+        try await first.futureResult.get()
+        patience.cancel()
+        let poll = self.loops[0].scheduleRepeatedTask(
+            initialDelay: Self.pollInterval,
+            delay: Self.pollInterval
+        ) { [weak self] _ in self?.poll() }
+        self.state.withLock { $0.poll = poll }
     }
 
     /// Answers what was asked and closes; commands fail from now on.
     package func shutDown() async throws {
+        let poll = self.state.withLock { state in
+            state.isShutDown = true
+            return state.poll
+        }
+        poll?.cancel()
+        self.endFirstTopology(.success(()))
+        await self.source.shutDown()
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
     }
 
-    /// Sends one command. Commands of one tick leave together, in order, over one connection.
+    // MARK: Commands
+
+    /// Sends one command, to the node that serves its first argument. Commands of one tick leave together, in order.
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.on(loop) { $0.send(command) }
+        self.metered(command.kind, self.on(loop) { $0.send(command, key: command.key) })
     }
 
     /// The same, but waits at most so long for a connection; only for reading back what became of a lost answer.
@@ -68,40 +165,131 @@ package final class RedisClient: Sendable {
         within patience: Duration,
         on loop: any EventLoop
     ) -> EventLoopFuture<RedisReply> {
-        self.on(loop) { $0.sendWhenUp(command, within: patience) }
+        self.on(loop) { $0.becomeUp(key: command.key, within: patience) }.flatMap { self.send(command, on: loop) }
     }
 
-    /// Runs a script in the same way.
+    /// Runs a script. One that is durable is answered when a replica has its work too, where there are replicas; else it
+    /// fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.on(loop) { $0.evaluate(call) }
+        self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
     }
 
-    /// The error for which the loop's last handshake failed, e.g. `WRONGPASS`; nil when it did not.
-    package func lastRefusal(on loop: any EventLoop) -> EventLoopFuture<RedisServerError?> {
-        self.on(loop) { link in loop.makeSucceededFuture(link.lastRefusal) }
+    // MARK: What happens
+
+    private func adopt(_ topology: Topology) {
+        let isChange = self.state.withLock { state in
+            defer { state.topology = topology }
+            let endpoints = Set(topology.shards.map(\.endpoint))
+            state.facts = state.facts.filter { endpoints.contains($0.key) }
+            state.refusals = state.refusals.filter { endpoints.contains($0.key) }
+            return state.topology != nil && state.topology != topology
+        }
+        if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
+        let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
+        EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
+    }
+
+    private func endFirstTopology(_ result: Result<Void, any Error>) {
+        let first = self.state.withLock { state in
+            defer { state.firstTopology = nil }
+            return state.firstTopology
+        }
+        first?.completeWith(result)
+    }
+
+    private func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, loop: Int) {
+        let isFirst = self.state.withLock { state in
+            state.refusals[endpoint] = nil
+            return state.connected[endpoint, default: []].insert(loop).inserted && state.connected[endpoint]?.count == 1
+        }
+        if isFirst { self.tell(.nodeUp(endpoint)) }
+        self.note(facts, of: endpoint)
+    }
+
+    private func disconnected(
+        _ endpoint: RedisEndpoint,
+        _ cause: RedisError.Cause,
+        _ refusal: RedisServerError?,
+        loop: Int
+    ) {
+        let (isLast, isNewRefusal, isShutDown) = self.state.withLock { state in
+            let wasConnected = state.connected[endpoint]?.remove(loop) != nil
+            let isNew = refusal != nil && state.refusals[endpoint]?.code != refusal?.code
+            if let refusal { state.refusals[endpoint] = refusal }
+            return (wasConnected && state.connected[endpoint]?.isEmpty == true, isNew, state.isShutDown)
+        }
+        guard !isShutDown else { return }
+        if isLast { self.tell(.nodeDown(endpoint, cause)) }
+        if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
+    }
+
+    private func replicasShort(_ endpoint: RedisEndpoint) {
+        self.tell(.replicasShort(endpoint))
+        self.askForFacts(of: endpoint)
+    }
+
+    private func poll() {
+        for shard in self.state.withLock({ $0.topology })?.shards ?? [] { self.askForFacts(of: shard.endpoint) }
+    }
+
+    private func askForFacts(of endpoint: RedisEndpoint) {
+        self.on(self.loops[0]) { $0.send(RedisCommand("INFO"), to: endpoint) }.whenSuccess { reply in
+            guard let facts = RedisFacts(reply) else { return }
+            self.note(facts, of: endpoint)
+            for loop in self.loops {
+                self.on(loop) { router in
+                    router.adopt(facts, of: endpoint)
+                    return loop.makeSucceededVoidFuture()
+                }.whenComplete { _ in }
+            }
+        }
+    }
+
+    /// Keeps what a primary says of itself. Under another reign than before, whatever was known of it is in doubt.
+    private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
+        let isNewReign = self.state.withLock { state in
+            // Sentinel's primary may have moved here from another address: there is one shard, and one reign.
+            let former = state.facts[endpoint] ?? (self.connector.configuration.isCluster ? nil : state.lastFacts)
+            state.facts[endpoint] = facts
+            state.lastFacts = facts
+            return former.map { $0.replicationID != facts.replicationID } ?? false
+        }
+        if isNewReign { self.tell(.primaryChanged(endpoint)) }
+    }
+
+    private func tell(_ event: RedisEvent) {
+        self.observe(event)
+        for follower in self.followers.withLock({ $0 }) { follower(event) }
+    }
+
+    // MARK: Steps
+
+    private func metered(
+        _ kind: RedisMeter.Kind,
+        _ reply: EventLoopFuture<RedisReply>
+    ) -> EventLoopFuture<RedisReply> {
+        let start = NIODeadline.now()
+        return reply.always { [meter] result in
+            let outcome: RedisMeter.Outcome =
+                switch result {
+                case .success(.error): .error
+                case .success: .ok
+                case .failure(RedisError.unanswered(.timedOut)), .failure(RedisError.notSent(.timedOut)): .timeout
+                case .failure(RedisError.unreplicated): .unreplicated
+                case .failure: .lost
+                }
+            meter.count(kind, outcome, nanoseconds: Int((NIODeadline.now() - start).nanoseconds))
+        }
     }
 
     private func on<Answer: Sendable>(
         _ loop: any EventLoop,
-        _ step: @escaping @Sendable (RedisLink) -> EventLoopFuture<Answer>
+        _ step: @escaping @Sendable (RedisRouter) -> EventLoopFuture<Answer>
     ) -> EventLoopFuture<Answer> {
-        guard let link = self.links[ObjectIdentifier(loop)] else {
+        guard let router = self.routers[ObjectIdentifier(loop)] else {
             return loop.makeFailedFuture(RedisError.notSent(.notConnected))
         }
-        if loop.inEventLoop { return step(link.value) }
-        return loop.flatSubmit { step(link.value) }
-    }
-
-    private static func tlsConfiguration(_ tls: RedisConfiguration.TLS) throws -> TLSConfiguration {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        if let file = tls.authorityFile { configuration.trustRoots = .file(file) }
-        if let file = tls.certificateFile {
-            configuration.certificateChain = try NIOSSLCertificate.fromPEMFile(file).map { .certificate($0) }
-        }
-        if let file = tls.keyFile {
-            configuration.privateKey = .privateKey(try NIOSSLPrivateKey(file: file, format: .pem))
-        }
-        return configuration
+        if loop.inEventLoop { return step(router.value) }
+        return loop.flatSubmit { step(router.value) }
     }
 }

@@ -9,15 +9,16 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     /// What the owner of the connection is told. Each is called on the loop.
     package struct Events {
-        /// The handshake succeeded.
-        package var ready: () -> Void
+        /// The handshake succeeded, and this was its last reply (nil: it had no step). Returns false when the server is
+        /// not the right one; then the connection ends.
+        package var ready: (RedisReply?) -> Bool
         /// A command was answered.
         package var answered: () -> Void
         /// The connection has ended; called once.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
 
         package init(
-            ready: @escaping () -> Void,
+            ready: @escaping (RedisReply?) -> Bool,
             answered: @escaping () -> Void,
             ended: @escaping (RedisError.Cause, RedisServerError?) -> Void
         ) {
@@ -29,22 +30,28 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     private typealias Machine = ConnectionStateMachine<EventLoopPromise<RedisReply>>
 
-    private var machine = Machine()
+    private var machine: Machine
     private let reader: ReplyReader
-    private let handshake: [(command: RedisCommand, isRequired: Bool)]
+    private let handshake: [HandshakeStep]
     private let handshakeTimeout: TimeAmount
     private var events: Events?
     private var context: ChannelHandlerContext?
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
+    private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
-    package init(configuration: RedisConfiguration, events: Events) {
+    /// - Parameter handshake: What is sent first, and must succeed before anything else is.
+    package init(_ configuration: RedisConfiguration, handshake: [HandshakeStep], events: Events) {
+        self.machine = Machine(followsRedirects: configuration.isCluster)
         self.reader = ReplyReader(limits: configuration.limits)
-        self.handshake = configuration.handshake
+        self.handshake = handshake
         self.handshakeTimeout = TimeAmount(configuration.connectTimeout)
         self.events = events
     }
+
+    /// What went wrong below, in TLS or the socket, before the connection ended.
+    package private(set) var failure: (any Error)?
 
     package var isReady: Bool { self.machine.isReady }
 
@@ -98,6 +105,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.failure = error
         if let closing = self.machine.lost(.closed) { self.finish(closing) }
         context.close(promise: nil)
     }
@@ -128,10 +136,16 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
         self.flush()
         self.watchDeadline()
-        if isReady { self.events?.ready() }
+        if isReady { _ = self.becomeReady(nil) }
     }
 
-    private var hasBegun = false
+    private func becomeReady(_ reply: RedisReply?) -> Bool {
+        guard self.events?.ready(reply) ?? false else {
+            if let closing = self.machine.lost(.closed) { self.finish(closing) }
+            return false
+        }
+        return true
+    }
 
     private func feed(_ buffer: inout ByteBuffer) throws(ReplyError) {
         // `withUnsafeReadableBytes` cannot throw typed errors: the outcome is carried out by hand.
@@ -151,9 +165,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         switch self.machine.received(reply) {
         case .wait:
             return true
-        case .becomeReady:
-            self.events?.ready()
-            return true
+        case .becomeReady(let reply):
+            return self.becomeReady(reply)
         case .answer(let promise, let reply):
             self.events?.answered()
             promise.succeed(reply)
@@ -212,13 +225,5 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         case .wait: self.watchDeadline()
         case .close(let closing): self.finish(closing)
         }
-    }
-}
-
-extension TimeAmount {
-    /// The duration in whole nanoseconds.
-    init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 }

@@ -1,15 +1,23 @@
 internal import NIOCore
-internal import NIOPosix
-internal import NIOSSL
 
-/// One loop's way to Redis: one connection, renewed when it is lost. Confined to its loop.
+/// One connection to one server, renewed when it is lost. Confined to its loop.
 ///
 /// No command waits for a connect: without a connection it fails at once.
 final class RedisLink {
+    /// What the owner of the link is told, on the loop.
+    struct Events {
+        /// A connection serves; these are its server's facts.
+        var up: (RedisFacts) -> Void
+        /// The connection, or the try to make one, has failed.
+        var down: (RedisError.Cause, RedisServerError?) -> Void
+        /// The server is there but is no primary.
+        var misplaced: () -> Void
+    }
+
     private let loop: any EventLoop
-    private let configuration: RedisConfiguration
-    private let tls: NIOSSLContext?
-    private let observe: @Sendable (Bool) -> Void
+    private let connector: RedisConnector
+    let endpoint: RedisEndpoint
+    private let events: Events
     private var breaker = CircuitBreaker()
     /// The connection in use or in its handshake.
     private var handler: RedisConnectionHandler?
@@ -19,19 +27,12 @@ final class RedisLink {
     private var firstAttempt: EventLoopPromise<Void>?
     /// Those who wait for the next connection; all with a timer of their own, so they are few.
     private var waiting: [EventLoopPromise<Void>] = []
-    private(set) var lastRefusal: RedisServerError?
 
-    /// - Parameter observe: told when the link comes up or goes down.
-    init(
-        loop: any EventLoop,
-        configuration: RedisConfiguration,
-        tls: NIOSSLContext?,
-        observe: @escaping @Sendable (Bool) -> Void
-    ) {
+    init(to endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
         self.loop = loop
-        self.configuration = configuration
-        self.tls = tls
-        self.observe = observe
+        self.connector = connector
+        self.endpoint = endpoint
+        self.events = events
     }
 
     var isUp: Bool { self.breaker.state == .closed && self.handler?.isReady == true }
@@ -49,68 +50,69 @@ final class RedisLink {
         self.isUp ? self.handler : nil
     }
 
-    func send(_ command: RedisCommand) -> EventLoopFuture<RedisReply> {
-        guard let handler = self.current else {
-            return self.loop.makeFailedFuture(
-                RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected)
-            )
-        }
-        return self.send(command, over: handler, deadline: self.newDeadline())
+    /// A deadline for a command that is sent now.
+    var newDeadline: NIODeadline { .now() + TimeAmount(self.connector.configuration.commandTimeout) }
+
+    /// Sends the command; with an `ASKING` before it where a cluster moves its slot to this server.
+    func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
+        guard let handler = self.current else { return self.notConnected() }
+        return self.send(command, over: handler, asking: asking, deadline: deadline)
     }
 
-    /// Sends the command once there is a connection, which is waited for at most so long. For reading back what became of
-    /// a command whose answer was lost with its connection; no other request waits.
-    func sendWhenUp(_ command: RedisCommand, within patience: Duration) -> EventLoopFuture<RedisReply> {
-        if self.isUp || self.isShutDown { return self.send(command) }
+    /// Runs a script by its name and, where Redis does not know it, by its text over the same connection: a server that
+    /// another address now names is never given half of it.
+    func evaluate(_ call: ScriptCall, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
+        guard let handler = self.current else { return self.notConnected() }
+        let bound = NIOLoopBound((self, handler), eventLoop: self.loop)
+        return self.send(call.byName, over: handler, asking: asking, deadline: deadline).flatMap { reply in
+            let (link, handler) = bound.value
+            guard case .error(let error) = reply, error.errorClass == .noScript else {
+                return link.loop.makeSucceededFuture(reply)
+            }
+            return link.send(call.byText, over: handler, asking: asking, deadline: deadline)
+        }
+    }
+
+    /// Succeeds once there is a connection, which is waited for at most so long. For reading back what became of a command
+    /// whose answer was lost with its connection; no other request waits.
+    func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
+        if self.isUp { return self.loop.makeSucceededVoidFuture() }
+        if self.isShutDown { return self.notConnected() }
         let promise = self.loop.makePromise(of: Void.self)
         let timer = self.loop.scheduleTask(in: TimeAmount(patience)) {
             promise.fail(RedisError.notSent(.notConnected))
         }
         self.waiting.append(promise)
-        let link = NIOLoopBound(self, eventLoop: self.loop)
-        return promise.futureResult.flatMap {
-            timer.cancel()
-            return link.value.send(command)
-        }
+        return promise.futureResult.always { _ in timer.cancel() }
     }
 
-    /// Runs a script by its name and, where Redis does not know it, by its text over the same connection: a server that
-    /// another address now names is never given half of it.
-    func evaluate(_ call: ScriptCall) -> EventLoopFuture<RedisReply> {
-        guard let handler = self.current else {
-            return self.loop.makeFailedFuture(
-                RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected)
-            )
-        }
-        let deadline = self.newDeadline()
-        let bound = NIOLoopBound((self, handler), eventLoop: self.loop)
-        return self.send(call.byName, over: handler, deadline: deadline).flatMap { reply in
-            let (link, handler) = bound.value
-            guard case .error(let error) = reply, error.errorClass == .noScript else {
-                return link.loop.makeSucceededFuture(reply)
-            }
-            return link.send(call.byText, over: handler, deadline: deadline)
-        }
-    }
-
+    /// Answers what was asked, then closes; nothing is sent from now on.
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
         for promise in self.waiting { promise.fail(RedisError.notSent(.shuttingDown)) }
         self.waiting = []
         self.handler?.drain()
+        self.endFirstAttempt()
         guard let channel = self.channel else { return self.loop.makeSucceededVoidFuture() }
         return channel.closeFuture
     }
 
     // MARK: Steps
 
-    private func newDeadline() -> NIODeadline { .now() + TimeAmount(self.configuration.commandTimeout) }
+    private func notConnected<Answer: Sendable>() -> EventLoopFuture<Answer> {
+        self.loop.makeFailedFuture(RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected))
+    }
 
     private func send(
         _ command: RedisCommand,
         over handler: RedisConnectionHandler,
+        asking: Bool,
         deadline: NIODeadline
     ) -> EventLoopFuture<RedisReply> {
+        if asking {
+            // Its answer says nothing that the command's own would not say.
+            handler.send(RedisCommand("ASKING"), deadline: deadline, promise: self.loop.makePromise())
+        }
         let promise = self.loop.makePromise(of: RedisReply.self)
         handler.send(command, deadline: deadline, promise: promise)
         return promise.futureResult
@@ -119,41 +121,12 @@ final class RedisLink {
     private func connect() {
         guard !self.isShutDown, self.breaker.probe() else { return }
         let link = NIOLoopBound(self, eventLoop: self.loop)
-        let bootstrap = ClientBootstrap(group: self.loop)
-            .connectTimeout(TimeAmount(self.configuration.connectTimeout))
-            .channelInitializer { channel in link.value.prepare(channel) }
-        let connecting: EventLoopFuture<any Channel>
-        switch self.configuration.endpoint {
-        case .tcp(let host, let port):
-            connecting =
-                bootstrap
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .connect(host: host, port: port)
-        case .unix(let path):
-            connecting = bootstrap.connect(unixDomainSocketPath: path)
-        }
-        connecting.whenComplete { result in
+        self.connector.connect(to: self.endpoint, on: self.loop).whenComplete { result in
             switch result {
             case .success(let channel): link.value.connected(channel)
             case .failure: link.value.lost(.notConnected, nil)
             }
         }
-    }
-
-    /// Called for each address that is tried: only the channel that connects lives on.
-    private func prepare(_ channel: any Channel) -> EventLoopFuture<Void> {
-        self.loop.makeCompletedFuture {
-            guard let tls = self.tls else { return }
-            let name = try self.serverName()
-            try channel.pipeline.syncOperations.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
-        }
-    }
-
-    /// The name for SNI; nil for an address, which is then verified as an address.
-    private func serverName() throws -> String? {
-        if let name = self.configuration.tls?.serverName { return name }
-        guard case .tcp(let host, _) = self.configuration.endpoint else { return nil }
-        return (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
     }
 
     private func connected(_ channel: any Channel) {
@@ -163,10 +136,12 @@ final class RedisLink {
             return
         }
         let link = NIOLoopBound(self, eventLoop: self.loop)
+        let configuration = self.connector.configuration
         let handler = RedisConnectionHandler(
-            configuration: self.configuration,
+            configuration,
+            handshake: configuration.handshake,
             events: RedisConnectionHandler.Events(
-                ready: { link.value.ready() },
+                ready: { link.value.ready(RedisFacts($0)) },
                 answered: { link.value.breaker.answered() },
                 ended: { link.value.lost($0, $1) }
             )
@@ -181,23 +156,28 @@ final class RedisLink {
         }
     }
 
-    private func ready() {
+    /// The server has said who it is: whether it is used.
+    private func ready(_ facts: RedisFacts?) -> Bool {
+        // Nothing is read from a replica: it may not know yet what has ended (security.md 8, row 7).
+        guard let facts, facts.isPrimary else {
+            self.events.misplaced()
+            return false
+        }
         self.breaker.connected()
-        self.lastRefusal = nil
-        self.observe(true)
+        self.events.up(facts)
         self.endFirstAttempt()
         let waiting = self.waiting
         self.waiting = []
         for promise in waiting { promise.succeed(()) }
+        return true
     }
 
     private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
-        if self.breaker.state == .closed { self.observe(false) }
         self.handler = nil
         self.channel = nil
-        if let refusal { self.lastRefusal = refusal }
-        self.endFirstAttempt()
         let pause = self.breaker.failed(chance: Double.random(in: 0...1))
+        self.events.down(cause, refusal)
+        self.endFirstAttempt()
         guard !self.isShutDown else { return }
         let link = NIOLoopBound(self, eventLoop: self.loop)
         self.loop.scheduleTask(in: TimeAmount(pause)) { link.value.connect() }

@@ -5,17 +5,23 @@ package struct RedisScript: Sendable, Hashable {
     package let text: String
     /// The SHA-1 of the text, as `EVALSHA` wants it.
     package let name: String
+    /// What it is counted as.
+    package let kind: RedisMeter.Kind
+    /// Whether what it wrote must outlive a failover before anybody is told of it.
+    package let isDurable: Bool
 
-    package init(_ text: String) {
+    package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {
         self.text = text
         self.name = SHA1.hex(Array(text.utf8))
+        self.kind = kind
+        self.isDurable = isDurable
     }
 }
 
 /// One call of a script.
 package struct ScriptCall: Sendable, Hashable {
     package let script: RedisScript
-    /// All in one hash slot.
+    /// All in one hash slot; never empty.
     package let keys: [[UInt8]]
     package let arguments: [[UInt8]]
 

@@ -11,11 +11,16 @@ extension RedisConfiguration {
     /// - `redis://[user:password@]host[:port][/database]`
     /// - `rediss://...`, the same over TLS, with `?ca=`, `cert=`, `key=` (paths of PEM files) and `server_name=`
     /// - `redis+unix://[user:password@]/path/of/socket[?db=database]`
+    /// - `redis+sentinel://[user:password@]host[:port],host[:port].../name[/database]`: the sentinels (port 26379 unless
+    ///   said otherwise) and the name they know the primary by; `sentinel_user`, `sentinel_password`: what they ask for
+    /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some nodes, of which one must answer
+    ///
+    /// The last two take `tls=true` and then what `rediss://` takes.
     ///
     /// User, password and values may be percent-encoded (RFC 3986 2.1); IPv6 addresses stand in brackets.
     package init(url: Secret) throws(RedisURLError) {
         guard let text = String(validating: url.bytes, as: UTF8.self), let separator = text.firstRange(of: "://") else {
-            throw RedisURLError(description: "A Redis URL begins with redis://, rediss:// or redis+unix://.")
+            throw RedisURLError(description: "A Redis URL begins with a scheme: redis://, rediss://, ...")
         }
         let scheme = text[..<separator.lowerBound]
         var rest = text[separator.upperBound...]
@@ -32,12 +37,13 @@ extension RedisConfiguration {
         switch scheme {
         case "redis", "rediss": self = try Self.overTCP(rest, isSecure: scheme == "rediss", query: &query)
         case "redis+unix": self = try Self.overUnixSocket(rest, query: &query)
-        case "redis+sentinel", "redis+cluster":
-            throw RedisURLError(
-                description: "\(scheme):// is not supported yet: name one server with redis:// or rediss://."
-            )
+        case "redis+sentinel": self = try Self.throughSentinels(rest, query: &query)
+        case "redis+cluster": self = try Self.clustered(rest, query: &query)
         default:
-            throw RedisURLError(description: "A Redis URL begins with redis://, rediss:// or redis+unix://.")
+            throw RedisURLError(
+                description: "A Redis URL begins with redis://, rediss://, redis+unix://, redis+sentinel:// or "
+                    + "redis+cluster://."
+            )
         }
         if let unknown = query.keys.sorted().first {
             throw RedisURLError(
@@ -53,10 +59,64 @@ extension RedisConfiguration {
     ) throws(RedisURLError) -> RedisConfiguration {
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
         let (user, password, address) = try Self.credentials(rest[..<slash])
-        let (host, port) = try Self.hostAndPort(address)
-        var configuration = RedisConfiguration(endpoint: .tcp(host: host, port: port), user: user, password: password)
+        let endpoint = try Self.endpoint(address, defaultPort: 6379)
+        var configuration = RedisConfiguration(endpoint: endpoint, user: user, password: password)
         configuration.database = try Self.database(rest[slash...].dropFirst())
-        guard isSecure else { return configuration }
+        if isSecure { configuration.tls = try Self.tls(&query) }
+        return configuration
+    }
+
+    private static func throughSentinels(
+        _ rest: Substring,
+        query: inout [String: String]
+    ) throws(RedisURLError) -> RedisConfiguration {
+        let parts = rest.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count > 1, !parts[1].isEmpty else {
+            throw RedisURLError(
+                description: "A redis+sentinel:// URL names the primary after the sentinels: "
+                    + "redis+sentinel://s1:26379,s2:26379/mymaster."
+            )
+        }
+        let (user, password, addresses) = try Self.credentials(parts[0])
+        let sentinels = Sentinels(
+            endpoints: try Self.endpoints(addresses, defaultPort: 26_379),
+            primaryName: try Self.decoded(parts[1]),
+            user: query.removeValue(forKey: "sentinel_user"),
+            password: query.removeValue(forKey: "sentinel_password").map { Secret($0) }
+        )
+        guard sentinels.user == nil || sentinels.password != nil else {
+            throw RedisURLError(description: "In a Redis URL, sentinel_user needs sentinel_password.")
+        }
+        var configuration = RedisConfiguration(deployment: .sentinel(sentinels), user: user, password: password)
+        configuration.database = try Self.database(parts.count > 2 ? parts[2] : "")
+        configuration.tls = try Self.optionalTLS(&query)
+        return configuration
+    }
+
+    private static func clustered(
+        _ rest: Substring,
+        query: inout [String: String]
+    ) throws(RedisURLError) -> RedisConfiguration {
+        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
+        guard ["", "/", "/0"].contains(rest[slash...]) else {
+            throw RedisURLError(description: "A Redis Cluster has database 0 only: leave the path out of the URL.")
+        }
+        let (user, password, addresses) = try Self.credentials(rest[..<slash])
+        let seeds = try Self.endpoints(addresses, defaultPort: 6379)
+        var configuration = RedisConfiguration(deployment: .cluster(seeds: seeds), user: user, password: password)
+        configuration.tls = try Self.optionalTLS(&query)
+        return configuration
+    }
+
+    private static func optionalTLS(_ query: inout [String: String]) throws(RedisURLError) -> TLS? {
+        switch query.removeValue(forKey: "tls") {
+        case nil, "false": return nil
+        case "true": return try Self.tls(&query)
+        default: throw RedisURLError(description: "In a Redis URL, tls is true or false.")
+        }
+    }
+
+    private static func tls(_ query: inout [String: String]) throws(RedisURLError) -> TLS {
         let tls = TLS(
             authorityFile: query.removeValue(forKey: "ca"),
             certificateFile: query.removeValue(forKey: "cert"),
@@ -66,8 +126,7 @@ extension RedisConfiguration {
         guard (tls.certificateFile == nil) == (tls.keyFile == nil) else {
             throw RedisURLError(description: "In a Redis URL, cert and key go together.")
         }
-        configuration.tls = tls
-        return configuration
+        return tls
     }
 
     private static func overUnixSocket(
@@ -106,7 +165,18 @@ extension RedisConfiguration {
         return (user.isEmpty ? nil : user, Secret(password), address)
     }
 
-    private static func hostAndPort(_ address: Substring) throws(RedisURLError) -> (host: String, port: Int) {
+    private static func endpoints(
+        _ addresses: Substring,
+        defaultPort: Int
+    ) throws(RedisURLError) -> [RedisEndpoint] {
+        var endpoints: [RedisEndpoint] = []
+        for address in addresses.split(separator: ",", omittingEmptySubsequences: false) {
+            endpoints.append(try Self.endpoint(address, defaultPort: defaultPort))
+        }
+        return endpoints
+    }
+
+    private static func endpoint(_ address: Substring, defaultPort: Int) throws(RedisURLError) -> RedisEndpoint {
         var host = address
         var port: Substring?
         if address.first == "[" {
@@ -126,11 +196,11 @@ extension RedisConfiguration {
         guard !host.isEmpty, address.first == "[" || !host.contains(":"), !host.contains("%") else {
             throw RedisURLError(description: "The Redis URL names no host, or an IPv6 address without brackets.")
         }
-        guard let port else { return (String(host), 6379) }
+        guard let port else { return .tcp(host: String(host), port: defaultPort) }
         guard let number = UInt16(port), number > 0, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
             throw RedisURLError(description: "The port of the Redis URL is not a number from 1 to 65535.")
         }
-        return (String(host), Int(number))
+        return .tcp(host: String(host), port: Int(number))
     }
 
     private static func database(_ text: Substring) throws(RedisURLError) -> Int {

@@ -30,10 +30,15 @@ package struct ConnectionStateMachine<Handle> {
     private var phase = Phase.connecting
     private var queue = CircularBuffer<Pending>()
     private let maxPending: Int
+    private let followsRedirects: Bool
 
-    /// - Parameter maxPending: commands that may wait at once; more are refused rather than queued for nothing.
-    package init(maxPending: Int = 16_384) {
+    /// - Parameters:
+    ///   - maxPending: Commands that may wait at once; more are refused rather than queued for nothing.
+    ///   - followsRedirects: Whether `MOVED` and `ASK` are answers like any other, as they are in a cluster, rather than a
+    ///     sign that this is not the server it was taken for.
+    package init(maxPending: Int = 16_384, followsRedirects: Bool = false) {
         self.maxPending = maxPending
+        self.followsRedirects = followsRedirects
     }
 
     /// Commands sent and not answered.
@@ -89,8 +94,8 @@ package struct ConnectionStateMachine<Handle> {
     package enum ReplyAction {
         /// The handshake goes on.
         case wait
-        /// The handshake is over; commands may be sent.
-        case becomeReady
+        /// The handshake is over with this reply; commands may be sent.
+        case becomeReady(RedisReply)
         /// The reply is this one's.
         case answer(Handle, RedisReply)
         /// The reply is this one's, and it was the last: nothing more comes over this connection.
@@ -113,9 +118,9 @@ package struct ConnectionStateMachine<Handle> {
                 return self.closesWhenEmpty ? .close(self.end(.shuttingDown)) : .wait
             }
             self.phase = .ready
-            return .becomeReady
+            return .becomeReady(reply)
         case .command(let handle):
-            if case .error(let error) = reply, error.endsConnection {
+            if case .error(let error) = reply, self.isEnd(error) {
                 return .answerAndClose(handle, reply, self.end(.closed, refusal: error))
             }
             if self.closesWhenEmpty { return .answerAndClose(handle, reply, self.end(.shuttingDown)) }
@@ -156,6 +161,16 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     // MARK: Steps
+
+    /// Whether a connection that got this answer is of no more use: its server is not the one to ask, or it was never (or
+    /// is no longer) signed in.
+    private func isEnd(_ error: RedisServerError) -> Bool {
+        switch error.code {
+        case "READONLY", "NOAUTH": true
+        case "MOVED", "ASK": !self.followsRedirects
+        default: false
+        }
+    }
 
     private var closesWhenEmpty: Bool {
         guard case .draining = self.phase else { return false }

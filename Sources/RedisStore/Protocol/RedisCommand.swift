@@ -18,6 +18,18 @@ package struct RedisCommand: Sendable, Hashable {
         self.init(name, arguments.map { Array($0.utf8) })
     }
 
+    /// The key that says which node serves it: the first argument, for every command that this module sends by itself.
+    var key: [UInt8]? { self.arguments.count > 1 ? self.arguments[1] : nil }
+
+    /// What it is counted as.
+    var kind: RedisMeter.Kind {
+        switch self.arguments[0].count {
+        case 3 where self.arguments[0].elementsEqual("GET".utf8): .get
+        case 4 where self.arguments[0].elementsEqual("MGET".utf8): .mget
+        default: .other
+        }
+    }
+
     /// Appends the command in RESP to `buffer`; false, and nothing appended, when it is too large.
     package func write(to buffer: inout ByteBuffer) -> Bool {
         let total = self.arguments.reduce(0) { $0 + $1.count }

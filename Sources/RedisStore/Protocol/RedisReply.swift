@@ -29,7 +29,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
         case noScript
         /// The node cannot do it now, however it is asked; another node or a later time may.
         case unavailable
-        /// The node is not the one to ask (any more): the connection is closed, so that the address is resolved afresh.
+        /// The node is not the one to ask (any more): another one is looked for.
         case elsewhere
         /// The gateway's user may not do this: the deployment's mistake, which ends when it is mended.
         case notPermitted
@@ -48,10 +48,6 @@ package struct RedisServerError: Error, Sendable, Hashable {
         default: .other
         }
     }
-
-    /// Whether a connection that got this answer is of no more use: its node is not the one to ask, or it was never
-    /// (or is no longer) signed in.
-    package var endsConnection: Bool { self.errorClass == .elsewhere || self.code == "NOAUTH" }
 }
 
 /// How a command failed. The difference that matters: whether Redis may have carried it out.
@@ -62,6 +58,8 @@ package enum RedisError: Error, Sendable, Hashable {
     case unanswered(Cause)
     /// Redis answered with an error.
     case server(RedisServerError)
+    /// It was carried out, but no replica has confirmed it in time: it may be forgotten by a failover.
+    case unreplicated
     /// The answer has a shape that the command cannot have.
     case unexpected
 

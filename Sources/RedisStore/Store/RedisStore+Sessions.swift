@@ -14,7 +14,7 @@ extension RedisStore {
         self.epoch(of: session.session.subject, on: loop).flatMap { epoch in
             let parts = self.parts(of: session, epoch: epoch)
             let call = ScriptCall(
-                Scripts.create,
+                Scripts.createSession,
                 keys: [parts.key, Keyspace.lineage(session.key.lineage), parts.idleKey],
                 arguments: [parts.bytes, parts.life, parts.ledgerLife, parts.idle, parts.idleLife]
             )

@@ -7,7 +7,7 @@ extension RedisStore {
         let place = Keyspace.record(key)
         let life = Self.life(until: transfer.expiresAt, from: self.clock.now())
         let call = ScriptCall(
-            Scripts.create,
+            Scripts.createTransfer,
             keys: [place, Keyspace.lineage(key.lineage)],
             arguments: [
                 self.seals.seal(transfer, at: place), Self.digits(life), Self.digits(life + Self.margin),
@@ -58,7 +58,14 @@ extension RedisStore {
             if let kept, kept.transfer.parent.epoch >= parentEpoch, self.clock.now() < kept.transfer.expiresAt {
                 bytes = kept.bytes
             }
-            let call = self.consumption(of: key, bytes: bytes, marker: marker, creating: creating, epoch: newEpoch)
+            let call = self.consumption(
+                of: key,
+                bytes: bytes,
+                marker: marker,
+                creating: creating,
+                parent: kept?.transfer.parentKey,
+                epoch: newEpoch
+            )
             return self.client.evaluate(call, on: loop).flatMapThrowing { reply in
                 try self.outcome(reply, of: key, marker: marker)
             }.flatMapError { error in
@@ -79,7 +86,9 @@ extension RedisStore {
         let values = try Self.values(reply, count: 3)
         if let marker = values[0] { return .spent(try self.seals.marker(marker, at: Keyspace.marker(key))) }
         guard let bytes = values[1], try Self.isLive(ledger: values[2]) else { return .absent }
-        let transfer = try self.seals.transfer(bytes, at: Keyspace.record(key))
+        guard bytes.count > Scripts.reignLength else { throw .unavailable }
+        let sealed = Array(bytes.dropFirst(Scripts.reignLength))
+        let transfer = try self.seals.transfer(sealed, at: Keyspace.record(key))
         guard self.clock.now() < transfer.expiresAt else { return .absent }
         let kept = self.judged.update(key) { old in
             if let old, old.bytes == bytes { return old }
@@ -93,6 +102,7 @@ extension RedisStore {
         bytes: [UInt8],
         marker: Marker,
         creating: NewSession?,
+        parent: RecordKey?,
         epoch: UInt64
     ) -> ScriptCall {
         let markerKey = Keyspace.marker(key)
@@ -101,6 +111,7 @@ extension RedisStore {
         if let creating {
             let parts = self.parts(of: creating, epoch: epoch)
             keys += [parts.key, parts.idleKey]
+            if let parent { keys.append(Keyspace.record(parent)) }
             arguments += [parts.bytes, parts.life, parts.ledgerLife, parts.idle, parts.idleLife]
         }
         return ScriptCall(Scripts.consume, keys: keys, arguments: arguments)
@@ -110,6 +121,7 @@ extension RedisStore {
         switch reply {
         case .integer(1): return .done
         case .integer(0): return .changed
+        case .integer(-1): return .quarantined
         case .bulk(let bytes):
             let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
             // Equal means the same attempt with the same outcome: its answer was lost and it asks again.

@@ -6,35 +6,74 @@
 /// Each script writes what needs room before it deletes anything: Redis refuses the first write when memory is out, and
 /// then nothing has been done.
 package enum Scripts {
-    /// Writes a record unless its lineage has ended, and makes the ledger outlive it; 1 when written.
+    /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended; 1 when written.
     ///
-    /// Keys: record, ledger[, idle]. Arguments: bytes, TTL, ledger's TTL[, idle value, idle TTL]; TTLs in ms.
-    static let create = RedisScript(
+    /// Keys: session, ledger, idle. Arguments: bytes, TTL, ledger's TTL, idle value, idle TTL; TTLs in ms.
+    static let createSession = RedisScript(
         """
         local ledger = redis.call('GET', KEYS[2])
         if ledger == 'E' then return 0 end
         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-        if KEYS[3] then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5]) end
+        redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5])
+        \(Self.outlive)
+        return 1
+        """,
+        kind: .create
+    )
+
+    /// Writes a single-use token under the reign in which it is written (`consume` tells why), unless its lineage has
+    /// ended; 1 when written.
+    ///
+    /// Keys: token, ledger. Arguments: bytes, TTL, ledger's TTL; TTLs in ms.
+    static let createTransfer = RedisScript(
+        """
+        \(Self.reign)
+        local ledger = redis.call('GET', KEYS[2])
+        if ledger == 'E' then return 0 end
+        redis.call('SET', KEYS[1], reign .. ARGV[1], 'PX', ARGV[2])
+        \(Self.outlive)
+        return 1
+        """,
+        kind: .create
+    )
+
+    /// The bytes of a reign's name in front of a token's own.
+    static let reignLength = 40
+
+    /// The reign of the primary that runs the script: its `master_replid`, which is another after every start and every
+    /// promotion. No gateway can be wrong about it, however long ago it connected.
+    private static let reign = """
+        local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+        if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
+        """
+
+    /// Makes the ledger, which was read into `ledger`, live as long as the record just written.
+    private static let outlive = """
         if not ledger then
           redis.call('SET', KEYS[2], 'L', 'PX', ARGV[3])
         elseif redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then
           redis.call('PEXPIRE', KEYS[2], ARGV[3])
         end
-        return 1
         """
-    )
 
     /// The compare-and-act on a single-use token: the standing marker if there is one, else 1 when done, 0 when the token
-    /// is not what was judged.
+    /// is not what was judged or its parent is gone, -1 when it was written under another reign.
     ///
-    /// Keys: token, marker, ledger[, session, idle]. Arguments: judged bytes (empty: nothing that could be consumed was
-    /// judged), marker, its TTL[, session, its TTL, ledger's TTL, idle value, idle TTL].
+    /// A failover or a restart can forget a marker and bring back the token (security.md 6: measured). Whatever was
+    /// forgotten was written under an earlier reign, and so was its token: such tokens are never used again. This needs
+    /// neither clocks nor a key that all gateways share.
+    ///
+    /// Keys: token, marker, ledger[, session, idle, parent]. Arguments: judged bytes (empty: nothing that could be
+    /// consumed was judged), marker, its TTL[, session, its TTL, ledger's TTL, idle value, idle TTL].
     static let consume = RedisScript(
         """
         local marker = redis.call('GET', KEYS[2])
         if marker then return marker end
         if ARGV[1] == '' or redis.call('GET', KEYS[3]) ~= 'L' then return 0 end
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+        if KEYS[6] and redis.call('EXISTS', KEYS[6]) == 0 then return 0 end
+        \(Self.reign)
+        if string.sub(ARGV[1], 1, #reign) ~= reign then return -1 end
         redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
         if KEYS[4] then
           redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
@@ -43,7 +82,8 @@ package enum Scripts {
         end
         redis.call('DEL', KEYS[1])
         return 1
-        """
+        """,
+        kind: .consume
     )
 
     /// Moves the idle deadline on if it has not passed; a move that is hardly worth it is not written.
@@ -62,7 +102,10 @@ package enum Scripts {
         redis.call('SET', KEYS[1], string.format('%.0f %.0f', now + idle, idle),
           'PX', string.format('%.0f', idle + tonumber(ARGV[2])))
         return 1
-        """
+        """,
+        kind: .touch,
+        // A note that is lost only ends a session early.
+        isDurable: false
     )
 
     /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read.
@@ -73,7 +116,8 @@ package enum Scripts {
         local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
         redis.call('DEL', KEYS[1], KEYS[3])
         return found
-        """
+        """,
+        kind: .endSession
     )
 
     /// Ends a lineage for as long as a record of it might have lived, and for an hour at least.
@@ -84,7 +128,8 @@ package enum Scripts {
         local life = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[1]))
         redis.call('SET', KEYS[1], 'E', 'PX', string.format('%.0f', life))
         return 1
-        """
+        """,
+        kind: .endLineage
     )
 
     /// Moves a subject's epoch on and returns it. Epochs are times of Redis's clock in ms, so one that is forgotten after
@@ -102,11 +147,13 @@ package enum Scripts {
         if epoch <= old then epoch = old + 1 end
         redis.call('SET', KEYS[1], string.format('%.0f', epoch), 'PX', ARGV[1])
         return epoch
-        """
+        """,
+        kind: .endSubject
     )
 
     /// All of them.
     package static let all = [
-        Self.create, Self.consume, Self.touch, Self.endSession, Self.endLineage, Self.endSubject,
+        Self.createSession, Self.createTransfer, Self.consume, Self.touch, Self.endSession, Self.endLineage,
+        Self.endSubject,
     ]
 }

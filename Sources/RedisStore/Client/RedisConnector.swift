@@ -1,0 +1,64 @@
+package import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+
+/// Opens connections to any server of one configuration, over TLS where it says so.
+package struct RedisConnector: Sendable {
+    package let configuration: RedisConfiguration
+    private let tls: NIOSSLContext?
+
+    /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
+    package init(_ configuration: RedisConfiguration) throws {
+        self.configuration = configuration
+        self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
+    }
+
+    /// A channel to `endpoint` with TLS and nothing else in its pipeline; its handshake may still be under way. Host names
+    /// are resolved off the loop, and addresses tried one after the other, within the connect timeout.
+    package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
+        let bootstrap = ClientBootstrap(group: loop)
+            .connectTimeout(TimeAmount(self.configuration.connectTimeout))
+            // Called for each address that is tried: only the channel that connects lives on.
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let tls = self.tls else { return }
+                    let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName(endpoint))
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+        switch endpoint {
+        case .tcp(let host, let port):
+            return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
+        case .unix(let path):
+            return bootstrap.connect(unixDomainSocketPath: path)
+        }
+    }
+
+    /// The name for SNI; nil for an address, which is then verified as an address.
+    private func serverName(_ endpoint: RedisEndpoint) -> String? {
+        if let name = self.configuration.tls?.serverName { return name }
+        guard case .tcp(let host, _) = endpoint else { return nil }
+        return (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil
+    }
+
+    private static func context(_ tls: RedisConfiguration.TLS) throws -> TLSConfiguration {
+        var context = TLSConfiguration.makeClientConfiguration()
+        context.minimumTLSVersion = .tlsv12
+        if let file = tls.authorityFile { context.trustRoots = .file(file) }
+        if let file = tls.certificateFile {
+            context.certificateChain = try NIOSSLCertificate.fromPEMFile(file).map { .certificate($0) }
+        }
+        if let file = tls.keyFile {
+            context.privateKey = .privateKey(try NIOSSLPrivateKey(file: file, format: .pem))
+        }
+        return context
+    }
+}
+
+extension TimeAmount {
+    /// The duration in whole nanoseconds.
+    init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,46 @@
+/// What a server says of itself in `INFO`, as far as anything depends on it.
+package struct RedisFacts: Sendable, Hashable {
+    package var version: String
+    /// Random at each start of the server.
+    package var runID: String
+    package var isPrimary: Bool
+    /// Names the primary's reign: it changes with every start and every promotion (`master_replid`).
+    package var replicationID: String
+    package var connectedReplicas: Int
+    /// Bytes; 0: no limit.
+    package var maxMemory: Int
+    package var maxMemoryPolicy: String
+    /// Keys that were pushed out for want of memory since the start.
+    package var evictedKeys: Int
+    package var writesAppendOnlyFile: Bool
+    /// False when the last snapshot or rewrite of the append-only file failed.
+    package var lastSaveSucceeded: Bool
+    package var isCluster: Bool
+
+    /// Reads the reply to `INFO`; nil when it is not one. What a server leaves out (a managed one may) is taken as harmless,
+    /// but for its role and its reign.
+    package init?(_ reply: RedisReply?) {
+        guard case .bulk(let bytes) = reply else { return nil }
+        var fields: [Substring: Substring] = [:]
+        let text = String(decoding: bytes, as: UTF8.self)
+        for line in text.split(whereSeparator: \.isNewline) where line.first != "#" {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields[line[..<colon]] = line[line.index(after: colon)...]
+        }
+        guard let role = fields["role"], let reign = fields["master_replid"], !reign.isEmpty else { return nil }
+        func number(_ name: Substring) -> Int { fields[name].flatMap { Int($0) } ?? 0 }
+        self.version = String(fields["redis_version"] ?? "unknown")
+        self.runID = String(fields["run_id"] ?? "")
+        self.isPrimary = role == "master"
+        self.replicationID = String(reign)
+        self.connectedReplicas = number("connected_slaves")
+        self.maxMemory = number("maxmemory")
+        self.maxMemoryPolicy = String(fields["maxmemory_policy"] ?? "noeviction")
+        self.evictedKeys = number("evicted_keys")
+        self.writesAppendOnlyFile = number("aof_enabled") == 1
+        self.lastSaveSucceeded =
+            ["rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status"]
+            .allSatisfy { fields[$0] ?? "ok" == "ok" }
+        self.isCluster = number("cluster_enabled") == 1
+    }
+}

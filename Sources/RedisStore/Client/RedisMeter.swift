@@ -1,0 +1,93 @@
+import Synchronization
+
+/// Counts commands by kind and result, and how long they took. For any thread; nobody waits.
+package final class RedisMeter: Sendable {
+    /// What is counted apart: the commands that reads send, and scripts by what they do.
+    package enum Kind: Int, Sendable, CaseIterable {
+        case get, mget, create, consume, touch, endSession, endLineage, endSubject, allow, other
+
+        /// The metric's label.
+        package var label: String {
+            switch self {
+            case .get: "get"
+            case .mget: "mget"
+            case .create: "create"
+            case .consume: "consume"
+            case .touch: "touch"
+            case .endSession: "end_session"
+            case .endLineage: "end_lineage"
+            case .endSubject: "end_subject"
+            case .allow: "allow"
+            case .other: "other"
+            }
+        }
+    }
+
+    package enum Outcome: Int, Sendable, CaseIterable {
+        /// Answered, and not with an error.
+        case ok
+        /// Redis answered with an error.
+        case error
+        /// Not answered in time.
+        case timeout
+        /// Not sent, or the connection was lost before the answer.
+        case lost
+        /// Done, but not confirmed by a replica in time.
+        case unreplicated
+
+        /// The metric's label.
+        package var label: String {
+            switch self {
+            case .ok: "ok"
+            case .error: "error"
+            case .timeout: "timeout"
+            case .lost: "lost"
+            case .unreplicated: "unreplicated"
+            }
+        }
+    }
+
+    /// The histogram's bounds in seconds; what took longer is counted beyond the last.
+    package static let bounds: [Double] = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]
+
+    /// One kind's durations: how many fell under each bound and beyond (not cumulative), and their sum.
+    package struct Durations: Sendable, Hashable {
+        package let counts: [Int]
+        package let seconds: Double
+    }
+
+    private final class Cells: Sendable {
+        let outcomes: [Cell] = Outcome.allCases.map { _ in Cell() }
+        let buckets: [Cell] = (0...bounds.count).map { _ in Cell() }
+        let nanoseconds = Cell()
+    }
+
+    private final class Cell: Sendable {
+        let value = Atomic<Int>(0)
+
+        func add(_ count: Int) { self.value.add(count, ordering: .relaxed) }
+        var now: Int { self.value.load(ordering: .relaxed) }
+    }
+
+    private static let boundsInNanoseconds = bounds.map { Int($0 * 1_000_000_000) }
+    private let kinds: [Cells] = Kind.allCases.map { _ in Cells() }
+
+    package init() {}
+
+    package func count(_ kind: Kind, _ outcome: Outcome, nanoseconds: Int) {
+        let cells = self.kinds[kind.rawValue]
+        cells.outcomes[outcome.rawValue].add(1)
+        let bucket = Self.boundsInNanoseconds.firstIndex { nanoseconds <= $0 } ?? Self.bounds.count
+        cells.buckets[bucket].add(1)
+        cells.nanoseconds.add(nanoseconds)
+    }
+
+    package func count(of kind: Kind, _ outcome: Outcome) -> Int {
+        self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
+    }
+
+    package func durations(of kind: Kind) -> Durations {
+        let cells = self.kinds[kind.rawValue]
+        return Durations(counts: cells.buckets.map(\.now), seconds: Double(cells.nanoseconds.now) / 1_000_000_000)
+    }
+}

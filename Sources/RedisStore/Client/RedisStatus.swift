@@ -1,0 +1,41 @@
+/// How the gateway's Redis stands at one moment.
+package struct RedisStatus: Sendable, Hashable {
+    /// One primary.
+    package struct Node: Sendable, Hashable {
+        package let address: String
+        /// How many loops have a connection to it that serves.
+        package let connectedLoops: Int
+        /// What it last said of itself; nil: nothing yet.
+        package let facts: RedisFacts?
+        /// The error for which it last refused a connection, e.g. `WRONGPASS`; nil once one was accepted.
+        package let refusal: RedisServerError?
+    }
+
+    /// How many loops this process has.
+    package let loops: Int
+    /// The primaries that are known; none while they are still looked for.
+    package let nodes: [Node]
+
+    /// Whether every loop can reach every primary.
+    package var isConnected: Bool { !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops } }
+}
+
+/// What changes between a gateway and its Redis. None of it names a key or a secret.
+package enum RedisEvent: Sendable, Hashable {
+    /// The first connection to this primary serves.
+    case nodeUp(RedisEndpoint)
+    /// The last connection to it was lost.
+    case nodeDown(RedisEndpoint, RedisError.Cause)
+    /// It takes connections and refuses to serve them.
+    case refused(RedisEndpoint, RedisServerError)
+    /// Another reign has begun (a failover, a restart): single-use tokens of the former one are refused.
+    case primaryChanged(RedisEndpoint)
+    /// The primaries, or which slots they serve, have changed.
+    case topologyChanged(Topology)
+    /// No replica has confirmed a write in time.
+    case replicasShort(RedisEndpoint)
+    /// What ends elsewhere is not heard any more: cached sessions are read again before use.
+    case doubted
+    /// It is heard again.
+    case trusted
+}

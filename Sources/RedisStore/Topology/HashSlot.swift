@@ -1,0 +1,24 @@
+/// Which of the 16,384 hash slots of a cluster a key lies in (Redis Cluster specification, "Hash tags").
+package enum HashSlot {
+    /// The slot of `key`: of what stands between its first `{` and the next `}`, if anything does, else of all of it.
+    package static func of(_ key: [UInt8]) -> Int {
+        var hashed = key[...]
+        if let open = key.firstIndex(of: UInt8(ascii: "{")),
+            let close = key[(open + 1)...].firstIndex(of: UInt8(ascii: "}")), close > open + 1
+        {
+            hashed = key[(open + 1)..<close]
+        }
+        return Int(Self.crc16(hashed)) % Topology.slotCount
+    }
+
+    /// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, initially zero.
+    private static func crc16(_ bytes: ArraySlice<UInt8>) -> UInt16 {
+        bytes.reduce(0) { crc, byte in
+            (crc << 8) ^ Self.table[Int(UInt8(truncatingIfNeeded: crc >> 8) ^ byte)]
+        }
+    }
+
+    private static let table: [UInt16] = (0..<256).map { index in
+        (0..<8).reduce(UInt16(index) << 8) { crc, _ in crc & 0x8000 == 0 ? crc << 1 : (crc << 1) ^ 0x1021 }
+    }
+}

@@ -1,0 +1,28 @@
+/// What a node of a cluster answers when it is not the one to ask: `MOVED 3999 127.0.0.1:6381`, `ASK ...`.
+package struct Redirection: Sendable, Hashable {
+    /// False: `ASK`, for this one command only.
+    package let isMoved: Bool
+    package let slot: Int
+    package let endpoint: RedisEndpoint
+
+    /// Reads an error reply; nil when it is not a redirection.
+    ///
+    /// - Parameter asked: The node that answered: one that leaves the host out means its own.
+    package init?(_ error: RedisServerError, from asked: RedisEndpoint) {
+        guard error.code == "MOVED" || error.code == "ASK" else { return nil }
+        let words = error.message.split(separator: " ")
+        guard words.count >= 3, let slot = Int(words[1]), (0..<Topology.slotCount).contains(slot),
+            let colon = words[2].lastIndex(of: ":"), let port = Int(words[2][words[2].index(after: colon)...]),
+            (1...65_535).contains(port)
+        else { return nil }
+        var host = words[2][..<colon]
+        if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
+        if host.isEmpty || host == "?" {
+            guard case .tcp(let own, _) = asked else { return nil }
+            host = Substring(own)
+        }
+        self.isMoved = error.code == "MOVED"
+        self.slot = slot
+        self.endpoint = .tcp(host: String(host), port: port)
+    }
+}
