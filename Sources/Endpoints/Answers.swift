@@ -95,3 +95,8 @@ extension EndpointResponse {
         EndpointResponse(status: 204, fields: Self.always + fields)
     }
 }
+
+extension Duration {
+    /// The value of `Retry-After` (RFC 9110 10.2.3): whole seconds, rounded up, at least one.
+    package var retryAfter: String { String(max(1, (self.wholeMilliseconds + 999) / 1000)) }
+}

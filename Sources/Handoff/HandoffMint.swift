@@ -38,6 +38,8 @@ package enum MintOutcome: Sendable {
     /// The token, and how long it can be used from now.
     case minted(token: Secret, lifetime: Duration)
     case refused(Reason)
+    /// Too many were asked for (`handoff.throttled`); the next one may be after so long.
+    case throttled(retryAfter: Duration)
     /// The store cannot keep it: 503, nothing was handed out.
     case unavailable(StoreError)
 }
@@ -46,6 +48,7 @@ package enum MintOutcome: Sendable {
 package struct HandoffMint: Sendable {
     private let store: any SessionStore
     private let authority: TokenAuthority
+    private let limiter: any RateLimiter
     private let lifetime: Duration
     private let observer: DeviceObserver
     private let journal: HandoffJournal
@@ -54,6 +57,7 @@ package struct HandoffMint: Sendable {
     package init(
         store: any SessionStore,
         authority: TokenAuthority,
+        limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
         journal: HandoffJournal,
@@ -61,6 +65,7 @@ package struct HandoffMint: Sendable {
     ) {
         self.store = store
         self.authority = authority
+        self.limiter = limiter
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
         self.journal = journal
@@ -71,7 +76,8 @@ package struct HandoffMint: Sendable {
     ///
     /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `session.unknown` (ended, expired, never there, or a browser's),
-    /// `session.other_client`, `handoff.nested`. A token that the audit stream has no room for is not handed out.
+    /// `session.other_client`, `handoff.nested`, and `handoff.throttled` (`MintLimits`). A token that the audit stream has
+    /// no room for is not handed out.
     package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
         let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
         guard request.client.canCreateTransferToken else {
@@ -80,15 +86,11 @@ package struct HandoffMint: Sendable {
         guard let key = self.authority.key(.session, of: request.sessionToken) else {
             return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
         }
-        return self.store.session(key, on: loop).flatMap { stored in
-            guard let parent = stored?.record else {
-                return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
+        return self.limiter.allow(MintLimits.client(of: request), cost: 1, on: loop).flatMap { decision in
+            if case .throttled(let wait) = decision {
+                return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: nil))
             }
-            let now = self.clock.now()
-            if let reason = Self.objection(to: parent, client: request.client, now: now) {
-                return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
-            }
-            return self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
+            return self.judge(request, key: key, device: device, on: loop)
         }.flatMapErrorThrowing { error in
             self.journal.record(self.record(.mintUnavailable, request, device, parent: nil))
             return .unavailable(error as? StoreError ?? .unavailable)
@@ -102,6 +104,30 @@ package struct HandoffMint: Sendable {
         if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
         if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
         return nil
+    }
+
+    /// Reads the session, judges it and counts; only what can be minted is counted for the session.
+    private func judge(
+        _ request: MintRequest,
+        key: RecordKey,
+        device: DeviceFacts,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<MintOutcome> {
+        self.store.session(key, on: loop).flatMap { stored in
+            guard let parent = stored?.record else {
+                return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
+            }
+            let now = self.clock.now()
+            if let reason = Self.objection(to: parent, client: request.client, now: now) {
+                return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
+            }
+            return self.limiter.allow(MintLimits.session(parent), cost: 1, on: loop).flatMap { decision in
+                if case .throttled(let wait) = decision {
+                    return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: parent))
+                }
+                return self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
+            }
+        }
     }
 
     private func issue(
@@ -140,6 +166,16 @@ package struct HandoffMint: Sendable {
     ) -> MintOutcome {
         self.journal.record(self.record(.mintRefused(reason), request, device, parent: parent))
         return .refused(reason)
+    }
+
+    private func throttle(
+        _ wait: Duration,
+        _ request: MintRequest,
+        _ device: DeviceFacts,
+        parent: Session?
+    ) -> MintOutcome {
+        self.journal.record(self.record(.mintRefused(.handoffThrottled), request, device, parent: parent))
+        return .throttled(retryAfter: wait)
     }
 
     private func record(

@@ -85,6 +85,7 @@ package struct HandoffRecord: Sendable, Equatable {
         case .refused(.handoffMalformed), .refused(.handoffUnknown), .refused(.handoffBurned): .invalid
         case .refused(.bindingIPMismatch), .refused(.bindingASNMismatch), .refused(.bindingASNUnknown):
             .bindingMismatch
+        case .mintRefused(.handoffThrottled): .throttled
         case .refused, .mintRefused: .refused
         }
     }

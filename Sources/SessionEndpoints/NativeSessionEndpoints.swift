@@ -224,8 +224,3 @@ package struct NativeSessionEndpoints: Sendable {
         )
     }
 }
-
-extension Duration {
-    /// Whole seconds, rounded up, for `Retry-After`.
-    var retryAfter: String { String(max(1, (self.wholeMilliseconds + 999) / 1000)) }
-}

@@ -38,11 +38,11 @@ package struct SessionService: Sendable {
     private let loops: any EventLoopGroup
     private let asn: ASNDirectory?
     private let audit: @Sendable (SignInRecord) -> Bool
-    private let attempts: AttemptLimiter
-    private let addressAttempts: AttemptLimiter
+    private let limiter: any RateLimiter
 
     /// - Parameters:
-    ///   - loops: The loops on which the store is asked.
+    ///   - limiter: Counts tries to sign in (`SignInLimits`).
+    ///   - loops: The loops on which store and limiter are asked.
     ///   - asn: Names the network of a new session's device, for live binding.
     ///   - audit: Told of every sign-in, refusal and sign-out before it is answered; false when it has no room and
     ///     nothing may happen unrecorded (`log.audit_on_full: refuse`).
@@ -51,6 +51,7 @@ package struct SessionService: Sendable {
         authority: TokenAuthority,
         provider: any IdentityProvider,
         sessions: SessionSettings,
+        limiter: any RateLimiter,
         loops: any EventLoopGroup,
         asn: ASNDirectory?,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
@@ -60,14 +61,11 @@ package struct SessionService: Sendable {
         self.authority = authority
         self.provider = provider
         self.sessions = sessions
+        self.limiter = limiter
         self.loops = loops
         self.asn = asn
         self.audit = audit
         self.clock = clock
-        // For one user from one address ten tries, then one in ten seconds; an address that tries many users gets fifty,
-        // then one a second.
-        self.attempts = AttemptLimiter(burst: 10, interval: .seconds(10), clock: clock)
-        self.addressAttempts = AttemptLimiter(burst: 50, interval: .seconds(1), clock: clock)
     }
 
     /// The same, writing to the audit stream.
@@ -76,6 +74,7 @@ package struct SessionService: Sendable {
         authority: TokenAuthority,
         provider: any IdentityProvider,
         sessions: SessionSettings,
+        limiter: any RateLimiter,
         loops: any EventLoopGroup,
         asn: ASNDirectory?,
         audit: AuditStream,
@@ -86,6 +85,7 @@ package struct SessionService: Sendable {
             authority: authority,
             provider: provider,
             sessions: sessions,
+            limiter: limiter,
             loops: loops,
             asn: asn,
             audit: { audit.emit($0.auditEvent) },
@@ -97,10 +97,15 @@ package struct SessionService: Sendable {
     /// becomes one (T8, peers #46). A browser's old session ends first (CVE-2026-34454, peers #45).
     func signIn(identifier: String, password: Secret, kind: Session.Kind, request: EndpointRequest) async -> SignIn {
         var record = self.record(.refused(.signInRefused), kind, request)
-        if let wait = self.throttled(identifier, request) {
-            record.event = .refused(.signInThrottled)
-            _ = self.audit(record)
-            return .throttled(wait)
+        let limits = SignInLimits(address: request.address, identifier: identifier)
+        do {
+            if case .throttled(let wait) = try await self.count(limits) {
+                record.event = .refused(.signInThrottled)
+                _ = self.audit(record)
+                return .throttled(wait)
+            }
+        } catch {
+            return .unavailable(Self.reason(error))
         }
         switch await self.provider.authenticate(identifier: identifier, password: password) {
         case .unavailable:
@@ -109,7 +114,7 @@ package struct SessionService: Sendable {
             _ = self.audit(record)
             return .refused
         case .authenticated(let identity, let aal, let methods):
-            self.attempts.forget(Self.bucket(identifier, request))
+            await self.forgive(limits)
             do {
                 let ended = kind == .web ? try await self.end(self.presented(request), record: nil) : []
                 let (token, found) = try await self.begin(kind, identity, aal, methods, request)
@@ -268,15 +273,23 @@ package struct SessionService: Sendable {
         }
     }
 
-    /// Counts a try; the time to wait when it is one too many. Limits are kept under the identifier's one spelling and
-    /// the address (CVE-2025-24806, peers #67), so that nobody locks a user out from elsewhere.
-    private func throttled(_ identifier: String, _ request: EndpointRequest) -> Duration? {
-        self.addressAttempts.count(Array(request.address.key.description.utf8))
-            ?? self.attempts.count(Self.bucket(identifier, request))
+    /// Counts a try, for its address first: one that tries many users fills no more buckets of theirs than it may.
+    private func count(_ limits: SignInLimits) async throws(StoreError) -> RateDecision {
+        let limiter = self.limiter
+        let (address, user) = (limits.address, limits.user)
+        return try await self.ask { _, loop in
+            limiter.allow(address, cost: 1, on: loop).flatMap { decision in
+                guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
+                return limiter.allow(user, cost: 1, on: loop)
+            }
+        }
     }
 
-    private static func bucket(_ identifier: String, _ request: EndpointRequest) -> [UInt8] {
-        Array(request.address.key.description.utf8) + [0] + (UserIdentifier(identifier)?.bytes ?? [])
+    /// The user's tries from this address count no more: the last one succeeded. When that is lost, they do.
+    private func forgive(_ limits: SignInLimits) async {
+        let limiter = self.limiter
+        let user = limits.user
+        try? await self.ask { _, loop in limiter.forgive(user, on: loop) }
     }
 
     private func device(_ request: EndpointRequest) -> DeviceFacts {

@@ -10,6 +10,8 @@ package struct OAuthError: Error, Sendable, Equatable {
         case invalidRequest = "invalid_request"
         case invalidTarget = "invalid_target"
         case temporarilyUnavailable = "temporarily_unavailable"
+        /// No standard has one for 429; this is Auth0's.
+        case tooManyRequests = "too_many_requests"
         case unauthorizedClient = "unauthorized_client"
         case unsupportedGrantType = "unsupported_grant_type"
     }
@@ -20,12 +22,21 @@ package struct OAuthError: Error, Sendable, Equatable {
     package var reason: Reason
     /// The client used `Authorization` to authenticate: 401 and a challenge for the same scheme are due.
     package var challenges: Bool
+    /// After which time the same request may be answered otherwise; nil: never.
+    package var retryAfter: Duration?
 
-    package init(_ code: Code, _ description: String, reason: Reason, challenges: Bool = false) {
+    package init(
+        _ code: Code,
+        _ description: String,
+        reason: Reason,
+        challenges: Bool = false,
+        retryAfter: Duration? = nil
+    ) {
         self.code = code
         self.description = description
         self.reason = reason
         self.challenges = challenges
+        self.retryAfter = retryAfter
     }
 
     /// A parameter is missing, repeated, of the wrong shape or value.
@@ -45,18 +56,30 @@ package struct OAuthError: Error, Sendable, Equatable {
 
     /// The store cannot answer. Never `invalid_grant`, upon which SDKs throw their tokens and keys away.
     package static func unavailable(_ reason: Reason) -> OAuthError {
-        OAuthError(.temporarilyUnavailable, "The service is temporarily unavailable.", reason: reason)
+        OAuthError(
+            .temporarilyUnavailable,
+            "The service is temporarily unavailable.",
+            reason: reason,
+            retryAfter: .seconds(1)
+        )
+    }
+
+    /// A rate limit is reached. Neither the client nor its token is at fault for good, so no SDK may throw one away.
+    package static func tooManyRequests(_ reason: Reason, retryAfter wait: Duration) -> OAuthError {
+        OAuthError(.tooManyRequests, "Too many requests. Please try again later.", reason: reason, retryAfter: wait)
     }
 
     /// The answer that carries the error.
     package var response: EndpointResponse {
-        var status = 400
+        let status =
+            switch self.code {
+            case .temporarilyUnavailable: 503
+            case .tooManyRequests: 429
+            default: self.challenges ? 401 : 400
+            }
         var fields = TokenAnswer.fields
-        if self.code == .temporarilyUnavailable {
-            status = 503
-            fields.append(("retry-after", "1"))
-        } else if self.challenges {
-            status = 401
+        if let wait = self.retryAfter { fields.append(("retry-after", wait.retryAfter)) }
+        if status == 401 {
             fields.append(("www-authenticate", "Basic realm=\"sallyport\", charset=\"UTF-8\""))
         }
         return .json(

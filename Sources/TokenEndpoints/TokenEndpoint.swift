@@ -97,6 +97,8 @@ package struct TokenEndpoint: Sendable {
             throw .unavailable(.storeUnavailable)
         case .unavailable(.full):
             throw .unavailable(.storeFull)
+        case .throttled(let wait):
+            throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
         case .refused(let reason):
             throw Self.error(for: reason)
         }

@@ -73,6 +73,7 @@ package enum Reason: String, CaseIterable, Sendable {
     case handoffCrossSite = "handoff.cross_site"
     case handoffNotPermitted = "handoff.not_permitted"
     case handoffNested = "handoff.nested"
+    case handoffThrottled = "handoff.throttled"
 
     // The token endpoint, where no other reason fits.
     case oauthInvalidClient = "oauth.invalid_client"

@@ -22,6 +22,7 @@ struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
     let store: any SessionStore
+    let limiter: any RateLimiter
     let authority: TokenAuthority
     let secret: Secret
     let registry: MetricsRegistry
@@ -109,6 +110,7 @@ struct Assembly: Sendable {
                 authority: foundations.authority,
                 provider: Self.provider(provider),
                 sessions: settings.session,
+                limiter: foundations.limiter,
                 loops: foundations.group,
                 asn: asn,
                 audit: foundations.audit,
@@ -120,6 +122,7 @@ struct Assembly: Sendable {
         let mint = HandoffMint(
             store: foundations.store,
             authority: foundations.authority,
+            limiter: foundations.limiter,
             settings: settings.handoff,
             asn: asn,
             journal: journal,

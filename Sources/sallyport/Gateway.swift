@@ -80,6 +80,7 @@ final class Gateway: Sendable {
             group: group,
             caches: caches,
             store: store,
+            limiter: LocalRateLimiter(clock: clock),
             authority: authority,
             secret: secret,
             registry: registry,

@@ -4,6 +4,7 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -173,6 +174,58 @@ struct HandoffMintTests {
         }
     }
 
+    @Test("one session mints ten at once, then one in six seconds; others are not concerned")
+    func sessionLimit() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let other = try await world.signIn()
+        for _ in 0..<10 { _ = try await world.minted(app) }
+        let calls = world.store.calls
+        #expect(try await world.throttled(app) == .seconds(6))
+        #expect(try await world.throttled(app, from: "12.0.0.1") == .seconds(6), "wherever it is")
+        #expect(world.store.calls == calls + 2, "the session was read and nothing written")
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .mintRefused(.handoffThrottled))
+        #expect(record.code?.rawValue == "fertft")
+        #expect(record.result == .throttled)
+        #expect(record.sessionID == app.session.id)
+        _ = try await world.minted(other)
+        world.clock.advance(by: .seconds(6))
+        _ = try await world.minted(app)
+        #expect(try await world.throttled(app) == .seconds(6))
+    }
+
+    @Test("what a client presents from one address is counted before the store is asked, and from no other")
+    func clientLimit() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let (token, key) = world.authority.make(.session, in: world.authority.newLineage())
+        let unknown = NativeApp(token: token, key: key, session: app.session)
+        for _ in 0..<500 { #expect(try await world.refused(unknown) == .sessionUnknown) }
+        let calls = world.store.calls
+        #expect(try await world.throttled(unknown) == .milliseconds(10))
+        #expect(try await world.throttled(app) == .milliseconds(10))
+        #expect(world.store.calls == calls)
+        #expect(world.records.last?.sessionID == nil)
+        _ = try await world.minted(app, from: "1.128.0.2")
+        var another = ClientSettings(clientID: "another-app")
+        another.canCreateTransferToken = true
+        #expect(try await world.refused(unknown, client: another) == .sessionUnknown)
+    }
+
+    @Test("a limiter that cannot be asked is a store that is away: nothing is minted")
+    func limiterAway() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        // First what the client asks for is counted, then what the session has minted.
+        for count in [0, 1] {
+            let mint = world.mint(limiter: FailingLimiter(after: count))
+            let outcome = try await mint.mint(try world.mintRequest(app), on: world.loop).get()
+            guard case .unavailable(.unavailable) = outcome else { throw Unexpected(what: "\(outcome)") }
+            #expect(world.records.last?.outcome == .mintUnavailable)
+        }
+    }
+
     @Test("minting counts as a use of the native session")
     func mintingTouchesTheSession() async throws {
         let world = try World()
@@ -192,7 +245,35 @@ struct HandoffMintTests {
     }
 }
 
+/// Allows so many times, then cannot be reached.
+private final class FailingLimiter: RateLimiter {
+    private let left: Mutex<Int>
+
+    init(after count: Int) {
+        self.left = Mutex(count)
+    }
+
+    func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        let isLeft = self.left.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        return isLeft ? loop.makeSucceededFuture(.allowed) : loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
+    }
+}
+
 extension World {
+    /// How long minting has to wait; nil when it has not.
+    fileprivate func throttled(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Duration? {
+        let request = try self.mintRequest(app, from: address)
+        guard case .throttled(let wait) = try await self.mint().mint(request, on: self.loop).get() else { return nil }
+        return wait
+    }
+
     /// Why minting is refused; nil when it is not.
     fileprivate func refused(_ app: NativeApp, client: ClientSettings = .native) async throws -> Reason? {
         let request = try self.mintRequest(app, client: client)

@@ -157,8 +157,10 @@ final class World: Sendable {
     let store: ScriptedStore
     let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let networks: ASNDirectory
+    let limiter: LocalRateLimiter
 
     init() throws {
+        self.limiter = LocalRateLimiter(clock: self.clock.clock)
         self.store = ScriptedStore(
             MemoryStore(
                 maxSessions: 10_000,
@@ -180,10 +182,11 @@ final class World: Sendable {
         return try ASNDirectory.open(csv: file.path)
     }
 
-    func mint(settings: HandoffSettings = HandoffSettings()) -> HandoffMint {
+    func mint(settings: HandoffSettings = HandoffSettings(), limiter: (any RateLimiter)? = nil) -> HandoffMint {
         HandoffMint(
             store: self.store,
             authority: self.authority,
+            limiter: limiter ?? self.limiter,
             settings: settings,
             asn: self.networks,
             journal: self.records.journal,

@@ -26,7 +26,8 @@ struct Gateway {
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
-        provider: (any IdentityProvider)? = nil
+        provider: (any IdentityProvider)? = nil,
+        limiter: (any RateLimiter)? = nil
     ) throws {
         self.host = host
         self.time = sibling?.time ?? MovableTime()
@@ -38,6 +39,7 @@ struct Gateway {
             authority: self.authority,
             provider: try provider ?? StaticProvider(users: [Self.alice()]),
             sessions: SessionSettings(),
+            limiter: limiter ?? LocalRateLimiter(clock: self.time.clock),
             loops: MultiThreadedEventLoopGroup.singleton,
             asn: nil,
             audit: { audit.add($0) },

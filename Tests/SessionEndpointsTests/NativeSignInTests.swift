@@ -1,4 +1,5 @@
 import Endpoints
+import NIOCore
 import Observability
 import Providers
 import SessionEndpoints
@@ -210,6 +211,55 @@ struct NativeSignInTests {
         }
         #expect(statuses.dropLast().allSatisfy { $0 == 400 })
         #expect(statuses.last == 429)
+    }
+
+    @Test("A success frees the user who signed in, and neither the address nor anybody else")
+    func forgiven() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        func attempt(_ identifier: String) async throws -> Int {
+            let body = #"{"method":"password","identifier":"\#(identifier)","password":"wrong"}"#
+            return try await gateway.signInNative(flow: flow, body).status
+        }
+        for _ in 0..<10 { #expect(try await attempt("bob@example.com") == 400) }
+        // 40 of the address's 50 are left; each round is four tries of alice's, and her success.
+        for _ in 0..<8 {
+            for _ in 0..<4 { #expect(try await attempt("alice@example.com") == 400) }
+            #expect(try await gateway.signInNative(flow: flow).status == 200)
+        }
+        #expect(try await gateway.signInNative(flow: flow).status == 429)
+        gateway.time.advance(.seconds(2))
+        #expect(try await attempt("bob@example.com") == 429)
+        #expect(try await gateway.signInNative(flow: flow).status == 200)
+    }
+
+    @Test("When tries cannot be counted, that is an outage, and no password is looked at")
+    func uncounted() async throws {
+        let gateway = try Gateway(provider: Untouchable(), limiter: UnreachableLimiter())
+        let answer = try await gateway.signInNative()
+        #expect(answer.isOutage)
+        #expect(answer.reason == .storeUnavailable)
+        let page = try await gateway.post("/.sallyport/login", Gateway.credentials)
+        #expect(page.isOutage)
+        #expect(page.reason == .storeUnavailable)
+        #expect(gateway.audit.records.isEmpty)
+    }
+
+    private struct Untouchable: IdentityProvider {
+        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult {
+            Issue.record("a password was looked at")
+            return .refused
+        }
+    }
+
+    private struct UnreachableLimiter: RateLimiter {
+        func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            loop.makeFailedFuture(StoreError.unavailable)
+        }
+
+        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            loop.makeFailedFuture(StoreError.unavailable)
+        }
     }
 
     private struct Refusing: IdentityProvider {

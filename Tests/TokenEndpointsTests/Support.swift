@@ -41,6 +41,7 @@ final class TokenWorld: Sendable {
             mint: HandoffMint(
                 store: self.store,
                 authority: self.authority,
+                limiter: LocalRateLimiter(clock: clock),
                 settings: HandoffSettings(),
                 asn: nil,
                 journal: HandoffJournal { _ in true },

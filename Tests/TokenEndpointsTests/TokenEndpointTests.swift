@@ -257,6 +257,21 @@ struct TokenEndpointTests {
         #expect(await world.post(json: parameters).status == 200)
     }
 
+    @Test("one session asking too often is 429 too_many_requests with Retry-After")
+    func throttled() async throws {
+        let world = TokenWorld()
+        let parameters = world.parameters(try await world.signIn())
+        for _ in 0..<10 { #expect(await world.post(json: parameters).status == 200) }
+        let answer = await world.post(json: parameters)
+        #expect(answer.status == 429)
+        #expect(answer.error == "too_many_requests")
+        #expect(answer.description == "Too many requests. Please try again later.")
+        #expect(answer.field("retry-after") == "6")
+        #expect(answer.field("cache-control") == "no-store")
+        #expect(answer.reason == .handoffThrottled)
+        #expect(await world.post(json: world.parameters(try await world.signIn())).status == 200)
+    }
+
     @Test("no answer repeats what the request said")
     func nothingIsEchoed() async throws {
         let world = TokenWorld()

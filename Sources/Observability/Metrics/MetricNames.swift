@@ -178,5 +178,6 @@ package enum TransferTokenResult: String, Sendable, CaseIterable {
     case invalid
     case bindingMismatch = "binding_mismatch"
     case refused
+    case throttled
     case storeError = "store_error"
 }

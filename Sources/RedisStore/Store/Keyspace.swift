@@ -23,6 +23,9 @@ package enum Keyspace {
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Array("sp:e:{\(name)}".utf8) }
 
+    /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often: outside what caches follow.
+    package static func limit(_ name: String) -> [UInt8] { Array("sp:l:{\(name)}".utf8) }
+
     private static func key(_ type: String, _ key: RecordKey) -> [UInt8] {
         Array("sp:\(type):{\(key.lineage.tag)}:\(key.digest)".utf8)
     }

@@ -151,9 +151,34 @@ package enum Scripts {
         kind: .endSubject
     )
 
+    /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is, and
+    /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds; no bucket is fuller
+    /// than full, so a primary whose clock is behind the former one's locks nobody out.
+    ///
+    /// Keys: bucket. Arguments: interval (ms), burst, cost.
+    static let allow = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = ARGV[1] * 1000
+        local full = now + interval * ARGV[2]
+        local empty = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), full)
+        local filled = empty + interval * ARGV[3]
+        if filled > full then return math.ceil((filled - full) / 1000) end
+        redis.call('SET', KEYS[1], string.format('%.0f', filled),
+          'PX', string.format('%.0f', math.ceil((filled - now) / 1000)))
+        return 0
+        """
+    )
+
+    /// Empties a rate limiter's bucket.
+    ///
+    /// Keys: bucket.
+    static let forgive = RedisScript("return redis.call('DEL', KEYS[1])")
+
     /// All of them.
     package static let all = [
         Self.createSession, Self.createTransfer, Self.consume, Self.touch, Self.endSession, Self.endLineage,
-        Self.endSubject,
+        Self.endSubject, Self.allow, Self.forgive,
     ]
 }

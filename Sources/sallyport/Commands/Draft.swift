@@ -19,6 +19,7 @@ struct Draft {
             group: MultiThreadedEventLoopGroup.singleton,
             caches: caches,
             store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
+            limiter: LocalRateLimiter(clock: .system),
             authority: TokenAuthority(secret: secret),
             secret: secret,
             registry: MetricsRegistry(),

@@ -1,0 +1,61 @@
+package import Cryptography
+package import NIOCore
+package import Sessions
+package import Vocabulary
+
+/// The rate limiter of all gateways together: one bucket in Redis, whichever of them is asked.
+///
+/// Each process counts by itself first, at the same rate. What it has allowed alone fills a bucket, so a flood at one
+/// gateway costs Redis no more than the limit lets through; and what Redis refused is refused here until its time has come.
+/// Otherwise Redis decides. When it cannot, nothing is allowed and nothing was counted here.
+///
+/// Buckets are named under the ring's current secret. Gateways in the middle of a rotation may count apart for the time in
+/// which a bucket drains.
+package struct RedisRateLimiter: RateLimiter {
+    private let client: RedisClient
+    private let ring: SealingKeyRing
+    private let local: LocalRateLimiter
+
+    /// - Parameters:
+    ///   - ring: Gives buckets names that say nothing of whom they are for.
+    ///   - clock: The clock of this process's own count; buckets in Redis go by Redis's.
+    package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
+        self.client = client
+        self.ring = ring
+        self.local = LocalRateLimiter(whenFull: .allow, clock: clock)
+    }
+
+    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        let decision = self.local.allow(bucket, cost: cost)
+        guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
+        let call = ScriptCall(
+            Scripts.allow,
+            keys: [self.place(of: bucket)],
+            arguments: [
+                RedisStore.digits(bucket.limit.interval), Array("\(bucket.limit.burst)".utf8), Array("\(cost)".utf8),
+            ]
+        )
+        return RedisStore.answered(self.client.evaluate(call, on: loop)).flatMapThrowing { reply in
+            guard case .integer(let milliseconds) = reply, milliseconds >= 0 else { throw StoreError.unavailable }
+            if milliseconds == 0 { return .allowed }
+            let wait = Duration.milliseconds(milliseconds)
+            self.local.learn(bucket, cost: cost, refusedFor: wait)
+            return .throttled(retryAfter: wait)
+        }.flatMapErrorThrowing { error in
+            // An outage must not turn into "too many attempts" for those who tried again meanwhile.
+            self.local.giveBack(bucket, cost: cost)
+            throw error
+        }
+    }
+
+    package func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.local.forgive(bucket)
+        let call = ScriptCall(Scripts.forgive, keys: [self.place(of: bucket)], arguments: [])
+        return RedisStore.answered(self.client.evaluate(call, on: loop)).map { _ in }
+    }
+
+    private func place(of bucket: RateBucket) -> [UInt8] {
+        // The ring gives one name for each secret, the current one's first; there is always one.
+        Keyspace.limit(self.ring.names(of: "\(bucket.limit.name) \(bucket.id.base64URL)")[0])
+    }
+}

@@ -1,0 +1,116 @@
+internal import Cryptography
+package import NIOCore
+import Synchronization
+package import Vocabulary
+
+/// The rate limiter of one process: in memory, bounded. It serves alone beside the memory store, and as the pre-limit
+/// before a limiter that several processes share.
+package final class LocalRateLimiter: RateLimiter {
+    /// What becomes of a bucket for which there is no room.
+    package enum WhenFull: Sendable {
+        /// All such buckets of a limit share one, so that filling the table opens no gap.
+        case share
+        /// It is allowed, for somebody else counts as well.
+        case allow
+    }
+
+    private let tables = Mutex<[String: Table]>([:])
+    private let capacity: Int
+    private let whenFull: WhenFull
+    private let clock: Clock
+
+    /// - Parameter capacity: The most buckets of each limit. Limits do not share their room: who can make many buckets of
+    ///   one kind cannot crowd out those of another.
+    package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
+        precondition(capacity > 0, "no bucket would have room")
+        self.capacity = capacity
+        self.whenFull = whenFull
+        self.clock = clock
+    }
+
+    /// Buckets kept now, those that have run empty and were not swept included.
+    package var bucketCount: Int { self.tables.withLock { $0.values.reduce(0) { $0 + $1.emptyAt.count } } }
+
+    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        loop.makeSucceededFuture(self.allow(bucket, cost: cost))
+    }
+
+    package func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.forgive(bucket)
+        return loop.makeSucceededVoidFuture()
+    }
+
+    /// `allow` at once: nothing is waited for.
+    package func allow(_ bucket: RateBucket, cost: Int) -> RateDecision {
+        precondition((1...bucket.limit.burst).contains(cost), "what could never be allowed, or costs nothing")
+        let now = self.clock.now()
+        return self.table(of: bucket) { table in
+            if table.hasPlace(for: bucket.id, capacity: self.capacity, at: now) {
+                return table.fill(bucket.id, cost: cost, at: now)
+            }
+            return self.whenFull == .share ? table.fill(nil, cost: cost, at: now) : .allowed
+        }
+    }
+
+    /// `forgive` at once.
+    package func forgive(_ bucket: RateBucket) {
+        self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }
+    }
+
+    /// Takes back what was allowed, because it was not done.
+    package func giveBack(_ bucket: RateBucket, cost: Int) {
+        self.table(of: bucket) { table in
+            guard let emptyAt = table.emptyAt[bucket.id] else { return }
+            table.emptyAt[bucket.id] = emptyAt.advanced(by: .zero - bucket.limit.interval * cost)
+        }
+    }
+
+    /// Takes over what another limiter said of a cost that was allowed here: it knows more. Until its time has passed, the
+    /// same is refused here.
+    package func learn(_ bucket: RateBucket, cost: Int, refusedFor wait: Duration) {
+        let emptyAt = self.clock.now().advanced(by: wait + bucket.limit.drainTime - bucket.limit.interval * cost)
+        self.table(of: bucket) { table in
+            if table.emptyAt[bucket.id] != nil { table.emptyAt[bucket.id] = emptyAt }
+        }
+    }
+
+    private func table<Answer>(of bucket: RateBucket, _ step: (inout Table) -> Answer) -> Answer {
+        self.tables.withLock { step(&$0[bucket.limit.name, default: Table(limit: bucket.limit)]) }
+    }
+}
+
+/// The buckets of one limit.
+private struct Table {
+    let limit: RateLimit
+    /// When each bucket will be empty; nil names the one that all without room may share.
+    var emptyAt: [Digest256?: UnixTime] = [:]
+    private var sweptAt: UnixTime?
+
+    init(limit: RateLimit) {
+        self.limit = limit
+    }
+
+    /// Whether a bucket has a place here or can get one. When none is left, those that have run empty go, which costs the
+    /// whole table once, and is therefore done at most once a second.
+    mutating func hasPlace(for id: Digest256, capacity: Int, at now: UnixTime) -> Bool {
+        if self.emptyAt[id] != nil || self.emptyAt.count < capacity { return true }
+        let isRested = self.sweptAt.map { abs(now.milliseconds - $0.milliseconds) >= 1000 } ?? true
+        if isRested {
+            self.sweptAt = now
+            let full = now.advanced(by: self.limit.drainTime)
+            self.emptyAt = self.emptyAt.compactMapValues { $0 > now ? min($0, full) : nil }
+        }
+        return self.emptyAt.count < capacity
+    }
+
+    /// One step of the algorithm.
+    mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) -> RateDecision {
+        // No bucket is fuller than full: a clock that was set back locks nobody out.
+        let full = now.advanced(by: self.limit.drainTime)
+        let emptyAt = min(max(self.emptyAt[id] ?? now, now), full)
+        let filled = emptyAt.advanced(by: self.limit.interval * cost)
+        guard filled <= full else { return .throttled(retryAfter: filled.since(full)) }
+        self.emptyAt[id] = filled
+        return .allowed
+    }
+}

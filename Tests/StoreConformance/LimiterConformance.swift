@@ -1,0 +1,153 @@
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+/// A rate limiter under test, fresh for each case, and a way to let time pass for it.
+package struct LimiterHarness: Sendable {
+    let limiter: any RateLimiter
+    let group: any EventLoopGroup
+    let advance: @Sendable (Duration) async throws -> Void
+
+    /// - Parameters:
+    ///   - limiter: without any bucket.
+    ///   - group: the loops on which it is asked.
+    ///   - advance: lets time pass; a negative duration sets the limiter's clock back.
+    package init(
+        _ limiter: any RateLimiter,
+        group: any EventLoopGroup,
+        advance: @escaping @Sendable (Duration) async throws -> Void
+    ) {
+        self.limiter = limiter
+        self.group = group
+        self.advance = advance
+    }
+
+    func allow(_ bucket: RateBucket, cost: Int = 1) async throws -> RateDecision {
+        try await self.limiter.allow(bucket, cost: cost, on: self.group.next()).get()
+    }
+
+    func forgive(_ bucket: RateBucket) async throws {
+        try await self.limiter.forgive(bucket, on: self.group.next()).get()
+    }
+
+    /// Asks so many times, all of which must be allowed.
+    func fill(_ bucket: RateBucket, times: Int) async throws {
+        for number in 1...times {
+            try expect(try await self.allow(bucket) == .allowed, "try \(number) of \(times) allowed")
+        }
+    }
+
+    /// Asks once and is refused for a time in `range`.
+    func expectThrottled(_ bucket: RateBucket, cost: Int = 1, for range: ClosedRange<Duration>) async throws {
+        let decision = try await self.allow(bucket, cost: cost)
+        guard case .throttled(let wait) = decision, range.contains(wait) else {
+            throw ConformanceFailure(description: "expected throttled for \(range), not \(decision)")
+        }
+    }
+}
+
+/// What every `RateLimiter` must do, wherever it counts. Intervals are so long that what passes while a case runs is
+/// nothing against them.
+package struct LimiterConformance: Sendable, CustomStringConvertible {
+    /// The behaviour in words; the name of the test.
+    package let description: String
+    private let body: @Sendable (LimiterHarness) async throws -> Void
+
+    init(_ description: String, _ body: @escaping @Sendable (LimiterHarness) async throws -> Void) {
+        self.description = description
+        self.body = body
+    }
+
+    /// Runs the case; throws `ConformanceFailure` with what was expected.
+    package func run(_ harness: LimiterHarness) async throws {
+        try await self.body(harness)
+    }
+
+    private static let interval = Duration.seconds(10_000)
+    private static let limit = RateLimit("limit", burst: 5, interval: Self.interval)
+    private static let bucket = RateBucket(Self.limit, [1])
+
+    /// Cases for every limiter.
+    package static let cases: [LimiterConformance] = [
+        LimiterConformance("a burst is allowed, then nothing until an interval has passed") { harness in
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            try await harness.advance(.seconds(5000))
+            try await harness.expectThrottled(Self.bucket, for: .seconds(4000)...(.seconds(5000)))
+            try await harness.advance(.seconds(5000))
+            try await harness.fill(Self.bucket, times: 1)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+        },
+        LimiterConformance("a long rest earns one burst and no more") { harness in
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.advance(.seconds(1_000_000))
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+        },
+        LimiterConformance("what is refused is not counted") { harness in
+            try await harness.fill(Self.bucket, times: 5)
+            for _ in 0..<50 {
+                try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            }
+            try await harness.advance(Self.interval)
+            try await harness.fill(Self.bucket, times: 1)
+        },
+        LimiterConformance("a cost fits whole or not at all") { harness in
+            try expect(try await harness.allow(Self.bucket, cost: 3) == .allowed, "room for 3 of 5")
+            try await harness.expectThrottled(Self.bucket, cost: 3, for: .seconds(9000)...Self.interval)
+            try await harness.expectThrottled(Self.bucket, cost: 5, for: .seconds(29_000)...(.seconds(30_000)))
+            try expect(try await harness.allow(Self.bucket, cost: 2) == .allowed, "room for 2 of 2")
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            try await harness.advance(Self.interval * 5)
+            try expect(try await harness.allow(Self.bucket, cost: 5) == .allowed, "room for 5 of 5")
+        },
+        LimiterConformance("buckets do not concern each other, whatever their parts are when joined") { harness in
+            let other = RateLimit("limi", burst: 5, interval: Self.interval)
+            let text = { (text: String) in Array(text.utf8) }
+            let buckets = [
+                RateBucket(Self.limit, text("ab"), text("c")), RateBucket(Self.limit, text("a"), text("bc")),
+                RateBucket(Self.limit, text("abc")), RateBucket(Self.limit, text("abc"), []),
+                RateBucket(Self.limit, [], text("abc")), RateBucket(Self.limit), RateBucket(Self.limit, []),
+                RateBucket(other, text("tab"), text("c")), RateBucket(other, text("t"), text("ab"), text("c")),
+            ]
+            for bucket in buckets {
+                try await harness.fill(bucket, times: 5)
+                try await harness.expectThrottled(bucket, for: .seconds(9000)...Self.interval)
+            }
+        },
+        LimiterConformance("a bucket that is forgiven is as new, and no other is forgiven with it") { harness in
+            let other = RateBucket(Self.limit, [2])
+            try await harness.forgive(Self.bucket)
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.fill(other, times: 5)
+            try await harness.forgive(Self.bucket)
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            try await harness.expectThrottled(other, for: .seconds(9000)...Self.interval)
+        },
+        LimiterConformance("of many who ask at once, as many as the burst are allowed") { harness in
+            let allowed = try await withThrowingTaskGroup(of: RateDecision.self) { group in
+                for _ in 0..<64 { group.addTask { try await harness.allow(Self.bucket) } }
+                return try await group.reduce(into: 0) { $0 += $1 == .allowed ? 1 : 0 }
+            }
+            try expect(allowed == 5, "5 allowed, not \(allowed)")
+        },
+        LimiterConformance("a clock that is set back locks nobody out") { harness in
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.advance(.seconds(-10_000_000))
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            try await harness.advance(Self.interval)
+            try await harness.fill(Self.bucket, times: 1)
+        },
+        LimiterConformance("an answer arrives on the caller's loop") { harness in
+            for _ in 0..<4 {
+                let loop = harness.group.next()
+                let allowed = harness.limiter.allow(Self.bucket, cost: 1, on: loop)
+                let forgiven = harness.limiter.forgive(Self.bucket, on: loop)
+                try expect(allowed.eventLoop === loop && forgiven.eventLoop === loop, "the caller's loop")
+                _ = try await allowed.get()
+                try await forgiven.get()
+            }
+        },
+    ]
+}
