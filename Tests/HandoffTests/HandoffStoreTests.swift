@@ -12,11 +12,10 @@ struct HandoffStoreTests {
     @Test("T4: of 64 consumers exactly one is signed in, and exactly one session is made")
     func race() async throws {
         let world = try World()
-        let app = try await world.signIn()
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
         for _ in 0..<20 {
             let request = HandoffRequest(
-                token: try await world.minted(app).bytes,
+                token: try await world.minted(world.signIn()).bytes,
                 transport: .query,
                 authority: "app.example.com",
                 client: .web,

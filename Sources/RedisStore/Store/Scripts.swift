@@ -152,8 +152,8 @@ package enum Scripts {
     )
 
     /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is, and
-    /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds; no bucket is fuller
-    /// than full, so a primary whose clock is behind the former one's locks nobody out.
+    /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds. No bucket is fuller
+    /// than full: a primary whose clock is behind the former one's locks nobody out for longer than that.
     ///
     /// Keys: bucket. Arguments: interval (ms), burst, cost.
     static let allow = RedisScript(
@@ -162,11 +162,18 @@ package enum Scripts {
         local now = time[1] * 1000000 + time[2]
         local interval = ARGV[1] * 1000
         local full = now + interval * ARGV[2]
-        local empty = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), full)
-        local filled = empty + interval * ARGV[3]
+        local function keep(time)
+          redis.call('SET', KEYS[1], string.format('%.0f', time),
+            'PX', string.format('%.0f', math.ceil((time - now) / 1000)))
+        end
+        local value = tonumber(redis.call('GET', KEYS[1]) or '0')
+        if value > full then
+          value = full
+          keep(full)
+        end
+        local filled = math.max(value, now) + interval * ARGV[3]
         if filled > full then return math.ceil((filled - full) / 1000) end
-        redis.call('SET', KEYS[1], string.format('%.0f', filled),
-          'PX', string.format('%.0f', math.ceil((filled - now) / 1000)))
+        keep(filled)
         return 0
         """
     )

@@ -105,11 +105,14 @@ private struct Table {
 
     /// One step of the algorithm.
     mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) -> RateDecision {
-        // No bucket is fuller than full: a clock that was set back locks nobody out.
+        // No bucket is fuller than full: a clock that was set back locks nobody out for longer than that.
         let full = now.advanced(by: self.limit.drainTime)
         let emptyAt = min(max(self.emptyAt[id] ?? now, now), full)
         let filled = emptyAt.advanced(by: self.limit.interval * cost)
-        guard filled <= full else { return .throttled(retryAfter: filled.since(full)) }
+        guard filled <= full else {
+            self.emptyAt[id] = emptyAt
+            return .throttled(retryAfter: filled.since(full))
+        }
         self.emptyAt[id] = filled
         return .allowed
     }
