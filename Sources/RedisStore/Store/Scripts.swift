@@ -175,13 +175,16 @@ package enum Scripts {
         if filled > full then return math.ceil((filled - full) / 1000) end
         keep(filled)
         return 0
-        """
+        """,
+        kind: .allow,
+        // A count that is lost with its primary lets through one burst more.
+        isDurable: false
     )
 
     /// Empties a rate limiter's bucket.
     ///
     /// Keys: bucket.
-    static let forgive = RedisScript("return redis.call('DEL', KEYS[1])")
+    static let forgive = RedisScript("return redis.call('DEL', KEYS[1])", isDurable: false)
 
     /// All of them.
     package static let all = [
