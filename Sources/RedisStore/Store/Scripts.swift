@@ -162,9 +162,9 @@ package enum Scripts {
         local now = time[1] * 1000000 + time[2]
         local interval = ARGV[1] * 1000
         local full = now + interval * ARGV[2]
-        local function keep(time)
-          redis.call('SET', KEYS[1], string.format('%.0f', time),
-            'PX', string.format('%.0f', math.ceil((time - now) / 1000)))
+        local function keep(empty)
+          redis.call('SET', KEYS[1], string.format('%.0f', empty),
+            'PX', string.format('%.0f', math.ceil((empty - now) / 1000)))
         end
         local value = tonumber(redis.call('GET', KEYS[1]) or '0')
         if value > full then
