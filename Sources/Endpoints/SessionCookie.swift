@@ -1,19 +1,23 @@
 package import Vocabulary
 
-/// The cookie that carries a browser's session, as `Set-Cookie` text (RFC 6265).
+/// A secret cookie of one host, as `Set-Cookie` text (RFC 6265): the one that carries a browser's session, and the one
+/// that lets it repeat a handoff whose answer was lost.
 ///
 /// Setting and clearing have the same attributes: browsers ignore a deletion of a `__Host-` cookie that lacks
 /// `Secure` or `Path=/` (CVE-2025-55162, peers #47).
 package struct SessionCookie: Sendable, Hashable {
     /// The name under which the browser sends it back.
     package let name: String
+    /// How many seconds the browser keeps it; nil: until it closes.
+    private let maxAge: Int?
     private let attributes: String
 
     /// - Parameters:
     ///   - name: The configured name, e.g. `__Host-sallyport`. Without `Secure` its `__Host-` or `__Secure-` prefix is
     ///     left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
     ///   - isSecure: Whether the cookie carries `Secure`; false only on loopback http with the flag.
-    package init(name: String, isSecure: Bool) {
+    ///   - maxAge: How many seconds the browser keeps it; nil: until it closes.
+    package init(name: String, isSecure: Bool, maxAge: Int? = nil) {
         var name = Substring(name)
         if !isSecure {
             for prefix in ["__Host-", "__Secure-"] where name.hasPrefix(prefix) && name.utf8.count > prefix.utf8.count {
@@ -21,15 +25,17 @@ package struct SessionCookie: Sendable, Hashable {
             }
         }
         self.name = String(name)
+        self.maxAge = maxAge
         self.attributes = "; Path=/; \(isSecure ? "Secure; " : "")HttpOnly; SameSite=Lax"
     }
 
-    /// The `Set-Cookie` value that gives the browser this session; it lives until the browser closes.
-    package func setting(_ token: Secret) -> String {
-        "\(self.name)=\(String(decoding: token.bytes, as: UTF8.self))\(self.attributes)"
+    /// The `Set-Cookie` value that gives the browser this secret.
+    package func setting(_ value: Secret) -> String {
+        let age = self.maxAge.map { "; Max-Age=\($0)" } ?? ""
+        return "\(self.name)=\(String(decoding: value.bytes, as: UTF8.self))\(age)\(self.attributes)"
     }
 
-    /// The `Set-Cookie` value that takes the session away.
+    /// The `Set-Cookie` value that takes it away.
     package func clearing() -> String {
         "\(self.name)=\(self.attributes); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
     }

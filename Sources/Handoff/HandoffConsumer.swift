@@ -4,68 +4,26 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A session-transfer token as a browser presented it.
-package struct HandoffRequest: Sendable {
-    /// The token's bytes, not yet looked at.
-    package var token: [UInt8]
-    package var transport: HandoffTransport
-    /// The public authority (`host[:port]`) of the request: the web session will be valid there and nowhere else.
-    package var authority: String
-    /// The consuming web client of the route.
-    package var client: ClientSettings
-    /// The device that presents it; its ASN is looked up when it is not set.
-    package var device: DeviceFacts
-    /// The live session that the browser already has on this host.
-    package var existing: (key: RecordKey, session: Session)?
-    package var requestID: String
-
-    package init(
-        token: [UInt8],
-        transport: HandoffTransport,
-        authority: String,
-        client: ClientSettings,
-        device: DeviceFacts,
-        existing: (key: RecordKey, session: Session)?,
-        requestID: String
-    ) {
-        self.token = token
-        self.transport = transport
-        self.authority = authority
-        self.client = client
-        self.device = device
-        self.existing = existing
-        self.requestID = requestID
-    }
-}
-
-/// What became of a presented session-transfer token.
-package enum HandoffOutcome: Sendable {
-    /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
-    case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser that the token signed in repeats its navigation: the parameter goes, nothing else happens.
-    case alreadySignedIn
-    /// Not signed in. The reason is for logs only. `endsExisting`: the browser's session, another user's, has ended.
-    case refused(Reason, endsExisting: Bool)
-    /// The store could not answer: 503, the token is as it was.
-    case unavailable(StoreError)
-}
-
 /// Consumes session-transfer tokens: looks up, judges (`HandoffCase`), then acts in one atomic step of the store.
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
 ///                |            |                  |                    +-> burn or leave           -> refused
-///             refused   alreadySignedIn          +-> spent  -> replayed or burned                 -> refused
+///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
+///                                                |           +-> by another   -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
 /// Between the lookup and the act another request may have been faster. The store then answers `spent`, which is a
 /// replay, or `changed`, upon which the token is judged once more and then refused.
+///
+/// A try whose answer was lost is `unavailable`. It may have been done, so it is repeated as the same `TransferAttempt`
+/// and finds its own marker: then it is completed, and the session of the first time stands (DESIGN 5, Ambiguity).
 package struct HandoffConsumer: Sendable {
-    private let store: any SessionStore
+    let store: any SessionStore
     private let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
     private let observer: DeviceObserver
-    private let journal: HandoffJournal
+    let journal: HandoffJournal
     private let clock: Clock
 
     package init(
@@ -95,7 +53,8 @@ package struct HandoffConsumer: Sendable {
             self.journal.record(Self.record(.repeated, request))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
-        let attempt = Attempt(id: self.authority.newAttempt(), request: request, key: key)
+        let transfer = self.authority.attempt(request.attempt, with: key, on: request.authority)
+        let attempt = Attempt(transfer: transfer, request: request, key: key)
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
             self.journal.record(Self.record(.unavailable, attempt.request))
             return .unavailable(error as? StoreError ?? .unavailable)
@@ -103,8 +62,8 @@ package struct HandoffConsumer: Sendable {
     }
 
     /// One try to use one token; a second judgement belongs to the same try.
-    private struct Attempt: Sendable {
-        let id: AttemptID
+    struct Attempt: Sendable {
+        let transfer: TransferAttempt
         let request: HandoffRequest
         let key: RecordKey
     }
@@ -125,7 +84,7 @@ package struct HandoffConsumer: Sendable {
     }
 
     /// What is to be done with a live token: leave it when there is no marker, else leave the marker in its place.
-    private struct Plan: Sendable {
+    struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
         var outcome: HandoffOutcome
@@ -156,7 +115,12 @@ package struct HandoffConsumer: Sendable {
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
-            case .changed where isLast, .quarantined:
+            case .quarantined:
+                var record = Self.record(.refused(.handoffQuarantined), attempt.request)
+                record.note(stored.record)
+                self.journal.record(record)
+                return loop.makeSucceededFuture(.refused(.handoffQuarantined, endsExisting: false))
+            case .changed where isLast:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .changed:
                 return self.lookUp(attempt, isLast: true, on: loop)
@@ -164,7 +128,10 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    private func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt) -> Plan {
+    /// Judges the token and says what follows.
+    ///
+    /// - Parameter made: the session that this try made when it was tried before; it stands, and no other is made.
+    func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt, made: Session? = nil) -> Plan {
         let request = attempt.request
         let now = self.clock.now()
         let judgement = HandoffCase(
@@ -178,7 +145,7 @@ package struct HandoffConsumer: Sendable {
         ).judged()
 
         var record = Self.record(.signedIn, request)
-        record.note(token)
+        if made == nil { record.note(token) }
         record.binding = judgement.binding
         record.passedInDryRun = judgement.passedInDryRun
         switch judgement.verdict {
@@ -187,29 +154,31 @@ package struct HandoffConsumer: Sendable {
             record.burns = burns
             record.endedSessionID = endsExisting ? request.existing?.session.id : nil
             return Plan(
-                marker: burns ? .burned(attempt.id, reason) : nil,
+                marker: burns ? .burned(attempt.transfer.id, reason) : nil,
                 outcome: .refused(reason, endsExisting: endsExisting),
                 record: record
             )
         case .accept(let parent):
             // Always a new id and a new token: what the browser presented never becomes the session (fixation).
-            let (sessionToken, sessionKey) = self.authority.make(.session, in: parent.lineage)
-            let session = Session.transferred(
-                from: parent,
-                through: attempt.key,
-                id: self.authority.newSessionID(),
-                client: request.client.clientID,
-                host: request.authority,
-                device: request.device,
-                lifetimes: self.lifetimes,
-                now: now
-            )
+            let transfer = attempt.transfer
+            let session =
+                made
+                ?? Session.transferred(
+                    from: parent,
+                    through: attempt.key,
+                    id: transfer.sessionID,
+                    client: request.client.clientID,
+                    host: request.authority,
+                    device: request.device,
+                    lifetimes: self.lifetimes,
+                    now: now
+                )
             record.sessionID = session.id
             record.endedSessionID = request.existing?.session.id
             return Plan(
-                marker: .used(attempt.id, session: sessionKey),
-                creating: NewSession(key: sessionKey, session: session),
-                outcome: .signedIn(token: sessionToken, session: session, replaces: request.existing?.key),
+                marker: transfer.success,
+                creating: NewSession(key: transfer.sessionKey, session: session),
+                outcome: .signedIn(token: transfer.token, session: session, replaces: request.existing?.key),
                 record: record
             )
         }
@@ -220,7 +189,7 @@ package struct HandoffConsumer: Sendable {
     /// The token is consumed by now, so that a store which fails here cannot take the sign-in back: ending is tried
     /// once more, and the answer replaces or clears the browser's cookie in any case. Only a sign-in that the audit
     /// stream has no room for must not happen: nobody gets the token of its session, which ends.
-    private func finish(
+    func finish(
         _ plan: Plan,
         _ request: HandoffRequest,
         on loop: any EventLoop
@@ -248,62 +217,12 @@ package struct HandoffConsumer: Sendable {
         return .unavailable(.full)
     }
 
-    /// Refuses a token that was used or burned before. When it was used, whoever presents it now is not the browser
-    /// that it signed in: that one has a session born of it and never comes here.
-    private func answerSpent(
-        _ marker: Marker,
-        _ attempt: Attempt,
-        minted: TransferToken? = nil,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        var record = Self.record(.refused(.handoffReplayed), attempt.request)
-        if let minted { record.note(minted) }
-        switch marker {
-        case .burned(_, let reason):
-            record.outcome = .refused(.handoffBurned)
-            record.burnedFor = reason
-            self.journal.record(record)
-            return loop.makeSucceededFuture(.refused(.handoffBurned, endsExisting: false))
-        case .used(_, session: nil):
-            self.journal.record(record)
-            return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
-        case .used(_, session: .some(let derived)):
-            return self.answerReplay(of: derived, record, attempt.request, on: loop)
-        }
-    }
-
-    /// Refuses a replay, with the address of the first use beside that of this one. A failure to revoke is a failure
-    /// of the whole: it must not pass for a revocation (peers: CVE-2020-15223).
-    private func answerReplay(
-        of derived: RecordKey,
-        _ record: HandoffRecord,
-        _ request: HandoffRequest,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        self.store.session(derived, on: loop).flatMap { first in
-            var record = record
-            record.sessionID = first?.record.id
-            record.subject = first?.record.subject
-            record.firstDevice = first?.record.device
-            guard request.client.revokesDerivedOnReplay else {
-                self.journal.record(record)
-                return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
-            }
-            return self.store.end(derived, on: loop).map { [record] ended in
-                var record = record
-                record.revokedDerived = ended
-                self.journal.record(record)
-                return .refused(.handoffReplayed, endsExisting: false)
-            }
-        }
-    }
-
-    private func refuse(_ reason: Reason, _ request: HandoffRequest) -> HandoffOutcome {
+    func refuse(_ reason: Reason, _ request: HandoffRequest) -> HandoffOutcome {
         self.journal.record(Self.record(.refused(reason), request))
         return .refused(reason, endsExisting: false)
     }
 
-    private static func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
+    static func record(_ outcome: HandoffRecord.Outcome, _ request: HandoffRequest) -> HandoffRecord {
         var record = HandoffRecord(
             outcome: outcome,
             requestID: request.requestID,
@@ -319,7 +238,7 @@ package struct HandoffConsumer: Sendable {
 
 extension HandoffRecord {
     /// Notes for whom and for which device the token was minted.
-    fileprivate mutating func note(_ token: TransferToken) {
+    mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject
         self.parentSessionID = token.parent.id
         self.mintedClientID = token.clientID

@@ -37,7 +37,7 @@ package struct HandoffRecord: Sendable, Equatable {
     /// The native client and the device that the token was minted for.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
-    /// The device that used the token first, when this is a replay.
+    /// The device that used the token first, when this is a replay or the end of a try whose answer was lost.
     package var firstDevice: DeviceFacts?
     /// The binding that was judged; nil when the judgement never came to it.
     package var binding: BindingMode?
@@ -82,6 +82,7 @@ package struct HandoffRecord: Sendable, Equatable {
         case .mintUnavailable, .unavailable: .storeError
         case .refused(.handoffReplayed): .replayed
         case .refused(.handoffExpired): .expired
+        case .refused(.handoffQuarantined): .quarantined
         case .refused(.handoffMalformed), .refused(.handoffUnknown), .refused(.handoffBurned): .invalid
         case .refused(.bindingIPMismatch), .refused(.bindingASNMismatch), .refused(.bindingASNUnknown):
             .bindingMismatch

@@ -44,6 +44,13 @@ package enum Marker: Sendable, Hashable {
     case used(AttemptID, session: RecordKey?)
     /// Burned by a refusal.
     case burned(AttemptID, Reason)
+
+    /// The try that left it.
+    package var attempt: AttemptID {
+        switch self {
+        case .used(let attempt, session: _), .burned(let attempt, _): attempt
+        }
+    }
 }
 
 /// What a single-use token turned out to be when it was looked up.
@@ -59,9 +66,12 @@ package enum Consumption: Sendable, Equatable {
     case done
     /// It had been consumed or burned by another attempt.
     case spent(Marker)
-    /// It is not what was judged any more, or gone: judge again or refuse.
+    /// It is not what was judged any more, or gone, or the session that it was minted from is gone: judge again or
+    /// refuse.
     case changed
-    /// It was minted under another reign of the primary.
+    /// It was minted under another reign of the store's primary: a failover or a restart came between, and whether the
+    /// token was used since cannot be known. It is never used; nothing was written. Only a store that can lose what it
+    /// has acknowledged gives this answer.
     case quarantined
 }
 
@@ -115,8 +125,13 @@ package protocol SessionStore: Sendable {
     /// The transfer token under `key`, or what became of it.
     func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup>
 
-    /// Compare-and-act: if no marker stands at `key` and the record is still `judged`, then delete it, leave `marker`
-    /// and write `creating` (in the same lineage), all at once. A repeated attempt id gets `.done` again.
+    /// Compare-and-act: if no marker stands at `key` and the record is still `judged`, then delete it, leave `marker` and
+    /// write `creating` (in the same lineage), all at once. A repeated attempt id gets `.done` again, whatever became of
+    /// token and parent.
+    ///
+    /// Where a session is to be made, the one at the token's `parentKey` must still be there in the same step: when it
+    /// ended after the judgement, the answer is `.changed` and nothing is written. No web session is born of a native one
+    /// that was signed out.
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,

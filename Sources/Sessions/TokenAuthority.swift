@@ -14,8 +14,10 @@ package struct TokenAuthority: Sendable {
     static let keyIDLength = 2
     static let randomBytes = 32
     static let prefixLength = 4
+    /// Bytes of a public session id and of an attempt id.
+    static let idBytes = 16
 
-    private let pepper: HMACKey
+    let pepper: HMACKey
     /// Two base64url characters that name the secret without telling anything of it.
     private let keyID: [UInt8]
 
@@ -34,13 +36,18 @@ package struct TokenAuthority: Sendable {
 
     /// A new token of the family and the key under which its record is kept. The token is shown once, to its owner.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
+        self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes))
+    }
+
+    /// The token of the family whose random part is `random`.
+    func make(_ kind: TokenKind, in lineage: Lineage, random: [UInt8]) -> (token: Secret, key: RecordKey) {
         precondition(lineage.tag.utf8.count == Self.tagLength, "a lineage tag has ten characters")
         var token = [UInt8]()
         token.reserveCapacity(Self.tokenLength)
         token.append(contentsOf: kind.rawValue.utf8)
         token.append(contentsOf: self.keyID)
         token.append(contentsOf: lineage.tag.utf8)
-        token.append(contentsOf: Random.base64URL(Self.randomBytes).utf8)
+        token.append(contentsOf: Base64URL.encoded(random))
         let digest = self.pepper.sha256(token).base64URL
         return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
     }
@@ -64,12 +71,16 @@ package struct TokenAuthority: Sendable {
 
     /// A new public session id (`ses_...`), worthless as a credential.
     package func newSessionID() -> String {
-        "ses_" + Random.base64URL(16)
+        Self.sessionID(Random.bytes(Self.idBytes))
+    }
+
+    static func sessionID(_ random: [UInt8]) -> String {
+        "ses_" + Base64URL.encode(random)
     }
 
     /// A new id of one try to use a single-use token.
     package func newAttempt() -> AttemptID {
-        AttemptID(value: Random.base64URL(16))
+        AttemptID(value: Random.base64URL(Self.idBytes))
     }
 
     /// Length, prefix and alphabet; constant work for every input of the right length.

@@ -64,6 +64,7 @@ package enum Reason: String, CaseIterable, Sendable {
     case handoffExpired = "handoff.expired"
     case handoffReplayed = "handoff.replayed"
     case handoffBurned = "handoff.burned"
+    case handoffQuarantined = "handoff.quarantined"
     case handoffMalformed = "handoff.malformed"
     case handoffRepeated = "handoff.repeated"
     case handoffMethodNotAllowed = "handoff.method_not_allowed"

@@ -48,6 +48,15 @@ struct CookieTests {
         #expect(!set.lowercased().contains("domain"))
     }
 
+    @Test("A cookie with an age has it when it is set and none when it is cleared")
+    func age() {
+        let cookie = SessionCookie(name: "__Host-s-attempt", isSecure: true, maxAge: 60)
+        #expect(cookie.setting(Secret("x")) == "__Host-s-attempt=x; Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Lax")
+        #expect(!cookie.clearing().contains("Max-Age=60") && cookie.clearing().contains("Max-Age=0"))
+        let plain = SessionCookie(name: "__Host-s-attempt", isSecure: false, maxAge: 60)
+        #expect(plain.setting(Secret("x")) == "s-attempt=x; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
+    }
+
     @Test("Without Secure the cookie has no prefix that browsers would refuse")
     func insecure() {
         let cookie = SessionCookie(name: "__Host-sallyport", isSecure: false)

@@ -107,16 +107,20 @@ struct HandoffJournalTests {
             }
         )
         _ = try await world.consume(Secret("nonsense"))
+        let ofOldReign = try await world.minted(app)
+        world.store.change { $0.consumptions = [.quarantined] }
+        _ = try await world.consume(ofOldReign)
         for record in world.records.all { #expect(journal.record(record)) }
 
         let text = String(decoding: try await metrics.render(), as: UTF8.self)
         for line in [
-            #"sallyport_transfer_tokens_total{result="minted"} 3"#,
+            #"sallyport_transfer_tokens_total{result="minted"} 4"#,
             #"sallyport_transfer_tokens_total{result="consumed"} 2"#,
             #"sallyport_transfer_tokens_total{result="replayed"} 1"#,
             #"sallyport_transfer_tokens_total{result="binding_mismatch"} 1"#,
             #"sallyport_transfer_tokens_total{result="invalid"} 1"#,
             #"sallyport_transfer_tokens_total{result="store_error"} 0"#,
+            #"sallyport_transfer_tokens_total{result="quarantined"} 1"#,
             #"sallyport_binding_checks_total{kind="ip",result="match"} 1"#,
             #"sallyport_binding_checks_total{kind="ip",result="mismatch"} 1"#,
             #"sallyport_binding_checks_total{kind="asn",result="dry_run"} 1"#,

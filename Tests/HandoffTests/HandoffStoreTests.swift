@@ -2,6 +2,7 @@ import AddressIntelligence
 import Handoff
 import NIOCore
 import NIOPosix
+import Observability
 import Sessions
 import Settings
 import Testing
@@ -14,19 +15,22 @@ struct HandoffStoreTests {
         let world = try World()
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
         for _ in 0..<20 {
-            let request = HandoffRequest(
-                token: try await world.minted(world.signIn()).bytes,
-                transport: .query,
-                authority: "app.example.com",
-                client: .web,
-                device: DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil),
-                existing: nil,
-                requestID: "race"
-            )
+            let token = try await world.minted(world.signIn()).bytes
+            let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
             let consumer = world.consumer()
             let outcomes = try await withThrowingTaskGroup(of: HandoffOutcome.self) { group in
                 for _ in 0..<64 {
                     let loop = loops.next()
+                    let request = HandoffRequest(
+                        token: token,
+                        transport: .query,
+                        authority: "app.example.com",
+                        client: .web,
+                        device: device,
+                        existing: nil,
+                        attempt: AttemptSecret(),
+                        requestID: "race"
+                    )
                     group.addTask {
                         try await loop.flatSubmit { consumer.consume(request, on: loop) }.get()
                     }
@@ -74,6 +78,41 @@ struct HandoffStoreTests {
             $0.beforeConsume = { try await world.store.end(app.session.lineage, on: world.loop).get() }
         }
         #expect(try await world.consume(token).refusal == .handoffUnknown)
+    }
+
+    @Test("a parent that alone was signed out between the judgement and the act refuses, and burns nothing")
+    func parentSignsOutMeanwhile() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let token = try await world.minted(app)
+        world.store.change {
+            $0.beforeConsume = { _ = try await world.store.end(app.key, on: world.loop).get() }
+        }
+        #expect(try await world.consume(token).refusal == .sessionRevoked)
+        #expect(world.records.last?.burns == false)
+        #expect(world.records.all.allSatisfy { $0.outcome != .signedIn })
+    }
+
+    @Test("a token of another reign is refused, ends nothing and burns nothing", arguments: ["1.128.0.1", "12.0.0.1"])
+    func quarantined(address: String) async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        world.store.change { $0.consumptions = [.quarantined] }
+        let outcome = try await world.consume(token, from: address, existing: (old.key, old.session))
+        #expect(outcome.refusal == .handoffQuarantined)
+        #expect(!outcome.endsExisting)
+        #expect(try await world.session(old.key) != nil)
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .refused(.handoffQuarantined))
+        #expect(record.result == .quarantined)
+        #expect(record.code?.rawValue == "fsa")
+        #expect(record.mintedDevice?.address == IPAddress("1.128.0.1"))
+        #expect(!record.burns && record.endedSessionID == nil && record.sessionID == nil)
+        let event = try #require(record.auditEvents.first)
+        #expect(event.kind == .transferTokenRejected && event.reason == .handoffQuarantined)
+        // The script's answer was about one store; where the reign is the token's own, it is as good as before.
+        #expect(try await world.consume(token).signedIn != nil)
     }
 
     @Test("a record that changed is judged once more")

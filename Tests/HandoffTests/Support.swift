@@ -53,6 +53,8 @@ final class ScriptedStore: SessionStore {
         var callsBeforeFailure = 0
         /// Answers of `consume` that come before the real ones.
         var consumptions: [Consumption] = []
+        /// So many answers of `consume` are lost: the store has acted, and whoever asked does not learn of it.
+        var lostAnswers = 0
         /// Done once before the next `consume` reaches the store.
         var beforeConsume: (@Sendable () async throws -> Void)?
     }
@@ -126,17 +128,20 @@ final class ScriptedStore: SessionStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         self.guarded(on: loop) {
-            let (scripted, before) = self.script.withLock { script in
+            let (scripted, before, isLost) = self.script.withLock { script in
                 let before = script.beforeConsume
                 script.beforeConsume = nil
-                return (script.consumptions.isEmpty ? nil : script.consumptions.removeFirst(), before)
+                let isLost = script.lostAnswers > 0
+                if isLost { script.lostAnswers -= 1 }
+                return (script.consumptions.isEmpty ? nil : script.consumptions.removeFirst(), before, isLost)
             }
             if let scripted { return loop.makeSucceededFuture(scripted) }
-            guard let before else {
-                return self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
-            }
-            return loop.makeFutureWithTask { try await before() }.flatMap {
+            let ready = before.map { before in loop.makeFutureWithTask { try await before() } }
+            return (ready ?? loop.makeSucceededVoidFuture()).flatMap {
                 self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
+            }.flatMapThrowing { consumption in
+                guard !isLost else { throw StoreError.unavailable }
+                return consumption
             }
         }
     }
@@ -261,16 +266,19 @@ final class World: Sendable {
         _ token: Secret,
         from address: String = "1.128.0.1",
         by transport: HandoffTransport = .cookie,
+        host: String = "app.example.com",
         client: ClientSettings = .web,
-        existing: (key: RecordKey, session: Session)? = nil
+        existing: (key: RecordKey, session: Session)? = nil,
+        attempt: AttemptSecret = AttemptSecret()
     ) async throws -> HandoffOutcome {
         let request = HandoffRequest(
             token: token.bytes,
             transport: transport,
-            authority: "app.example.com",
+            authority: host,
             client: client,
             device: DeviceFacts(address: try #require(IPAddress(address)), asn: nil, userAgent: "Browser/1.0"),
             existing: existing,
+            attempt: attempt,
             requestID: "req-consume"
         )
         return try await self.consumer().consume(request, on: self.loop).get()

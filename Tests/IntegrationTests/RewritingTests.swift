@@ -131,6 +131,7 @@ import Testing
         let ours = [
             "Set-Cookie: sallyport=fixed; Path=/", "set-cookie:sallyport=", "Set-Cookie:  sallyport = spaced",
             "Set-Cookie: session_transfer_token=x", "Set-Cookie: auth0_session_transfer_token=y",
+            "Set-Cookie: sallyport-attempt=z",
         ]
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in

@@ -158,6 +158,33 @@ extension StoreConformance {
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
         },
+        StoreConformance("a token whose parent session alone ended after it was judged is not consumed") { harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            let key = try await store.mint(from: parent)
+            let judged = try await store.judge(key)
+            try expect(try await store.end(parent.key), "the parent's end")
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            let answer = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try expect(answer == .changed, "`changed`, not \(answer)")
+            try expect(try await !store.isLive(draft.key), "no session")
+            // Nothing was written, so that whoever judges again finds the token and sees that its parent is gone.
+            _ = try await store.judge(key)
+        },
+        StoreConformance("an attempt that was done is done again when the parent session has ended since") { harness in
+            let store = try await harness.store()
+            let parent = try await store.signIn()
+            let key = try await store.mint(from: parent)
+            let judged = try await store.judge(key)
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            let first = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            _ = try await store.end(parent.key)
+            let second = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try expect(first == .done && second == .done, "`done` twice, not \(first) and \(second)")
+            try expect(try await store.isLive(draft.key), "the session of the first time")
+        },
         StoreConformance("a token whose subject was ended after it was judged is not consumed") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())

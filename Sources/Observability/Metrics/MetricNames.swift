@@ -177,6 +177,7 @@ package enum TransferTokenResult: String, Sendable, CaseIterable {
     case expired
     case invalid
     case bindingMismatch = "binding_mismatch"
+    case quarantined
     case refused
     case throttled
     case storeError = "store_error"

@@ -6,6 +6,7 @@ import Glibc
 package struct OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
+    private let attempt: [UInt8]
 
     /// What one `Cookie` field holds of ours.
     package struct Found: Equatable {
@@ -13,22 +14,31 @@ package struct OwnCookies: Sendable {
         package var session: Slice?
         /// The handoff cookie's value; nil when absent or ambiguous.
         package var handoff: Slice?
+        /// The attempt cookie's value; nil when absent or ambiguous.
+        package var attempt: Slice?
         /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared
         /// (DESIGN 2 Credentials; systems.md T9).
         package var sessionIsAmbiguous = false
         package var handoffIsAmbiguous = false
+        package var attemptIsAmbiguous = false
         package var hasSession = false
         package var hasHandoff = false
+        package var hasAttempt = false
 
         package init() {}
     }
 
-    package init(session: String, handoff: [String]) {
+    /// - Parameters:
+    ///   - session: the name of the session cookie.
+    ///   - handoff: the names under which apps set a transfer token.
+    ///   - attempt: the name of the cookie that repeats a handoff.
+    package init(session: String, handoff: [String], attempt: String) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
+        self.attempt = Array(attempt.utf8)
     }
 
-    private enum Owner { case session, handoff }
+    private enum Owner { case session, handoff, attempt }
 
     /// Whose the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
@@ -39,6 +49,7 @@ package struct OwnCookies: Sendable {
         let value = Slice(valueStart, end - valueStart)
         if Self.isName(self.session, base + start, nameCount) { return (.session, value) }
         for name in self.handoff where Self.isName(name, base + start, nameCount) { return (.handoff, value) }
+        if Self.isName(self.attempt, base + start, nameCount) { return (.attempt, value) }
         return nil
     }
 
@@ -85,6 +96,14 @@ package struct OwnCookies: Sendable {
                         found.handoff = value
                     }
                     found.hasHandoff = true
+                case .attempt:
+                    if found.hasAttempt, !Self.same(found.attempt, value, base) {
+                        found.attemptIsAmbiguous = true
+                        found.attempt = nil
+                    } else if !found.attemptIsAmbiguous {
+                        found.attempt = value
+                    }
+                    found.hasAttempt = true
                 }
             }
             position = pair.next + 1
@@ -107,7 +126,7 @@ package struct OwnCookies: Sendable {
             let pair = Self.pair(base, position, field.end)
             var isOurs = false
             if let (owner, _) = self.owner(base, pair.first, pair.last) {
-                isOurs = owner == .session || dropsHandoff
+                isOurs = owner != .handoff || dropsHandoff
             }
             if !isOurs {
                 // The first kept pair loses what separated it from ours before it; later ones keep their `; `.

@@ -44,6 +44,8 @@ extension DownstreamConnection {
                 return .answer(self.withoutParameter(head, base, .handoffCrossSite))
             }
         }
+        self.facts.hasAttemptCookie = credentials.cookies.hasAttempt
+        let attempt = credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) } ?? AttemptSecret()
         // The session that the browser has, by its cookie alone.
         var existing: CachedSession?
         switch session {
@@ -57,7 +59,7 @@ extension DownstreamConnection {
                 )
                 {
                 case .hit(let found): existing = found
-                case .miss(let future): return .existing(future)
+                case .miss(let future): return .existing(future, attempt)
                 case .malformed: break
                 }
             }
@@ -72,6 +74,7 @@ extension DownstreamConnection {
                 client: client,
                 device: DeviceFacts(address: self.facts.clientAddress ?? self.peer, asn: nil, userAgent: userAgent),
                 existing: existing.map { ($0.key, $0.session) },
+                attempt: attempt,
                 requestID: self.facts.requestID.text
             ),
             existing
@@ -79,7 +82,9 @@ extension DownstreamConnection {
     }
 
     func beginHandoff(_ request: HandoffRequest, _ existing: CachedSession?) {
-        guard let consumer = self.configuration.handoff else { return self.storeFailed() }
+        guard let consumer = self.configuration.handoff else {
+            return self.handoffFailed(.unavailable, request.attempt)
+        }
         self.await(consumer.consume(request, on: self.loop.eventLoop)) { connection, result in
             connection.handoffEnded((try? result.get()) ?? .unavailable(.unavailable), request)
         }
@@ -91,8 +96,7 @@ extension DownstreamConnection {
         var reason: Reason?
         switch outcome {
         case .unavailable(let error):
-            self.answer(.problem(503, error == .full ? .storeFull : .storeUnavailable, requestID: self.facts.requestID))
-            return self.process()
+            return self.handoffFailed(error, request.attempt)
         case .signedIn(let token, _, _):
             self.addLine("Set-Cookie", cookie.setting(token))
         case .alreadySignedIn:
@@ -102,6 +106,9 @@ extension DownstreamConnection {
             if endsExisting { self.addLine("Set-Cookie", cookie.clearing()) }
         }
         if request.transport == .cookie { self.clearHandoffCookies() }
+        if self.facts.hasAttemptCookie {
+            self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).clearing())
+        }
         self.facts.isHandoffDone = true
         if case .signedIn = outcome {
             self.facts.note = nil
@@ -122,6 +129,16 @@ extension DownstreamConnection {
             self.answer(answer ?? .problem(400, .requestMalformed, closes: true))
             self.process()
         }
+    }
+
+    /// Says that the store cannot answer. The token stays where it is, in the URL or in its cookie, and the browser gets
+    /// what makes a reload the same attempt: the token may have been used, and only the answer was lost (DESIGN 5).
+    func handoffFailed(_ error: StoreError, _ attempt: AttemptSecret) {
+        if let host = self.facts.host {
+            self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).setting(attempt.value))
+        }
+        self.answer(.problem(503, error == .full ? .storeFull : .storeUnavailable, requestID: self.facts.requestID))
+        self.process()
     }
 
     /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.

@@ -15,8 +15,8 @@ enum Step {
     case collect(PendingEndpoint)
     /// The store is asked for the session that it presents.
     case session(EventLoopFuture<CachedSession?>)
-    /// The session that a browser has already, before its transfer token is consumed.
-    case existing(EventLoopFuture<CachedSession?>)
+    /// The session that a browser has already, before its transfer token is consumed in this attempt.
+    case existing(EventLoopFuture<CachedSession?>, AttemptSecret)
     /// A transfer token is consumed.
     case handoff(HandoffRequest, CachedSession?)
 

@@ -299,11 +299,11 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             }
         case .handoff(let request, let session):
             self.beginHandoff(request, session)
-        case .existing(let future):
+        case .existing(let future, let attempt):
             self.await(future) { connection, result in
                 switch result {
                 case .success(let session): connection.resumeJudging(.existing(session))
-                case .failure: connection.storeFailed()
+                case .failure: connection.handoffFailed(.unavailable, attempt)
                 }
             }
         }
@@ -356,6 +356,8 @@ struct ExchangeFacts {
     var note: Reason?
     /// The transfer token was dealt with, or is none of this request's business.
     var isHandoffDone = false
+    /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
+    var hasAttemptCookie = false
     /// The session cookie ended with a refused transfer token.
     var ignoresSessionCookie = false
     /// Bytes that waited for the client when deadlines were looked at last.

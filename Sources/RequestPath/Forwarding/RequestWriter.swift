@@ -155,7 +155,9 @@ package enum RequestWriter {
             case .dpop: drops = drops || route.settings.bearer == .gateway
             case .host: drops = !route.hostLine.isEmpty
             case .cookie:
-                if credentials.cookies.hasSession || (credentials.cookies.hasHandoff && route.settings.handoff) {
+                if credentials.cookies.hasSession || credentials.cookies.hasAttempt
+                    || (credentials.cookies.hasHandoff && route.settings.handoff)
+                {
                     drops = true
                     rewritesCookie = true
                 }

@@ -26,6 +26,9 @@ package final class PathConfiguration: Sendable {
         }
     }
 
+    /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
+    private static let attemptAge = 60
+
     package let settings: Settings
     package let routes: RouteTable
     package let targets: [UpstreamTarget]
@@ -45,6 +48,8 @@ package final class PathConfiguration: Sendable {
     private let plainCookies: OwnCookies
     private let secureCookie: SessionCookie
     private let plainCookie: SessionCookie
+    private let secureAttemptCookie: SessionCookie
+    private let plainAttemptCookie: SessionCookie
     let parameter: HandoffParameter
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
@@ -101,10 +106,24 @@ package final class PathConfiguration: Sendable {
         )
         self.secureCookie = SessionCookie(name: settings.session.cookieName, isSecure: true)
         self.plainCookie = SessionCookie(name: settings.session.cookieName, isSecure: false)
-        self.secureCookies = OwnCookies(session: self.secureCookie.name, handoff: settings.handoff.cookieNames)
-        self.plainCookies = OwnCookies(session: self.plainCookie.name, handoff: settings.handoff.cookieNames)
+        let attempt = settings.session.attemptCookieName
+        self.secureAttemptCookie = SessionCookie(name: attempt, isSecure: true, maxAge: Self.attemptAge)
+        self.plainAttemptCookie = SessionCookie(name: attempt, isSecure: false, maxAge: Self.attemptAge)
+        let handedOver = settings.handoff.cookieNames
+        self.secureCookies = OwnCookies(
+            session: self.secureCookie.name,
+            handoff: handedOver,
+            attempt: self.secureAttemptCookie.name
+        )
+        self.plainCookies = OwnCookies(
+            session: self.plainCookie.name,
+            handoff: handedOver,
+            attempt: self.plainAttemptCookie.name
+        )
         self.responseWriter = ResponseWriter(
-            ownCookies: [self.secureCookie.name, self.plainCookie.name] + settings.handoff.cookieNames
+            ownCookies: [
+                self.secureCookie, self.plainCookie, self.secureAttemptCookie, self.plainAttemptCookie,
+            ].map(\.name) + handedOver
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
         self.identity = identity
@@ -120,6 +139,11 @@ package final class PathConfiguration: Sendable {
     /// The session cookie of a host.
     func sessionCookie(of host: HostEntry) -> SessionCookie {
         host.publicURL.isHTTPS ? self.secureCookie : self.plainCookie
+    }
+
+    /// The cookie that lets a browser repeat a handoff on a host.
+    func attemptCookie(of host: HostEntry) -> SessionCookie {
+        host.publicURL.isHTTPS ? self.secureAttemptCookie : self.plainAttemptCookie
     }
 
     /// The cookies that are ours on a host.

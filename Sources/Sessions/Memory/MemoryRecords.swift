@@ -137,6 +137,7 @@ struct MemoryRecords {
         }
         if let creating {
             precondition(creating.key.lineage == key.lineage, "what a token makes is of its family")
+            guard self.session(stored.record.parentKey, at: now) != nil else { return .changed }
             guard self.limits.sessions.take() else { throw .full }
             self.write(creating, at: now)
         }

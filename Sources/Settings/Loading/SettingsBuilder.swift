@@ -36,7 +36,7 @@ struct SettingsBuilder {
             settings.store.maxSessions = memory.integer("max_sessions") ?? settings.store.maxSessions
             settings.store.maxMarkers = memory.integer("max_markers") ?? settings.store.maxMarkers
         }
-        settings.handoff = self.handoff(sessionCookie: settings.session.cookieName)
+        settings.handoff = self.handoff(besides: settings.session)
         settings.identity = self.identity()
         settings.asn = self.asn()
         self.checkBindings()
@@ -216,7 +216,7 @@ struct SettingsBuilder {
         )
     }
 
-    private mutating func handoff(sessionCookie: String) -> HandoffSettings {
+    private mutating func handoff(besides session: SessionSettings) -> HandoffSettings {
         var handoff = HandoffSettings()
         guard let tree = self.tree.tree("handoff") else { return handoff }
         handoff.cookieNames = tree.texts("cookies") ?? handoff.cookieNames
@@ -224,12 +224,13 @@ struct SettingsBuilder {
         handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
         guard let origin = tree["cookies"]?.origin else { return handoff }
         let names = handoff.cookieNames
-        if names.isEmpty || Set(names).count != names.count || names.contains(sessionCookie) {
+        let taken = [session.cookieName, session.attemptCookieName]
+        if names.isEmpty || Set(names).count != names.count || names.contains(where: taken.contains) {
             self.report(
                 origin,
                 "handoff.cookies",
-                found: names.isEmpty ? "an empty list" : "a name twice, or that of the session cookie",
-                allowed: "one name or more, each once and none that of session.cookie",
+                found: names.isEmpty ? "an empty list" : "a name twice, or that of a cookie of ours",
+                allowed: "one name or more, each once and none that of session.cookie or of its -attempt",
                 mend: "write names such as session_transfer_token"
             )
         }

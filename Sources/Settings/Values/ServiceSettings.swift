@@ -21,6 +21,8 @@ package struct SessionSettings: Sendable, Equatable {
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
     package var cookieName = "__Host-sallyport"
+    /// The cookie that lets a browser repeat a handoff whose answer was lost.
+    package var attemptCookieName: String { "\(self.cookieName)-attempt" }
 
     package init() {}
 }

@@ -2,7 +2,7 @@ import RequestPath
 
 /// Cookies and the query: ours are gone, all else is there.
 enum CookieFuzzing {
-    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"])
+    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "a")
     private static let parameter = HandoffParameter(name: "t_t")
 
     static func cookie(_ bytes: [UInt8]) -> String? {
@@ -14,6 +14,9 @@ enum CookieFuzzing {
             }
             if found.handoff != nil, found.handoffIsAmbiguous || !found.hasHandoff {
                 return "an ambiguous handoff counts"
+            }
+            if found.attempt != nil, found.attemptIsAmbiguous || !found.hasAttempt {
+                return "an ambiguous attempt counts"
             }
             var kept: [UInt8] = []
             self.cookies.forEachKept(of: field, base, dropsHandoff: true) { kept += Array($0.bytes(in: base)) }
@@ -44,6 +47,6 @@ enum CookieFuzzing {
     }
 
     private static func isOurs(_ pair: [UInt8]) -> Bool {
-        ["s=", "h=", "hh="].contains { pair.starts(with: $0.utf8) }
+        ["s=", "h=", "hh=", "a="].contains { pair.starts(with: $0.utf8) }
     }
 }

@@ -57,7 +57,7 @@ extension Gateway {
     /// Signs in as a native app does; the session token.
     func native(_ user: User = .ada, from source: String? = nil) throws -> String {
         let flow = try self.get("/self-service/login/api", from: source)
-        guard let action = flow.text.firstMatch(of: /"action":"http:\/\/[^\/]*(\/[^"]*)"/) else {
+        guard let action = flow.text.firstMatch(of: /"action":"https?:\/\/[^\/]*(\/[^"]*)"/) else {
             throw BenchFailure("no flow: \(flow.lines) \(flow.text)")
         }
         let answer = try self.request(

@@ -3,13 +3,19 @@ import Testing
 
 /// Our cookies are found by their exact bytes and taken out without touching another (peers #48, #50; T9, T32).
 @Suite struct OwnCookiesTests {
-    private static let cookies = OwnCookies(session: "__Host-s", handoff: ["stt", "auth0_stt"])
+    private static let cookies = OwnCookies(
+        session: "__Host-s",
+        handoff: ["stt", "auth0_stt"],
+        attempt: "__Host-s-attempt"
+    )
 
     private struct Reading: Equatable {
         var session: String?
         var handoff: String?
         var sessionIsAmbiguous = false
         var handoffIsAmbiguous = false
+        var attempt: String?
+        var attemptIsAmbiguous = false
     }
 
     private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
@@ -28,7 +34,9 @@ import Testing
                 session: text(found.session),
                 handoff: text(found.handoff),
                 sessionIsAmbiguous: found.sessionIsAmbiguous,
-                handoffIsAmbiguous: found.handoffIsAmbiguous
+                handoffIsAmbiguous: found.handoffIsAmbiguous,
+                attempt: text(found.attempt),
+                attemptIsAmbiguous: found.attemptIsAmbiguous
             )
         }
     }
@@ -81,6 +89,22 @@ import Testing
         #expect(Self.find("auth0_stt=x; stt=y") == Reading(handoffIsAmbiguous: true))
         #expect(Self.find("stt=x; stt=y; __Host-s=z") == Reading(session: "z", handoffIsAmbiguous: true))
         #expect(Self.find("stt=x; stt=y; stt=x") == Reading(handoffIsAmbiguous: true))
+    }
+
+    @Test func findsTheAttemptBesideTheOthers() {
+        #expect(Self.find("__Host-s-attempt=x") == Reading(attempt: "x"))
+        #expect(Self.find("stt=t; __Host-s-attempt=x; __Host-s=y") == Reading(session: "y", handoff: "t", attempt: "x"))
+        #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=x") == Reading(attempt: "x"))
+        #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y") == Reading(attemptIsAmbiguous: true))
+        #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y; __Host-s-attempt=x").map(\.attempt) == .some(nil))
+        #expect(Self.find("__host-s-attempt=x; s-attempt=y; __Host-s-attempts=z") == Reading())
+    }
+
+    /// The attempt cookie is nobody's but ours, on routes without handoff too.
+    @Test(arguments: [true, false]) func takesTheAttemptOutEverywhere(dropsHandoff: Bool) {
+        #expect(Self.kept("a=b; __Host-s-attempt=x; c=d", dropsHandoff: dropsHandoff) == "a=b; c=d")
+        #expect(Self.kept("__Host-s-attempt=x", dropsHandoff: dropsHandoff) == nil)
+        #expect(Self.kept("__Host-s-attempt=x; __Host-s-attempt=y", dropsHandoff: dropsHandoff) == nil)
     }
 
     @Test(

@@ -1,0 +1,121 @@
+import NIOCore
+import Sessions
+import Settings
+import Vocabulary
+
+/// A token that has a marker already: left by another try, which makes this one a replay, or by this very try, whose
+/// answer was lost on the way.
+extension HandoffConsumer {
+    /// Answers by whose marker it is.
+    ///
+    /// A used token that this try did not use is a replay: whoever presents it now is neither the browser that it signed
+    /// in, which has a session born of it and never comes here, nor one that was told to try again.
+    func answerSpent(
+        _ marker: Marker,
+        _ attempt: Attempt,
+        minted: TransferToken? = nil,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
+        if marker == attempt.transfer.success { return self.completeSignIn(attempt, on: loop) }
+        var record = Self.record(.refused(.handoffReplayed), attempt.request)
+        if let minted { record.note(minted) }
+        switch marker {
+        case .burned(attempt.transfer.id, let reason):
+            return self.completeRefusal(reason, record, attempt.request, on: loop)
+        case .burned(_, let reason):
+            record.outcome = .refused(.handoffBurned)
+            record.burnedFor = reason
+            self.journal.record(record)
+            return loop.makeSucceededFuture(.refused(.handoffBurned, endsExisting: false))
+        case .used(_, session: nil):
+            self.journal.record(record)
+            return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
+        case .used(_, session: .some(let derived)):
+            return self.answerReplay(of: derived, record, attempt.request, on: loop)
+        }
+    }
+
+    // MARK: This try's own marker
+
+    /// Gives the browser the session that this try made when it was tried before, if it could have it now: the device is
+    /// held to the binding again, and another user's session in the jar ends with it. A refusal that would burn the token
+    /// ends the session instead.
+    private func completeSignIn(_ attempt: Attempt, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
+        let key = attempt.transfer.sessionKey
+        return self.store.session(key, on: loop).flatMap { stored in
+            guard let session = stored?.record, let token = TransferToken(behind: session) else {
+                // It has ended since, as by a revocation.
+                return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
+            }
+            var plan = self.plan(for: token, parent: session, attempt, made: session)
+            plan.record.subject = session.subject
+            plan.record.sessionID = session.id
+            plan.record.firstDevice = session.device
+            guard case .refused = plan.outcome, plan.marker != nil else {
+                return self.finish(plan, attempt.request, on: loop)
+            }
+            return self.store.end(key, on: loop).flatMap { [plan] _ in self.finish(plan, attempt.request, on: loop) }
+        }
+    }
+
+    /// Refuses as this try did when it was tried before, and ends the browser's session if the first time was to.
+    private func completeRefusal(
+        _ reason: Reason,
+        _ record: HandoffRecord,
+        _ request: HandoffRequest,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
+        let endsExisting = reason == .handoffOtherUser && request.existing != nil
+        var record = record
+        record.outcome = .refused(reason)
+        record.burns = true
+        record.endedSessionID = endsExisting ? request.existing?.session.id : nil
+        let plan = Plan(outcome: .refused(reason, endsExisting: endsExisting), record: record)
+        return self.finish(plan, request, on: loop)
+    }
+
+    // MARK: Another try's marker
+
+    /// Refuses a replay, with the address of the first use beside that of this one. A failure to revoke is a failure
+    /// of the whole: it must not pass for a revocation (peers: CVE-2020-15223).
+    private func answerReplay(
+        of derived: RecordKey,
+        _ record: HandoffRecord,
+        _ request: HandoffRequest,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
+        self.store.session(derived, on: loop).flatMap { first in
+            var record = record
+            record.sessionID = first?.record.id
+            record.subject = first?.record.subject
+            record.firstDevice = first?.record.device
+            guard request.client.revokesDerivedOnReplay else {
+                self.journal.record(record)
+                return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
+            }
+            return self.store.end(derived, on: loop).map { [record] ended in
+                var record = record
+                record.revokedDerived = ended
+                self.journal.record(record)
+                return .refused(.handoffReplayed, endsExisting: false)
+            }
+        }
+    }
+}
+
+extension TransferToken {
+    /// The token that made `session`, as far as the session tells: it is judged in its place, bound to the device that
+    /// used it. nil for a session that no token made.
+    fileprivate init?(behind session: Session) {
+        guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
+        self.init(
+            parent: session,
+            parentKey: key,
+            clientID: session.clientID ?? "",
+            device: device,
+            scopes: session.scopes,
+            issuedAt: session.issuedAt,
+            expiresAt: session.expiresAt
+        )
+    }
+}

@@ -1,0 +1,61 @@
+internal import Cryptography
+package import Vocabulary
+
+/// What a browser shows to repeat a try whose answer was lost (DESIGN 5, Ambiguity): 256 random bits that are kept in
+/// its attempt cookie for a minute and nowhere else, neither in the store nor in a log.
+package struct AttemptSecret: Sendable, Hashable {
+    /// 43 characters of base64url.
+    package let value: Secret
+
+    /// A fresh one, for a first try.
+    package init() {
+        self.value = Secret(Random.base64URL(Self.byteCount))
+    }
+
+    /// The one that a cookie brings back; nil for a value that is never given out.
+    package init?(_ cookie: some Collection<UInt8>) {
+        let bytes = Array(cookie)
+        guard bytes.count == Self.length, Base64URL.decoded(bytes[...]) != nil else { return nil }
+        self.value = Secret(bytes)
+    }
+
+    private static let byteCount = 32
+    private static let length = 43
+}
+
+/// One try to turn a transfer token into a web session. All that is random about it is settled before the store is
+/// asked, so that the same browser can ask for the same again.
+package struct TransferAttempt: Sendable {
+    package let id: AttemptID
+    /// The web session's token, the key of its record, and its public id.
+    package let token: Secret
+    package let sessionKey: RecordKey
+    package let sessionID: String
+
+    /// The marker that this try leaves when it succeeds.
+    package var success: Marker { .used(self.id, session: self.sessionKey) }
+}
+
+extension TokenAuthority {
+    /// The try that the holder of `secret` makes with the token under `transfer` on `host` (its public authority).
+    ///
+    /// The same three make the same try on every gateway that has the same secret; another token or another host makes
+    /// another one. Nothing of it can be computed without both the browser's secret and the gateway's, so that a planted
+    /// attempt cookie tells whoever planted it nothing (fixation).
+    package func attempt(_ secret: AttemptSecret, with transfer: RecordKey, on host: String) -> TransferAttempt {
+        // No token begins like this, so no record's key under the same pepper is the seed of an attempt. What comes
+        // before the host has fixed lengths, so no two triples are the same message.
+        let message = Array("attempt 1 ".utf8) + secret.value.bytes + Array(transfer.digest.utf8) + Array(host.utf8)
+        let seed = self.pepper.sha256(message).bytes
+        func derived(_ purpose: String, _ count: Int) -> [UInt8] {
+            HKDF.sha256(secret: seed, salt: [], info: "sallyport attempt \(purpose) 1", count: count)
+        }
+        let session = self.make(.session, in: transfer.lineage, random: derived("session token", Self.randomBytes))
+        return TransferAttempt(
+            id: AttemptID(value: Base64URL.encode(derived("id", Self.idBytes))),
+            token: session.token,
+            sessionKey: session.key,
+            sessionID: Self.sessionID(derived("session id", Self.idBytes))
+        )
+    }
+}

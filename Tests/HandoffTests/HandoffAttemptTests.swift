@@ -1,0 +1,228 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import Observability
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Repeating a handoff whose answer was lost")
+struct HandoffAttemptTests {
+    /// Where the store goes away: at the lookup, at the look at the parent, before the act, or with the act's answer.
+    enum Fault: CaseIterable, Sendable {
+        case lookup, parent, act, answer
+
+        func strike(_ store: ScriptedStore) {
+            switch self {
+            case .lookup: store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 0) }
+            case .parent: store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 1) }
+            case .act: store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
+            case .answer: store.change { $0.lostAnswers = 1 }
+            }
+        }
+    }
+
+    /// A world with a token whose first use ended in 503, and what that browser keeps.
+    private func afterFault(_ fault: Fault, from address: String = "1.128.0.1") async throws
+        -> (world: World, token: Secret, attempt: AttemptSecret)
+    {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let attempt = AttemptSecret()
+        fault.strike(world.store)
+        #expect(try await world.consume(token, from: address, attempt: attempt).storeError == .unavailable)
+        world.store.change { $0.failure = nil }
+        return (world, token, attempt)
+    }
+
+    private func derived(_ world: World, _ token: Secret, _ attempt: AttemptSecret) throws -> TransferAttempt {
+        let key = try #require(world.authority.key(.transfer, of: token.bytes))
+        return world.authority.attempt(attempt, with: key, on: "app.example.com")
+    }
+
+    @Test("wherever the store went away, the reload ends in the one session of the attempt", arguments: Fault.allCases)
+    func reloadCompletes(fault: Fault) async throws {
+        let (world, token, attempt) = try await self.afterFault(fault)
+        let expected = try self.derived(world, token, attempt)
+        let standing = try await world.session(expected.sessionKey)
+        #expect((standing != nil) == (fault == .answer))
+        world.clock.advance(by: .seconds(5))
+
+        let web = try #require(try await world.consume(token, attempt: attempt).signedIn)
+        #expect(web.token == expected.token)
+        #expect(web.session.id == expected.sessionID)
+        let kept = try #require(try await world.session(try world.key(web.token)))
+        #expect(kept.id == web.session.id)
+        if let standing { #expect(kept == standing && web.session == standing) }
+
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .signedIn && record.code?.rawValue == "s")
+        #expect(record.sessionID == kept.id && record.subject == "alice")
+        #expect(world.records.all.count { $0.outcome == .signedIn } == 1)
+        #expect(world.records.all.count { $0.outcome == .unavailable } == 1)
+    }
+
+    @Test("an answer that is lost again and again changes nothing")
+    func lostTwice() async throws {
+        let (world, token, attempt) = try await self.afterFault(.act)
+        for _ in 0..<3 {
+            world.store.change { $0.lostAnswers = 1 }
+            let outcome = try await world.consume(token, attempt: attempt)
+            // Once it was done, the lookup finds the marker and no act is needed.
+            if outcome.storeError == nil { #expect(outcome.signedIn != nil) }
+        }
+        let web = try #require(try await world.consume(token, attempt: attempt).signedIn)
+        #expect(web.token == (try self.derived(world, token, attempt)).token)
+    }
+
+    @Test("a first try that is done late, after the reload's lookup, is the reload's")
+    func lateAct() async throws {
+        let (world, token, attempt) = try await self.afterFault(.act)
+        world.store.change {
+            $0.beforeConsume = { _ = try await world.consume(token, attempt: attempt) }
+        }
+        let web = try #require(try await world.consume(token, attempt: attempt).signedIn)
+        #expect(try await world.session(try world.key(web.token))?.id == web.session.id)
+        #expect(web.token == (try self.derived(world, token, attempt)).token)
+    }
+
+    @Test("T5: whoever lacks the attempt cookie is a replay, and the attempt still completes")
+    func withoutTheCookie() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        #expect(try await world.consume(token).refusal == .handoffReplayed)
+        #expect(try await world.consume(token, attempt: AttemptSecret()).refusal == .handoffReplayed)
+        #expect(try await world.consume(token, attempt: attempt).signedIn != nil)
+    }
+
+    @Test("the cookie with another token is another attempt")
+    func otherToken() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let other = try await world.minted(try await world.signIn("alice"))
+        let second = try #require(try await world.consume(other, attempt: attempt).signedIn)
+        let first = try #require(try await world.consume(token, attempt: attempt).signedIn)
+        #expect(first.token != second.token && first.session.id != second.session.id)
+        #expect(try await world.session(try world.key(first.token)) != nil)
+        #expect(try await world.session(try world.key(second.token)) != nil)
+    }
+
+    @Test("the cookie on another host is another attempt")
+    func otherHost() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let outcome = try await world.consume(token, host: "other.example.com", attempt: attempt)
+        #expect(outcome.refusal == .handoffReplayed)
+    }
+
+    @Test("T8: a secret that somebody else planted makes another session with each gateway secret")
+    func plantedCookie() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let key = try #require(world.authority.key(.transfer, of: token.bytes))
+        let planted = AttemptSecret()
+        let web = try #require(try await world.consume(token, attempt: planted).signedIn)
+        let stranger = TokenAuthority(secret: Secret("what somebody guesses"))
+        #expect(stranger.attempt(planted, with: key, on: "app.example.com").token != web.token)
+    }
+
+    @Test("the session of the first try is held to the binding: from elsewhere it ends")
+    func completedElsewhere() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let outcome = try await world.consume(token, from: "12.0.0.1", attempt: attempt)
+        #expect(outcome.refusal == .bindingIPMismatch)
+        let record = try #require(world.records.last)
+        #expect(record.burns && record.firstDevice?.address == IPAddress("1.128.0.1"))
+        #expect(try await world.session(try self.derived(world, token, attempt).sessionKey) == nil)
+        #expect(try await world.consume(token, attempt: attempt).refusal == .sessionRevoked)
+    }
+
+    @Test("with on_mismatch keep, the right device may still complete")
+    func keptElsewhere() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let client = ClientSettings.web { $0.burnsOnMismatch = false }
+        let elsewhere = try await world.consume(token, from: "12.0.0.1", client: client, attempt: attempt)
+        #expect(elsewhere.refusal == .bindingIPMismatch)
+        #expect(try await world.consume(token, client: client, attempt: attempt).signedIn != nil)
+    }
+
+    @Test("what is to be ended and cannot be is no refusal")
+    func endingNeedsTheStore() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
+        #expect(try await world.consume(token, from: "12.0.0.1", attempt: attempt).storeError == .unavailable)
+    }
+
+    @Test("T8: the browser's former session ends with the completion, as with a sign-in")
+    func replacesFormer() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let web = try #require(
+            try await world.consume(token, existing: (old.key, old.session), attempt: attempt).signedIn
+        )
+        #expect(web.replaces == old.key)
+        #expect(try await world.session(old.key) == nil)
+        #expect(world.records.last?.code?.rawValue == "ssa")
+        #expect(world.records.last?.endedSessionID == old.session.id)
+    }
+
+    @Test("T7: another user's session and the attempt's end each other")
+    func otherUser() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let victim = try await world.signIn("bob", kind: .web, origin: .browser)
+        let outcome = try await world.consume(token, existing: (victim.key, victim.session), attempt: attempt)
+        #expect(outcome.refusal == .handoffOtherUser && outcome.endsExisting)
+        #expect(try await world.session(victim.key) == nil)
+        #expect(try await world.session(try self.derived(world, token, attempt).sessionKey) == nil)
+    }
+
+    @Test("a burn whose answer was lost is told as the same refusal, not as an earlier one")
+    func lostBurn() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer, from: "12.0.0.1")
+        #expect(try await world.consume(token, from: "12.0.0.1", attempt: attempt).refusal == .bindingIPMismatch)
+        #expect(world.records.last?.burns == true && world.records.last?.burnedFor == nil)
+        // From the right device it stays what it is.
+        #expect(try await world.consume(token, attempt: attempt).refusal == .bindingIPMismatch)
+        #expect(try await world.consume(token).refusal == .handoffBurned)
+    }
+
+    @Test("T7: a lost refusal for another user ends that user's session when it is repeated")
+    func lostOtherUser() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn("mallory"))
+        let victim = try await world.signIn("alice", kind: .web, origin: .browser)
+        let attempt = AttemptSecret()
+        world.store.change { $0.lostAnswers = 1 }
+        let existing = (victim.key, victim.session)
+        #expect(try await world.consume(token, existing: existing, attempt: attempt).storeError == .unavailable)
+        #expect(try await world.session(victim.key) != nil)
+        let again = try await world.consume(token, existing: existing, attempt: attempt)
+        #expect(again.refusal == .handoffOtherUser && again.endsExisting)
+        #expect(try await world.session(victim.key) == nil)
+        #expect(world.records.last?.endedSessionID == victim.session.id)
+    }
+
+    @Test("a session that was signed out since is not given out")
+    func endedSince() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let key = try self.derived(world, token, attempt).sessionKey
+        _ = try await world.store.end(key, on: world.loop).get()
+        #expect(try await world.consume(token, attempt: attempt).refusal == .sessionRevoked)
+    }
+
+    @Test("a completion that cannot be recorded does not happen")
+    func unrecorded() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        world.records.isFull = true
+        #expect(try await world.consume(token, attempt: attempt).storeError == .full)
+    }
+
+    @Test("no record of an attempt holds its secret")
+    func noSecrets() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        let web = try #require(try await world.consume(token, attempt: attempt).signedIn)
+        let text = world.records.all.map { "\($0) \($0.auditEvents)" }.joined()
+        for secret in [attempt.value, web.token] {
+            #expect(!text.contains(String(decoding: secret.bytes.suffix(43), as: UTF8.self)))
+        }
+        #expect(!"\(attempt)".contains(String(decoding: attempt.value.bytes, as: UTF8.self)))
+    }
+}

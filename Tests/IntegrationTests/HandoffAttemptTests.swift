@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+/// A handoff that the store could not answer, and the reload that completes it (DESIGN 5, Ambiguity). A memory store
+/// never loses an answer, but it can be full.
+@Suite("Handoff attempts", .blocking) struct HandoffAttemptTests {
+    private static let full = "store: {memory: {max_sessions: 2}}"
+
+    /// A gateway with room for two sessions: Ada's native one, and one more that `grace` gives back.
+    private func whenFull(
+        _ change: (String) -> String = { $0 },
+        _ body: (Gateway, FakeUpstream, _ token: String, _ grace: String) throws -> Void
+    ) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(change(Config.file(upstream: app.port, more: Self.full))) { gateway in
+            let token = try gateway.transferToken()
+            try body(gateway, app, token, try gateway.native(.grace))
+        }
+    }
+
+    private func makeRoom(_ gateway: Gateway, _ native: String) throws {
+        let answer = try gateway.request(
+            Request.get(
+                "/self-service/logout/api",
+                ["Content-Type: application/json"],
+                method: "DELETE",
+                body: #"{"session_token":"\#(native)"}"#
+            )
+        )
+        #expect(answer.status == 204)
+    }
+
+    /// The attempt cookie's value; it is a secret from then on.
+    private func attempt(_ answer: Answer, _ name: String = "sallyport-attempt") throws -> String {
+        let line = try #require(answer.values("set-cookie").first { $0.hasPrefix("\(name)=") }, "\(answer.lines)")
+        let value = String(line.dropFirst(name.count + 1).prefix { $0 != ";" })
+        #expect(value.wholeMatch(of: /[A-Za-z0-9_-]{43}/) != nil)
+        Secrets.shared.note(value)
+        return value
+    }
+
+    @Test("A 503 burns nothing, clears nothing and moves nothing; the reload signs in and clears the attempt")
+    func reload() throws {
+        for byCookie in [false, true] {
+            try self.whenFull { gateway, app, token, grace in
+                let target = byCookie ? "/hello?a=1" : "/hello?a=1&session_transfer_token=\(token)"
+                let cookies = byCookie ? "a=b; session_transfer_token=\(token)" : "a=b"
+                let first = try gateway.get(target, ["Cookie: \(cookies)"])
+                #expect(first.status == 503 && first.reason == "store.full", "\(first.lines)")
+                #expect(first.value("retry-after") != nil && first.value("cache-control") == "no-store")
+                #expect(first.value("location") == nil && first.clearedCookies.isEmpty)
+                #expect(first.values("set-cookie").count == 1)
+                let attempt = try self.attempt(first)
+
+                let again = try gateway.get(target, ["Cookie: \(cookies); sallyport-attempt=\(attempt)"])
+                #expect(again.status == 503)
+                #expect(try self.attempt(again) == attempt, "the same attempt goes on")
+
+                try self.makeRoom(gateway, grace)
+                let last = try gateway.get(target, ["Cookie: \(cookies); sallyport-attempt=\(attempt)"])
+                #expect(last.status == 303 && last.value("location") == "\(Request.origin)/hello?a=1", "\(last.lines)")
+                let session = try #require(last.sessionCookie)
+                #expect(!session.isEmpty && last.clearedCookies.contains("sallyport-attempt"))
+                #expect(try gateway.get("/hello", ["Cookie: sallyport=\(session)"]).status == 200)
+                #expect(app.requests.allSatisfy { !$0.text.contains(attempt) && !$0.text.contains("spt_") })
+            }
+        }
+    }
+
+    @Test("An attempt that was done is the same session again, and a replay to everybody else")
+    func sameSession() throws {
+        try self.whenFull { gateway, _, token, grace in
+            let target = "/?session_transfer_token=\(token)"
+            let attempt = try self.attempt(try gateway.get(target))
+            try self.makeRoom(gateway, grace)
+            let fields = ["Cookie: sallyport-attempt=\(attempt)"]
+            let session = try #require(try gateway.get(target, fields).sessionCookie)
+            // As if the answer had been lost between us and the browser.
+            #expect(try gateway.get(target, fields).sessionCookie == session)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(session)"]).status == 200)
+            for other in [[], ["Cookie: sallyport-attempt=\(String(repeating: "A", count: 43))"]] {
+                let replay = try gateway.get(target, other)
+                #expect(replay.status == 303 && replay.sessionCookie == nil, "\(replay.lines)")
+            }
+            #expect(eventually { gateway.output.contains("handoff.replayed") })
+        }
+    }
+
+    @Test("Two attempt cookies of different value, or an odd one, count for nothing and go with the answer")
+    func oddCookies() throws {
+        try self.whenFull { gateway, _, token, grace in
+            let target = "/?session_transfer_token=\(token)"
+            let attempt = try self.attempt(try gateway.get(target))
+            let other = String(attempt.reversed())
+            for cookies in [
+                "sallyport-attempt=\(attempt); sallyport-attempt=\(other)", "sallyport-attempt=\(attempt)A",
+                "sallyport-attempt=", "sallyport-attempt=\"\(attempt.dropFirst(2))\"",
+            ] {
+                let fresh = try self.attempt(try gateway.get(target, ["Cookie: \(cookies)"]))
+                #expect(fresh != attempt && fresh != other, "\(cookies)")
+            }
+            try self.makeRoom(gateway, grace)
+            let answer = try gateway.get(target, ["Cookie: sallyport-attempt=x"])
+            #expect(answer.sessionCookie?.isEmpty == false && answer.clearedCookies.contains("sallyport-attempt"))
+        }
+    }
+
+    @Test("A refusal is final too: it clears the attempt")
+    func refusal() throws {
+        try self.whenFull { gateway, _, _, _ in
+            let value = String(repeating: "A", count: 43)
+            let cookie = "Cookie: sallyport-attempt=\(value)"
+            let query = try gateway.get("/?session_transfer_token=unknown", [cookie])
+            #expect(query.status == 303 && query.clearedCookies.contains("sallyport-attempt"))
+            let byCookie = try gateway.get("/", ["\(cookie); session_transfer_token=unknown"])
+            #expect(byCookie.status == 401 && byCookie.clearedCookies.contains("sallyport-attempt"))
+            #expect(try gateway.get("/", [cookie]).clearedCookies.isEmpty, "no handoff, no final answer")
+        }
+    }
+
+    @Test("On https the cookie is __Host-, Secure, HttpOnly, Lax and a minute old at most")
+    func attributes() throws {
+        let secure = { (settings: String) in
+            settings.replacing("public_url: http:", with: "public_url: https:")
+                .replacing("cookie: sallyport", with: "cookie: __Host-sallyport")
+        }
+        try self.whenFull(secure) { gateway, app, token, grace in
+            let target = "/?session_transfer_token=\(token)"
+            let first = try gateway.get(target)
+            let attempt = try self.attempt(first, "__Host-sallyport-attempt")
+            #expect(
+                first.values("set-cookie") == [
+                    "__Host-sallyport-attempt=\(attempt); Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Lax"
+                ]
+            )
+            // What a sibling domain can plant is another name.
+            let planted = try gateway.get(target, ["Cookie: sallyport-attempt=\(attempt)"])
+            #expect(try self.attempt(planted, "__Host-sallyport-attempt") != attempt)
+            try self.makeRoom(gateway, grace)
+            let last = try gateway.get(target, ["Cookie: __Host-sallyport-attempt=\(attempt)"])
+            #expect(last.status == 303 && last.clearedCookies.contains("__Host-sallyport-attempt"))
+        }
+    }
+
+    @Test("The app does not see the attempt cookie, on whatever route")
+    func notForwarded() throws {
+        let routes =
+            "  - path: /**\n    auth: public\n    client: web\n  - path: /off/**\n    auth: public\n    handoff: false\n"
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+            for path in ["/on", "/off/x"] {
+                let answer = try gateway.get(path, ["Cookie: a=1; sallyport-attempt=secret; b=2"])
+                #expect(answer.status == 200 && app.requests.last?.values("cookie") == ["a=1; b=2"])
+                _ = try gateway.get(path, ["Cookie: sallyport-attempt=x; sallyport-attempt=y"])
+                #expect(app.requests.last?.values("cookie") == [])
+            }
+        }
+    }
+}
