@@ -15,26 +15,26 @@ package enum AES256GCM {
         nonce: [UInt8],
         authenticating: [UInt8]
     ) -> [UInt8] {
-        let context = Self.context(key: key, nonce: nonce, encrypts: true)
-        defer { EVP_CIPHER_CTX_free(context) }
-        var length: Int32 = 0
-        if !authenticating.isEmpty {
-            let result = EVP_EncryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
-            mustSucceed(result, "EVP_EncryptUpdate")
-        }
-        let count = plaintext.count
-        return [UInt8](unsafeUninitializedCapacity: count + Self.tagLength) { buffer, initialized in
-            if count > 0 {
-                mustSucceed(
-                    EVP_EncryptUpdate(context, buffer.baseAddress, &length, plaintext, Int32(count)),
-                    "EVP_EncryptUpdate"
-                )
+        self.withContext(key: key, nonce: nonce, encrypts: true) { context in
+            var length: Int32 = 0
+            if !authenticating.isEmpty {
+                let result = EVP_EncryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
+                mustSucceed(result, "EVP_EncryptUpdate")
             }
-            let end = buffer.baseAddress.map { $0 + count }
-            mustSucceed(EVP_EncryptFinal_ex(context, end, &length), "EVP_EncryptFinal_ex")
-            let result = EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), end)
-            mustSucceed(result, "EVP_CTRL_AEAD_GET_TAG")
-            initialized = count + Self.tagLength
+            let count = plaintext.count
+            return [UInt8](unsafeUninitializedCapacity: count + Self.tagLength) { buffer, initialized in
+                if count > 0 {
+                    mustSucceed(
+                        EVP_EncryptUpdate(context, buffer.baseAddress, &length, plaintext, Int32(count)),
+                        "EVP_EncryptUpdate"
+                    )
+                }
+                let end = buffer.baseAddress.map { $0 + count }
+                mustSucceed(EVP_EncryptFinal_ex(context, end, &length), "EVP_EncryptFinal_ex")
+                let result = EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), end)
+                mustSucceed(result, "EVP_CTRL_AEAD_GET_TAG")
+                initialized = count + Self.tagLength
+            }
         }
     }
 
@@ -47,9 +47,17 @@ package enum AES256GCM {
         authenticating: [UInt8]
     ) -> [UInt8]? {
         guard sealed.count >= Self.tagLength, sealed.count <= Int(Int32.max) else { return nil }
+        return self.withContext(key: key, nonce: nonce, encrypts: false) { context in
+            Self.decrypt(sealed, authenticating: authenticating, with: context)
+        }
+    }
+
+    private static func decrypt(
+        _ sealed: ArraySlice<UInt8>,
+        authenticating: [UInt8],
+        with context: OpaquePointer
+    ) -> [UInt8]? {
         let count = sealed.count - Self.tagLength
-        let context = Self.context(key: key, nonce: nonce, encrypts: false)
-        defer { EVP_CIPHER_CTX_free(context) }
         var length: Int32 = 0
         if !authenticating.isEmpty {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
@@ -79,15 +87,28 @@ package enum AES256GCM {
         return plaintext
     }
 
-    private static func context(key: [UInt8], nonce: [UInt8], encrypts: Bool) -> OpaquePointer {
+    private static let pool = ContextPool(
+        make: { EVP_CIPHER_CTX_new().orStop("cipher context") },
+        free: { EVP_CIPHER_CTX_free($0) }
+    )
+
+    private static func withContext<Result>(
+        key: [UInt8],
+        nonce: [UInt8],
+        encrypts: Bool,
+        _ body: (OpaquePointer) -> Result
+    ) -> Result {
         precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
-        let context = EVP_CIPHER_CTX_new().orStop("cipher context")
-        // The nonce length of 12 is the mode's default.
-        mustSucceed(
-            EVP_CipherInit_ex2(context, Fetched.aes256GCM, key, nonce, encrypts ? 1 : 0, nil),
-            "EVP_CipherInit_ex2"
-        )
-        return context
+        return self.pool.with { context in
+            // The nonce length of 12 is the mode's default. Whoever had the context before leaves nothing behind: key and
+            // nonce are set anew. A context that has its cipher keeps it, which is half of the work.
+            let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
+            mustSucceed(
+                EVP_CipherInit_ex2(context, cipher, key, nonce, encrypts ? 1 : 0, nil),
+                "EVP_CipherInit_ex2"
+            )
+            return body(context)
+        }
     }
 }
 

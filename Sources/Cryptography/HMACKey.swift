@@ -2,8 +2,8 @@ import COpenSSL
 
 /// A key for HMAC-SHA-256 (RFC 2104), ready for use on any thread.
 ///
-/// OpenSSL's state after the key block is kept and copied for each message, which saves two compressions and the
-/// look-up of the algorithm. OpenSSL wipes the key when the last copy of the value is gone.
+/// The key block is hashed once, and the context used again for message after message. OpenSSL wipes the key when the last
+/// copy of the value is gone.
 package struct HMACKey: Sendable {
     private let keyed: Keyed
 
@@ -26,19 +26,26 @@ package struct HMACKey: Sendable {
 private final class Keyed: Sendable {
     // Never written after `init`; copying a context only reads it.
     nonisolated(unsafe) private let context: OpaquePointer
+    private let pool: ContextPool
 
     init(_ key: [UInt8]) {
-        self.context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
+        let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
         var digest = Array("SHA256".utf8CString)
         let result = "digest".withCString { name in
             digest.withUnsafeMutableBufferPointer { digest in
                 let parameters = [
                     OSSL_PARAM_construct_utf8_string(name, digest.baseAddress, 0), OSSL_PARAM_construct_end(),
                 ]
-                return withPointer(key) { EVP_MAC_init(self.context, $0, $1, parameters) }
+                return withPointer(key) { EVP_MAC_init(context, $0, $1, parameters) }
             }
         }
         mustSucceed(result, "EVP_MAC_init")
+        self.context = context
+        nonisolated(unsafe) let original = context
+        self.pool = ContextPool(
+            make: { EVP_MAC_CTX_dup(original).orStop("HMAC context") },
+            free: { EVP_MAC_CTX_free($0) }
+        )
     }
 
     deinit {
@@ -46,14 +53,16 @@ private final class Keyed: Sendable {
     }
 
     func code(of message: UnsafeRawBufferPointer) -> Digest256 {
-        let context = EVP_MAC_CTX_dup(self.context).orStop("HMAC context")
-        defer { EVP_MAC_CTX_free(context) }
-        let start = message.assumingMemoryBound(to: UInt8.self).baseAddress
-        mustSucceed(EVP_MAC_update(context, start, message.count), "EVP_MAC_update")
-        return Digest256 { target in
-            let start = target.assumingMemoryBound(to: UInt8.self).baseAddress
-            var count = 0
-            mustSucceed(EVP_MAC_final(context, start, &count, target.count), "EVP_MAC_final")
+        self.pool.with { context in
+            // Without a key: the same one again.
+            mustSucceed(EVP_MAC_init(context, nil, 0, nil), "EVP_MAC_init")
+            let start = message.assumingMemoryBound(to: UInt8.self).baseAddress
+            mustSucceed(EVP_MAC_update(context, start, message.count), "EVP_MAC_update")
+            return Digest256 { target in
+                let start = target.assumingMemoryBound(to: UInt8.self).baseAddress
+                var count = 0
+                mustSucceed(EVP_MAC_final(context, start, &count, target.count), "EVP_MAC_final")
+            }
         }
     }
 }

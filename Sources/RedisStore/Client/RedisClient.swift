@@ -82,6 +82,9 @@ package final class RedisClient: Sendable {
         func set(_ client: RedisClient) { self.target.withLock { $0.client = client } }
     }
 
+    /// Whether keys are spread over several nodes.
+    package var isCluster: Bool { self.connector.configuration.isCluster }
+
     /// How many loops there are.
     package var loopCount: Int { self.loops.count }
 
@@ -269,7 +272,7 @@ package final class RedisClient: Sendable {
         _ reply: EventLoopFuture<RedisReply>
     ) -> EventLoopFuture<RedisReply> {
         let start = NIODeadline.now()
-        return reply.always { [meter] result in
+        reply.whenComplete { [meter] result in
             let outcome: RedisMeter.Outcome =
                 switch result {
                 case .success(.error): .error
@@ -280,6 +283,7 @@ package final class RedisClient: Sendable {
                 }
             meter.count(kind, outcome, nanoseconds: Int((NIODeadline.now() - start).nanoseconds))
         }
+        return reply
     }
 
     private func on<Answer: Sendable>(

@@ -34,29 +34,38 @@ package struct RedisCommand: Sendable, Hashable {
     package func write(to buffer: inout ByteBuffer) -> Bool {
         let total = self.arguments.reduce(0) { $0 + $1.count }
         guard total <= Self.maxBytes, self.arguments.count <= 1024 else { return false }
-        // One block for all arguments, so that hiredis gets pointers that stay put.
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(total)
-        for argument in self.arguments { bytes.append(contentsOf: argument) }
-        let lengths = self.arguments.map(\.count)
         var target: UnsafeMutablePointer<CChar>?
-        let count = bytes.withUnsafeBytes { bytes in
-            // An argument without bytes still needs a pointer that is not null.
-            withUnsafePointer(to: CChar(0)) { empty in
-                var position = 0
-                var pointers: [UnsafePointer<CChar>?] = []
-                pointers.reserveCapacity(lengths.count)
-                let start = bytes.assumingMemoryBound(to: CChar.self).baseAddress
-                for length in lengths {
-                    pointers.append(length == 0 ? empty : start.map { $0 + position })
-                    position += length
-                }
-                return Int(redisFormatCommandArgv(&target, Int32(lengths.count), &pointers, lengths))
-            }
+        let count = self.withPointers(total: total) { pointers, lengths in
+            Int(redisFormatCommandArgv(&target, Int32(self.arguments.count), pointers, lengths))
         }
         guard count > 0, let target else { return false }
         defer { redisFreeCommand(target) }
         buffer.writeBytes(UnsafeRawBufferPointer(start: target, count: count))
         return true
+    }
+
+    /// Lends the arguments as C wants them. They are copied to one place on the stack (or the heap, when they are large), so
+    /// that all of them stay put at once.
+    private func withPointers<Answer>(
+        total: Int,
+        _ body: (UnsafeMutablePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int>?) -> Answer
+    ) -> Answer {
+        let count = self.arguments.count
+        return withUnsafeTemporaryAllocation(byteCount: total + 1, alignment: 1) { bytes in
+            withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count) { pointers in
+                withUnsafeTemporaryAllocation(of: Int.self, capacity: count) { lengths in
+                    var position = 0
+                    for (index, argument) in self.arguments.enumerated() {
+                        UnsafeMutableRawBufferPointer(rebasing: bytes[position...]).copyBytes(from: argument)
+                        // An argument without bytes still has a place, so no pointer is null.
+                        let start = bytes.baseAddress.map { UnsafePointer($0.assumingMemoryBound(to: CChar.self)) }
+                        pointers.initializeElement(at: index, to: start.map { $0 + position })
+                        lengths.initializeElement(at: index, to: argument.count)
+                        position += argument.count
+                    }
+                    return body(pointers.baseAddress, UnsafePointer(lengths.baseAddress))
+                }
+            }
+        }
     }
 }

@@ -11,6 +11,11 @@ package enum Keyspace {
         }
     }
 
+    /// All that decides whether a session lives, but for its subject: the record, its lineage's ledger, its idle key.
+    static func all(of session: RecordKey) -> [[UInt8]] {
+        [Self.record(session), Self.lineage(session.lineage), Self.idle(session)]
+    }
+
     /// What is left where a single-use token was.
     package static func marker(_ key: RecordKey) -> [UInt8] { Self.key("m", key) }
 
@@ -18,15 +23,34 @@ package enum Keyspace {
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("i", key) }
 
     /// The lineage's ledger: whether it lives or has ended.
-    package static func lineage(_ lineage: Lineage) -> [UInt8] { Array("sp:f:{\(lineage.tag)}".utf8) }
+    package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
-    package static func epoch(_ name: String) -> [UInt8] { Array("sp:e:{\(name)}".utf8) }
+    package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 
     /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often: outside what caches follow.
-    package static func limit(_ name: String) -> [UInt8] { Array("sp:l:{\(name)}".utf8) }
+    package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }
+
+    // Built by hand: every read of a session makes three of them.
+
+    private static func tagged(_ prefix: String, _ tag: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        bytes.append(contentsOf: prefix.utf8)
+        bytes.append(contentsOf: tag.utf8)
+        bytes.append(UInt8(ascii: "}"))
+        return bytes
+    }
 
     private static func key(_ type: String, _ key: RecordKey) -> [UInt8] {
-        Array("sp:\(type):{\(key.lineage.tag)}:\(key.digest)".utf8)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        bytes.append(contentsOf: "sp:".utf8)
+        bytes.append(contentsOf: type.utf8)
+        bytes.append(contentsOf: ":{".utf8)
+        bytes.append(contentsOf: key.lineage.tag.utf8)
+        bytes.append(contentsOf: "}:".utf8)
+        bytes.append(contentsOf: key.digest.utf8)
+        return bytes
     }
 }

@@ -5,9 +5,16 @@ internal import Vocabulary
 
 extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
-        let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.idle(key)]
-        let found = self.ask(RedisCommand("MGET", keys), on: loop)
-        return self.judge(found, key: key, on: loop)
+        var keys = Keyspace.all(of: key)
+        // Whose session it is shows only in the answer. Where that is known from before, its epoch is asked for at once: in
+        // the same command where every key lies on one node.
+        let known = self.subjects.value(for: key)
+        var epoch: EventLoopFuture<UInt64>?
+        if let known {
+            if self.client.isCluster { epoch = self.epoch(of: known.name, on: loop) } else { keys += known.epochKeys }
+        }
+        let found = self.client.send(RedisCommand("MGET", keys), on: loop)
+        return self.judge(found, count: keys.count, key: key, known: known, epoch: epoch, on: loop)
     }
 
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -33,12 +40,9 @@ extension RedisStore {
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        let call = ScriptCall(
-            Scripts.endSession,
-            keys: [Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.idle(key)],
-            arguments: []
-        )
-        let ended = self.judge(self.run(call, on: loop), key: key, on: loop).map { $0 != nil }
+        let call = ScriptCall(Scripts.endSession, keys: Keyspace.all(of: key), arguments: [])
+        let found = self.client.evaluate(call, on: loop)
+        let ended = self.judge(found, count: 3, key: key, known: nil, epoch: nil, on: loop).map { $0 != nil }
         return self.telling(.session(key), after: ended, on: loop)
     }
 
@@ -58,32 +62,58 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// The live session in what was found for it: its bytes, its lineage's ledger and its idle value.
+    /// A subject whose session was read before.
+    struct KnownSubject: Sendable {
+        let name: String
+        let epochKeys: [[UInt8]]
+    }
+
+    /// The live session in what was found for it: `count` values, which are its bytes, its lineage's ledger, its idle value,
+    /// and the epochs of the `known` subject, unless `epoch` brings them.
+    ///
+    /// Written without a chain of futures: this is what every request costs whose session is not in the cache.
     private func judge(
         _ found: EventLoopFuture<RedisReply>,
+        count: Int,
         key: RecordKey,
+        known: KnownSubject?,
+        epoch: EventLoopFuture<UInt64>?,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Session>?> {
-        // Asked for in the same tick where it is known whose session it is.
-        let known = self.subjects.value(for: key)
-        let epoch = known.map { self.epoch(of: $0, on: loop) }
-        return found.flatMapThrowing { reply in try self.candidate(reply, key: key) }.flatMap { candidate in
-            guard let candidate else { return loop.makeSucceededFuture(nil) }
-            let session = candidate.record
-            let current: EventLoopFuture<UInt64>
-            if let epoch, known == session.subject {
-                current = epoch
-            } else {
-                self.subjects.update(key) { _ in session.subject }
-                current = self.epoch(of: session.subject, on: loop)
+        let promise = loop.makePromise(of: Stored<Session>?.self)
+        found.whenComplete { result in
+            do throws(StoreError) {
+                let values = try Self.values(try Self.reply(result), count: count)
+                guard let candidate = try self.candidate(values, key: key) else { return promise.succeed(nil) }
+                if let known, known.name == candidate.record.subject, epoch == nil {
+                    return promise.succeed(candidate.unlessEnded(at: try Self.latestEpoch(values[3...])))
+                }
+                let current: EventLoopFuture<UInt64>
+                if let epoch, known?.name == candidate.record.subject {
+                    current = epoch
+                } else {
+                    self.know(candidate.record.subject, as: key)
+                    current = self.epoch(of: candidate.record.subject, on: loop)
+                }
+                current.whenComplete { epoch in
+                    promise.completeWith(epoch.map { candidate.unlessEnded(at: $0) })
+                }
+            } catch {
+                promise.fail(error)
             }
-            return current.map { epoch in session.epoch >= epoch ? candidate : nil }
+        }
+        return promise.futureResult
+    }
+
+    private func know(_ subject: String, as key: RecordKey) {
+        let names = self.seals.ring.names(of: subject)
+        self.subjects.update(key) { _ in
+            KnownSubject(name: subject, epochKeys: names.map(Keyspace.epoch))
         }
     }
 
     /// What lives but for its epoch.
-    private func candidate(_ reply: RedisReply, key: RecordKey) throws(StoreError) -> Stored<Session>? {
-        let values = try Self.values(reply, count: 3)
+    private func candidate(_ values: [[UInt8]?], key: RecordKey) throws(StoreError) -> Stored<Session>? {
         guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idle = values[2] else { return nil }
         let session = try self.seals.session(bytes, at: Keyspace.record(key))
         let now = self.clock.now()
@@ -91,9 +121,9 @@ extension RedisStore {
         return Stored(record: session, version: Self.version(of: bytes))
     }
 
-    /// Tells one session from another; nothing is ever compared and acted on by it.
-    private static func version(of bytes: [UInt8]) -> RecordVersion {
-        SHA256.digest(bytes).withUnsafeBytes { RecordVersion(value: $0.load(as: UInt64.self)) }
+    /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.
+    private static func version(of sealed: [UInt8]) -> RecordVersion {
+        RecordVersion(value: sealed.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 
     /// A new session as it is written.
@@ -123,6 +153,13 @@ extension RedisStore {
             idle: idle.bytes,
             idleLife: Self.digits(idle.idleLifetime + Self.margin)
         )
+    }
+}
+
+extension Stored<Session> {
+    /// The session, unless its subject's sessions were ended after its birth.
+    fileprivate func unlessEnded(at epoch: UInt64) -> Stored<Session>? {
+        self.record.epoch >= epoch ? self : nil
     }
 }
 

@@ -41,7 +41,7 @@ package final class RedisStore: SessionStore {
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
     /// Whose record lies under a key, so that the epoch can be asked for together with the record. Never wrong: a key
     /// never gets another record.
-    let subjects = RecentTable<RecordKey, String>(capacity: 16_384)
+    let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which tells `caches` what has ended here.
@@ -69,10 +69,17 @@ package final class RedisStore: SessionStore {
     }
 
     static func answered(_ reply: EventLoopFuture<RedisReply>) -> EventLoopFuture<RedisReply> {
-        reply.flatMapErrorThrowing { _ in throw StoreError.unavailable }.flatMapThrowing { reply in
-            if case .error = reply { throw StoreError.unavailable }
-            return reply
+        let promise = reply.eventLoop.makePromise(of: RedisReply.self)
+        reply.whenComplete { result in
+            do throws(StoreError) { promise.succeed(try Self.reply(result)) } catch { promise.fail(error) }
         }
+        return promise.futureResult
+    }
+
+    static func reply(_ result: Result<RedisReply, any Error>) throws(StoreError) -> RedisReply {
+        guard case .success(let reply) = result else { throw .unavailable }
+        if case .error = reply { throw .unavailable }
+        return reply
     }
 
     /// The values of an `MGET` of `count` keys.
@@ -99,21 +106,23 @@ package final class RedisStore: SessionStore {
 
     /// The subject's epoch now: the latest under any of its names. 0 when its sessions were never ended.
     func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+        // One command for each name: they lie in slots of their own.
         let asked = self.seals.ring.names(of: subject).map { name in
-            self.ask(RedisCommand("GET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing(Self.epoch)
+            self.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
+                try Self.latestEpoch(try Self.values(reply, count: 1)[...])
+            }
         }
         if asked.count == 1 { return asked[0] }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
     }
 
-    private static func epoch(_ reply: RedisReply) throws(StoreError) -> UInt64 {
-        switch reply {
-        case .null: return 0
-        case .bulk(let digits):
+    static func latestEpoch(_ values: ArraySlice<[UInt8]?>) throws(StoreError) -> UInt64 {
+        var latest: UInt64 = 0
+        for case .some(let digits) in values {
             guard let epoch = UInt64(String(decoding: digits, as: UTF8.self)) else { throw .unavailable }
-            return epoch
-        default: throw .unavailable
+            latest = max(latest, epoch)
         }
+        return latest
     }
 
     /// Moves the epoch on under each of the subject's names, one after the other: gateways that know only some of the

@@ -1,0 +1,52 @@
+import Synchronization
+
+/// Contexts of OpenSSL that are used again and again, by one thread at a time: making one costs more than what it is made
+/// for. Nobody waits for a context: whoever finds the pool busy or empty makes another.
+final class ContextPool: Sendable {
+    /// More than threads that do this at once; the rest is freed.
+    private static let capacity = 32
+
+    private struct Contexts: @unchecked Sendable {
+        var idle: [OpaquePointer] = []
+    }
+
+    private let contexts = Mutex(Contexts())
+    private let make: @Sendable () -> OpaquePointer
+    private let free: @Sendable (OpaquePointer) -> Void
+
+    init(make: @escaping @Sendable () -> OpaquePointer, free: @escaping @Sendable (OpaquePointer) -> Void) {
+        self.make = make
+        self.free = free
+    }
+
+    deinit {
+        self.contexts.withLock { for context in $0.idle { self.free(context) } }
+    }
+
+    /// Runs `body` with a context in whatever state its last user left it.
+    func with<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        let context = self.take()
+        defer { self.giveBack(context) }
+        return body(context)
+    }
+
+    private func take() -> OpaquePointer {
+        let idle = self.contexts.withLockIfAvailable { Taken(pointer: $0.idle.popLast()) }
+        return idle?.pointer ?? self.make()
+    }
+
+    private func giveBack(_ context: OpaquePointer) {
+        let taken = Taken(pointer: context)
+        let isKept = self.contexts.withLockIfAvailable { contexts in
+            guard contexts.idle.count < Self.capacity, let pointer = taken.pointer else { return false }
+            contexts.idle.append(pointer)
+            return true
+        }
+        if isKept != true { self.free(context) }
+    }
+
+    /// A context on its way between the pool and its one user.
+    private struct Taken: @unchecked Sendable {
+        let pointer: OpaquePointer?
+    }
+}
