@@ -53,7 +53,7 @@ package struct HandoffConsumer: Sendable {
             self.journal.record(Self.record(.repeated, request))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
-        let transfer = self.authority.attempt(request.attempt, with: key, on: request.authority)
+        let transfer = self.authority.attempt(request.attempt, with: key, of: request.token, on: request.authority)
         let attempt = Attempt(transfer: transfer, request: request, key: key)
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
             self.journal.record(Self.record(.unavailable, attempt.request))

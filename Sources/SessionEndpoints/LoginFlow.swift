@@ -29,25 +29,30 @@ struct LoginFlows: Sendable {
     /// How far another node's clock may be ahead.
     private static let skew: Duration = .seconds(300)
 
-    private let key: HMACKey
+    /// The first issues; all recognise.
+    private let keys: [HMACKey]
     private let clock: Clock
 
-    /// - Parameter secret: The deployment's secret, from which a key of its own is derived.
-    init(secret: Secret, clock: Clock) {
-        self.key = HMACKey(HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport login flow", count: 32))
+    /// - Parameters:
+    ///   - current: The deployment's secret, from which a key of its own is derived.
+    ///   - accepted: Its former secrets, whose flows are still recognised.
+    init(current: Secret, accepted: [Secret], clock: Clock) {
+        self.keys = ([current] + accepted).map {
+            HMACKey(HKDF.sha256(secret: $0.bytes, salt: [], info: "sallyport login flow", count: 32))
+        }
         self.clock = clock
     }
 
     func issue() -> LoginFlow {
         let seconds = UInt32(truncatingIfNeeded: self.clock.now().seconds)
         let time = (0..<4).map { UInt8(truncatingIfNeeded: seconds >> (24 - 8 * UInt32($0))) }
-        return self.flow(issued: seconds, bytes: self.sealed(time + Random.bytes(2)))
+        return self.flow(issued: seconds, bytes: Self.sealed(time + Random.bytes(2), self.keys[0]))
     }
 
     func recognise(_ id: String) -> Recognition {
-        guard let bytes = Self.bytes(id), constantTimeEqual(self.sealed(Array(bytes.prefix(6))), bytes) else {
-            return .unknown
-        }
+        guard let bytes = Self.bytes(id),
+            self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(6)), $0), bytes) })
+        else { return .unknown }
         let seconds = bytes.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         let flow = self.flow(issued: seconds, bytes: bytes)
         let now = self.clock.now()
@@ -61,8 +66,8 @@ struct LoginFlows: Sendable {
     }
 
     /// The sixteen bytes that begin with these six.
-    private func sealed(_ head: [UInt8]) -> [UInt8] {
-        var bytes = head + self.key.sha256(head).bytes.prefix(10)
+    private static func sealed(_ head: [UInt8], _ key: HMACKey) -> [UInt8] {
+        var bytes = head + key.sha256(head).bytes.prefix(10)
         bytes[6] = 0x80 | bytes[6] & 0x0F
         bytes[8] = 0x80 | bytes[8] & 0x3F
         return bytes

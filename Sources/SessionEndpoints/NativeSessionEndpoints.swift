@@ -8,10 +8,17 @@ package struct NativeSessionEndpoints: Sendable {
     private let service: SessionService
     private let flows: LoginFlows
 
-    /// - Parameter secret: The deployment's secret; the key that signs flow ids is derived from it.
-    package init(service: SessionService, secret: Secret) {
+    /// - Parameters:
+    ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
+    ///   - accepted: Its former secrets; flows that began under one of them can still be finished.
+    package init(service: SessionService, current: Secret, accepted: [Secret] = []) {
         self.service = service
-        self.flows = LoginFlows(secret: secret, clock: service.clock)
+        self.flows = LoginFlows(current: current, accepted: accepted, clock: service.clock)
+    }
+
+    /// The endpoints of a deployment with one secret.
+    package init(service: SessionService, secret: Secret) {
+        self.init(service: service, current: secret)
     }
 
     package var endpoints: [Endpoint] {

@@ -5,7 +5,7 @@ package import Vocabulary
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
 /// bits; the tag names the lineage (and so the store's hash slot); the key id says under which secret the record key was
-/// derived, so that a later secret need not sign anybody out.
+/// derived, so that a later secret signs nobody out: the current secret makes tokens, all accepted ones find them.
 package struct TokenAuthority: Sendable {
     /// Bytes in every token that this gateway makes; all else is refused before anything is computed.
     package static let tokenLength = 59
@@ -17,15 +17,40 @@ package struct TokenAuthority: Sendable {
     /// Bytes of a public session id and of an attempt id.
     static let idBytes = 16
 
-    let pepper: HMACKey
-    /// Two base64url characters that name the secret without telling anything of it.
-    private let keyID: [UInt8]
+    /// What is derived from one secret.
+    struct Key: Sendable {
+        let id: [UInt8]
+        let pepper: HMACKey
 
-    /// Derives the pepper and the key id from the gateway's one secret (RFC 5869).
+        init(_ secret: Secret) {
+            self.id = Array(TokenAuthority.keyID(of: secret).utf8)
+            self.pepper = HMACKey(
+                HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport token pepper 1", count: 32)
+            )
+        }
+    }
+
+    /// The first makes tokens; each finds the records of tokens with its id.
+    private let keys: [Key]
+
+    /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`, those that were
+    /// made under one of `accepted` are still found. Where two have the same `keyID`, the earlier one is used.
+    package init(current: Secret, accepted: [Secret] = []) {
+        self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
+    }
+
+    /// An authority of one secret.
     package init(secret: Secret) {
-        self.pepper = HMACKey(HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport token pepper 1", count: 32))
+        self.init(current: secret)
+    }
+
+    /// The two base64url characters that stand for the secret in tokens and tell nothing of it.
+    ///
+    /// Twelve bits: one in 4096 pairs of secrets has the same. Whoever makes a secret to follow another makes one with
+    /// another id, or the tokens of the former are not found.
+    package static func keyID(of secret: Secret) -> String {
         let id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport key id 1", count: 2)
-        self.keyID = Array(Base64URL.encode(id).utf8.prefix(Self.keyIDLength))
+        return String(Base64URL.encode(id).prefix(Self.keyIDLength))
     }
 
     /// A new family, for a sign-in that descends from nothing.
@@ -36,37 +61,48 @@ package struct TokenAuthority: Sendable {
 
     /// A new token of the family and the key under which its record is kept. The token is shown once, to its owner.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
-        self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes))
+        self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.keys[0])
     }
 
-    /// The token of the family whose random part is `random`.
-    func make(_ kind: TokenKind, in lineage: Lineage, random: [UInt8]) -> (token: Secret, key: RecordKey) {
+    /// The token of the family whose random part is `random`, made under `secret`.
+    func make(
+        _ kind: TokenKind,
+        in lineage: Lineage,
+        random: [UInt8],
+        under secret: Key
+    ) -> (token: Secret, key: RecordKey) {
         precondition(lineage.tag.utf8.count == Self.tagLength, "a lineage tag has ten characters")
         var token = [UInt8]()
         token.reserveCapacity(Self.tokenLength)
         token.append(contentsOf: kind.rawValue.utf8)
-        token.append(contentsOf: self.keyID)
+        token.append(contentsOf: secret.id)
         token.append(contentsOf: lineage.tag.utf8)
         token.append(contentsOf: Base64URL.encoded(random))
-        let digest = self.pepper.sha256(token).base64URL
+        let digest = secret.pepper.sha256(token).base64URL
         return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
     }
 
     /// The key of the record that `token` names, or nil when it is not a token of this kind by its syntax alone
     /// (length, prefix, alphabet): then nothing is hashed and no store is asked (systems.md T32).
     ///
-    /// A token with another key id has the right syntax and simply names no record.
+    /// A token with an unknown key id has the right syntax and simply names no record.
     package func key(_ kind: TokenKind, of token: UnsafeRawBufferPointer) -> RecordKey? {
         guard Self.isWellFormed(kind, token) else { return nil }
         let tagStart = Self.prefixLength + Self.keyIDLength
         let tag = String(decoding: token[tagStart..<(tagStart + Self.tagLength)], as: UTF8.self)
-        let digest = self.pepper.sha256(token).base64URL
+        let digest = self.secret(of: token).pepper.sha256(token).base64URL
         return RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: digest)
     }
 
     /// The same for bytes in an array.
     package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
         token.withUnsafeBytes { self.key(kind, of: $0) }
+    }
+
+    /// The secret under which a well-formed token says that it was made; the current one when it names none of ours.
+    func secret(of token: some Collection<UInt8>) -> Key {
+        let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
+        return self.keys.first { id.elementsEqual($0.id) } ?? self.keys[0]
     }
 
     /// A new public session id (`ses_...`), worthless as a credential.

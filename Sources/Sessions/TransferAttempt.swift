@@ -42,15 +42,25 @@ extension TokenAuthority {
     /// The same three make the same try on every gateway that has the same secret; another token or another host makes
     /// another one. Nothing of it can be computed without both the browser's secret and the gateway's, so that a planted
     /// attempt cookie tells whoever planted it nothing (fixation).
-    package func attempt(_ secret: AttemptSecret, with transfer: RecordKey, on host: String) -> TransferAttempt {
+    ///
+    /// - Parameter token: the transfer token, which says under which of the gateway's secrets the try is made: repeated
+    ///   after a rotation, it is still the same.
+    package func attempt(
+        _ secret: AttemptSecret,
+        with transfer: RecordKey,
+        of token: [UInt8],
+        on host: String
+    ) -> TransferAttempt {
+        let ours = self.secret(of: token)
         // No token begins like this, so no record's key under the same pepper is the seed of an attempt. What comes
         // before the host has fixed lengths, so no two triples are the same message.
         let message = Array("attempt 1 ".utf8) + secret.value.bytes + Array(transfer.digest.utf8) + Array(host.utf8)
-        let seed = self.pepper.sha256(message).bytes
+        let seed = ours.pepper.sha256(message).bytes
         func derived(_ purpose: String, _ count: Int) -> [UInt8] {
             HKDF.sha256(secret: seed, salt: [], info: "sallyport attempt \(purpose) 1", count: count)
         }
-        let session = self.make(.session, in: transfer.lineage, random: derived("session token", Self.randomBytes))
+        let random = derived("session token", Self.randomBytes)
+        let session = self.make(.session, in: transfer.lineage, random: random, under: ours)
         return TransferAttempt(
             id: AttemptID(value: Base64URL.encode(derived("id", Self.idBytes))),
             token: session.token,

@@ -38,7 +38,7 @@ struct HandoffAttemptTests {
 
     private func derived(_ world: World, _ token: Secret, _ attempt: AttemptSecret) throws -> TransferAttempt {
         let key = try #require(world.authority.key(.transfer, of: token.bytes))
-        return world.authority.attempt(attempt, with: key, on: "app.example.com")
+        return world.authority.attempt(attempt, with: key, of: token.bytes, on: "app.example.com")
     }
 
     @Test("wherever the store went away, the reload ends in the one session of the attempt", arguments: Fault.allCases)
@@ -121,7 +121,8 @@ struct HandoffAttemptTests {
         let planted = AttemptSecret()
         let web = try #require(try await world.consume(token, attempt: planted).signedIn)
         let stranger = TokenAuthority(secret: Secret("what somebody guesses"))
-        #expect(stranger.attempt(planted, with: key, on: "app.example.com").token != web.token)
+        let theirs = stranger.attempt(planted, with: key, of: token.bytes, on: "app.example.com")
+        #expect(theirs.token != web.token)
     }
 
     @Test("the session of the first try is held to the binding: from elsewhere it ends")

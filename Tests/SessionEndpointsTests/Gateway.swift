@@ -13,23 +13,27 @@ import Vocabulary
 /// The endpoints of one host over a real store and a real provider, with a clock that moves only when told.
 struct Gateway {
     static let password = "correct horse battery staple"
-    private static let secret = Secret("a secret of at least thirty-two bytes, for tests")
+    static let secret = Secret("a secret of at least thirty-two bytes, for tests")
 
     let store: UnreliableStore
     let time: MovableTime
     let audit: Ledger
-    let authority = TokenAuthority(secret: Gateway.secret)
+    let authority: TokenAuthority
     let host: String
     private let endpoints: [Endpoint]
 
-    /// - Parameter sibling: Another host of the same process, whose store, clock and audit stream it shares.
+    /// - Parameters:
+    ///   - sibling: Another host of the same process, whose store, clock and audit stream it shares.
+    ///   - successor: A secret that has followed the first, which is still accepted.
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
         provider: (any IdentityProvider)? = nil,
-        limiter: (any RateLimiter)? = nil
+        limiter: (any RateLimiter)? = nil,
+        successor: Secret? = nil
     ) throws {
         self.host = host
+        self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: [Self.secret])
         self.time = sibling?.time ?? MovableTime()
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? UnreliableStore(clock: self.time.clock)
@@ -46,7 +50,8 @@ struct Gateway {
             clock: self.time.clock
         )
         self.endpoints =
-            NativeSessionEndpoints(service: service, secret: Self.secret).endpoints
+            NativeSessionEndpoints(service: service, current: successor ?? Self.secret, accepted: [Self.secret])
+            .endpoints
             + BrowserSessionEndpoints(service: service).endpoints
     }
 

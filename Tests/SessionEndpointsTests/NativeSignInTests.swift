@@ -145,6 +145,20 @@ struct NativeSignInTests {
         #expect(gateway.store.sessionCount == 0)
     }
 
+    @Test("A flow and a session that began under the former secret are good under its successor, new ones are its own")
+    func rotation() async throws {
+        let before = try Gateway()
+        let after = try Gateway(beside: before, successor: Secret("the secret that followed, of thirty-two bytes too"))
+        #expect(try await after.signInNative(flow: try await before.flow()).status == 200)
+        let old = try await before.nativeToken()
+        #expect(try await after.whoami(("x-session-token", old)).status == 200)
+        // Whoever has not heard of the successor knows nothing of what it makes.
+        #expect(try await before.signInNative(flow: try await after.flow()).status == 404)
+        let new = try await after.nativeToken()
+        #expect(try await before.whoami(("x-session-token", new)).status == 401)
+        #expect(try await after.whoami(("x-session-token", new)).status == 200)
+    }
+
     @Test("An expired flow is gone and names one to go on with")
     func expiredFlow() async throws {
         let gateway = try Gateway()

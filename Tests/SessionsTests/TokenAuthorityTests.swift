@@ -43,6 +43,34 @@ import Vocabulary
         #expect(stranger.key(.session, of: made.token.bytes) != made.key)
     }
 
+    @Test("After a rotation, new tokens are made under the new secret and the old ones are still found")
+    func rotation() throws {
+        let former = Secret("a secret of the tests")
+        let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("older still"), former])
+        let old = self.authority.make(.session, in: self.authority.newLineage())
+        #expect(rotated.key(.session, of: old.token.bytes) == old.key)
+        let new = rotated.make(.session, in: old.key.lineage)
+        #expect(rotated.key(.session, of: new.token.bytes) == new.key)
+        #expect(self.authority.key(.session, of: new.token.bytes) != new.key)
+        let keyID = String(decoding: new.token.bytes[4..<6], as: UTF8.self)
+        #expect(keyID == TokenAuthority.keyID(of: Secret("its successor")))
+        #expect(keyID != TokenAuthority.keyID(of: former))
+        // The first stays the first, however often it is named.
+        let repeated = TokenAuthority(current: former, accepted: [former, Secret("its successor")])
+        #expect(repeated.key(.session, of: new.token.bytes) == new.key)
+        #expect(repeated.key(.session, of: repeated.make(.session, in: old.key.lineage).token.bytes) != nil)
+    }
+
+    @Test("A token of a secret that is not accepted is well-formed and names no record")
+    func unknownKeyID() throws {
+        let stranger = TokenAuthority(secret: Secret("another secret"))
+        let foreign = stranger.make(.session, in: stranger.newLineage())
+        let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("a secret of the tests")])
+        let key = try #require(rotated.key(.session, of: foreign.token.bytes))
+        #expect(key.lineage == foreign.key.lineage)
+        #expect(key != foreign.key)
+    }
+
     @Test("Every changed byte names another record or is refused")
     func everyByteCounts() {
         let made = self.authority.make(.session, in: self.authority.newLineage())

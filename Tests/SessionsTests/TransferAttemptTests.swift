@@ -3,31 +3,50 @@ import Testing
 import Vocabulary
 
 @Suite struct TransferAttemptTests {
-    private let transfer = testAuthority.make(.transfer, in: testAuthority.newLineage()).key
+    private let transfer = testAuthority.make(.transfer, in: testAuthority.newLineage())
+
+    /// The try that `authority` makes of it.
+    private func attempt(
+        _ secret: AttemptSecret,
+        by authority: TokenAuthority = testAuthority,
+        with transfer: (token: Secret, key: RecordKey)? = nil,
+        on host: String = "app.example.com"
+    ) -> TransferAttempt {
+        let transfer = transfer ?? self.transfer
+        return authority.attempt(secret, with: transfer.key, of: transfer.token.bytes, on: host)
+    }
 
     @Test("The same secret, token and host make the same attempt on every gateway of the secret")
     func isDeterministic() throws {
         let secret = AttemptSecret()
         let again = try #require(AttemptSecret(secret.value.bytes))
         let twin = TokenAuthority(secret: Secret("a secret of the tests"))
-        let first = testAuthority.attempt(secret, with: self.transfer, on: "app.example.com")
-        let second = twin.attempt(again, with: self.transfer, on: "app.example.com")
+        let first = self.attempt(secret)
+        let second = self.attempt(again, by: twin)
         #expect(first.id == second.id && first.token == second.token)
         #expect(first.sessionKey == second.sessionKey && first.sessionID == second.sessionID)
+    }
+
+    @Test("A try that is repeated after a rotation of the gateway's secret is the same try")
+    func outlivesRotation() {
+        let secret = AttemptSecret()
+        let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("a secret of the tests")])
+        let (before, after) = (self.attempt(secret), self.attempt(secret, by: rotated))
+        #expect(before.id == after.id && before.token == after.token && before.sessionKey == after.sessionKey)
+        #expect(rotated.key(.session, of: after.token.bytes) == before.sessionKey)
     }
 
     @Test("Another secret, token, host or gateway secret shares nothing with it")
     func isIndependent() {
         let secret = AttemptSecret()
-        let host = "app.example.com"
-        let other = testAuthority.make(.transfer, in: self.transfer.lineage).key
+        let other = testAuthority.make(.transfer, in: self.transfer.key.lineage)
         let stranger = TokenAuthority(secret: Secret("another secret"))
         let attempts = [
-            testAuthority.attempt(secret, with: self.transfer, on: host),
-            testAuthority.attempt(AttemptSecret(), with: self.transfer, on: host),
-            testAuthority.attempt(secret, with: other, on: host),
-            testAuthority.attempt(secret, with: self.transfer, on: host + ":8443"),
-            stranger.attempt(secret, with: self.transfer, on: host),
+            self.attempt(secret),
+            self.attempt(AttemptSecret()),
+            self.attempt(secret, with: other),
+            self.attempt(secret, on: "app.example.com:8443"),
+            self.attempt(secret, by: stranger),
         ]
         #expect(Set(attempts.map(\.id)).count == attempts.count)
         #expect(Set(attempts.map(\.token)).count == attempts.count)
@@ -37,10 +56,10 @@ import Vocabulary
 
     @Test("Its token is a session token of the transfer's family, and its ids have the form of all others")
     func hasTheUsualForm() {
-        let attempt = testAuthority.attempt(AttemptSecret(), with: self.transfer, on: "app.example.com")
+        let attempt = self.attempt(AttemptSecret())
         #expect(attempt.token.bytes.count == TokenAuthority.tokenLength)
         #expect(testAuthority.key(.session, of: attempt.token.bytes) == attempt.sessionKey)
-        #expect(attempt.sessionKey.lineage == self.transfer.lineage)
+        #expect(attempt.sessionKey.lineage == self.transfer.key.lineage)
         #expect(attempt.sessionID.hasPrefix("ses_"))
         #expect(attempt.sessionID.utf8.count == testAuthority.newSessionID().utf8.count)
         #expect(attempt.id.value.utf8.count == testAuthority.newAttempt().value.utf8.count)
@@ -50,7 +69,7 @@ import Vocabulary
     @Test("Nothing that is kept or shown of an attempt holds the browser's secret or the session's token")
     func tellsNothing() {
         let secret = AttemptSecret()
-        let attempt = testAuthority.attempt(secret, with: self.transfer, on: "app.example.com")
+        let attempt = self.attempt(secret)
         let shown = "\(attempt) \(secret) \(attempt.id.value) \(attempt.sessionKey.digest) \(attempt.sessionID)"
         #expect(!shown.contains(String(decoding: secret.value.bytes, as: UTF8.self)))
         #expect(!shown.contains(String(decoding: attempt.token.bytes.suffix(43), as: UTF8.self)))
