@@ -90,8 +90,9 @@ package struct NewSession: Sendable {
 package enum Invalidation: Sendable, Hashable {
     case session(RecordKey)
     case lineage(Lineage)
+    /// Every session of the subject that the store calls so (`SessionStore.names`).
     case subject(String)
-    /// Everything: after a reload or a doubt about the store.
+    /// Nothing by itself, but all that is known may be wrong: after a reload, or when the store lost or forgot something.
     case all
 }
 
@@ -115,6 +116,10 @@ package protocol SessionStore: Sendable {
 
     /// Ends every token and session of the family, those made later from a token of it included.
     func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// What the store calls a subject in `Invalidation.subject`: never none, and several while what was written under an
+    /// older secret lives on. Answered from memory.
+    func names(of subject: String) -> [String]
 
     /// Ends every session of the subject that exists now ("log out everywhere").
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>

@@ -98,7 +98,13 @@ final class Gateway: Sendable {
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,
-                    sessions: SessionResolver(loop: eventLoop, cache: cache, store: store, authority: authority),
+                    sessions: SessionResolver(
+                        loop: eventLoop,
+                        cache: cache,
+                        store: store,
+                        authority: authority,
+                        clock: clock
+                    ),
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
                     clock: clock

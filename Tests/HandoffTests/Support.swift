@@ -108,6 +108,8 @@ final class ScriptedStore: SessionStore {
         self.guarded(on: loop) { self.base.end(lineage, on: loop) }
     }
 
+    func names(of subject: String) -> [String] { self.base.names(of: subject) }
+
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
     }

@@ -8,9 +8,9 @@ struct Advisory: Sendable {
     /// Why this path cannot meet it.
     var reason: String?
 
-    /// Identity-header smuggling (C1), paths and hosts (C2), trust in the wrong peer (C3), redirects (C6), protocol and
-    /// transport (C8), and the rows of the threat model that concern the request path and the handoff.
-    static let table = Self.requests + Self.protocolsAndThreats
+    /// Identity-header smuggling (C1), paths and hosts (C2), trust in the wrong peer (C3), caches (C4), redirects (C6),
+    /// protocol and transport (C8), and the rows of the threat model that concern the request path and the handoff.
+    static let table = Self.requests + Self.caches + Self.protocolsAndThreats
 
     /// C1, C2 and C3.
     private static let requests = [

@@ -46,6 +46,8 @@ final class UnreliableStore: SessionStore {
         self.unless(loop) { self.store.end(lineage, on: loop) }
     }
 
+    func names(of subject: String) -> [String] { self.store.names(of: subject) }
+
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.unless(loop) { self.store.end(subject: subject, on: loop) }
     }

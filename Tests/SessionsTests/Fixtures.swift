@@ -88,13 +88,27 @@ final class HeldStore: SessionStore {
     private struct State {
         var reads: [Read] = []
         var touches: [RecordKey] = []
+        var namings = 0
     }
 
     private let state = Mutex(State())
+    private let aliases: [String]
+
+    /// - Parameter aliases: what stands before a subject in each of its names.
+    init(aliases: [String] = [""]) {
+        self.aliases = aliases
+    }
 
     /// Reads that were asked for and not yet taken by the test.
     var waiting: Int { self.state.withLock { $0.reads.count } }
     var touches: [RecordKey] { self.state.withLock { $0.touches } }
+    /// How often a subject's names were asked for.
+    var namings: Int { self.state.withLock { $0.namings } }
+
+    func names(of subject: String) -> [String] {
+        self.state.withLock { $0.namings += 1 }
+        return self.aliases.map { $0 + subject }
+    }
 
     /// The oldest read, to be answered by the test.
     func takeRead() -> Read? {
@@ -173,17 +187,22 @@ final class ResolverFixture {
 
     let loop = EmbeddedEventLoop()
     let clock = MovableClock()
-    let store = HeldStore()
+    let store: HeldStore
+    let caches: SessionCaches
     let cache: SessionCache
     let resolver: SessionResolver
 
-    init(capacity: Int = 64) {
+    init(capacity: Int = 64, aliases: [String] = [""], isDoubting: Bool = false) {
+        self.store = HeldStore(aliases: aliases)
+        self.caches = SessionCaches(isDoubting: isDoubting)
         self.cache = SessionCache(capacity: capacity)
+        self.caches.register(self.cache, on: self.loop)
         self.resolver = SessionResolver(
             loop: self.loop,
             cache: self.cache,
             store: self.store,
-            authority: testAuthority
+            authority: testAuthority,
+            clock: self.clock.clock
         )
     }
 
@@ -238,6 +257,11 @@ final class ResolverFixture {
     func answer(_ session: Session?, version: UInt64 = 1) {
         let stored = session.map { Stored(record: $0, version: RecordVersion(value: version)) }
         self.store.takeRead()?.answer.succeed(stored)
+    }
+
+    /// Answers the oldest read: the store is unavailable.
+    func fail() {
+        self.store.takeRead()?.answer.fail(StoreError.unavailable)
     }
 
     /// Makes the loop know the session.

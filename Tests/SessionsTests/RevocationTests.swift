@@ -26,13 +26,19 @@ private final class Gateway: Sendable {
             clock: self.clock.clock,
             caches: self.caches
         )
-        let caches = self.caches
+        let (caches, clock) = (self.caches, self.clock.clock)
         var desks: [Desk] = []
         for loop in Self.group.makeIterator() {
             let resolver = try await loop.submit {
                 let cache = SessionCache(capacity: 1024)
                 caches.register(cache, on: loop)
-                let resolver = SessionResolver(loop: loop, cache: cache, store: store, authority: testAuthority)
+                let resolver = SessionResolver(
+                    loop: loop,
+                    cache: cache,
+                    store: store,
+                    authority: testAuthority,
+                    clock: clock
+                )
                 return NIOLoopBound(resolver, eventLoop: loop)
             }.get()
             desks.append(Desk(loop: loop, resolver: resolver))
@@ -91,7 +97,7 @@ private final class Gateway: Sendable {
         }
     }
 
-    @Test("An end is not answered while a loop has yet to confirm it")
+    @Test("C4 #39, CVE-2020-15223: an end is not answered while a loop has yet to confirm it")
     func waitsForEveryLoop() async throws {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
@@ -125,5 +131,42 @@ private final class Gateway: Sendable {
         let counters = try await gateway.caches.counters(on: gateway.desks[0].loop).get()
         #expect(counters.misses == 8)
         #expect(counters.hits == 0)
+    }
+
+    @Test("A doubt reaches every loop and counts once; after it, every loop reads once and trusts again")
+    func doubt() async throws {
+        let gateway = try await Gateway()
+        let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
+        _ = try await gateway.known(made.token)
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 4))
+        for _ in 0..<3 { gateway.caches.doubt() }
+        #expect(gateway.caches.isDoubting)
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
+        for _ in 0..<3 { gateway.caches.trust() }
+        #expect(!gateway.caches.isDoubting)
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 4))
+        #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().doubts == 1)
+    }
+
+    @Test("A loop that hears of the end of a doubt before its beginning does not doubt for ever")
+    func doubtHeardLate() async throws {
+        let gateway = try await Gateway()
+        let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
+        _ = try await gateway.known(made.token)
+        let gate = Gate()
+        let caches = gateway.caches
+        // The loop itself ends the doubt, of which it was told behind this.
+        gateway.desks[2].loop.execute {
+            gate.wait()
+            caches.trust()
+        }
+        caches.doubt()
+        gate.open()
+        for desk in gateway.desks { try await desk.loop.submit {}.get() }
+        #expect(!caches.isDoubting)
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 0))
+        #expect(try await gateway.known(made.token) == (live: 4, hits: 4))
     }
 }

@@ -73,10 +73,11 @@ import Vocabulary
     }
 
     @Test("Whoever keeps streams is told what ended, after the table forgot it")
-    func observer() {
+    func observer() throws {
         let fixture = ResolverFixture()
         let holder = fixture.holder()
         fixture.warm(holder)
+        let entry = try #require(fixture.resolve(holder.token).entry)
         var told: [Invalidation] = []
         fixture.cache.onInvalidation = { [cache = fixture.cache] ended in
             told.append(ended)
@@ -84,8 +85,10 @@ import Vocabulary
         }
         fixture.cache.invalidate(.lineage(holder.key.lineage))
         #expect(told == [.lineage(holder.key.lineage)])
-        #expect(told[0].ends(holder.session, key: holder.key))
-        #expect(!Invalidation.subject("bob").ends(holder.session, key: holder.key))
+        #expect(told[0].ends(entry) && Invalidation.session(holder.key).ends(entry))
+        #expect(Invalidation.subject("alice").ends(entry))
+        #expect(!Invalidation.subject("bob").ends(entry))
+        #expect(!Invalidation.all.ends(entry), "a reload ends nobody's stream")
     }
 
     @Test("Ready identity bytes are given to the configuration that made them, and to no other")

@@ -61,6 +61,13 @@ extension StoreConformance {
             try await store.touch(session.key)
             try expect(try await !store.isLive(session.key), "no life after the idle deadline")
         },
+        StoreConformance("a subject has names, always the same and no other's") { harness in
+            let store = try await harness.store().store
+            let names = store.names(of: "alice")
+            try expect(!names.isEmpty && Set(names).count == names.count, "names, none of them twice")
+            try expect(store.names(of: "alice") == names, "the same names again")
+            try expect(Set(names).isDisjoint(with: store.names(of: "bob")), "other names for another subject")
+        },
         StoreConformance("an answer arrives on the caller's loop") { harness in
             let store = try await harness.store()
             let session = try await store.signIn()

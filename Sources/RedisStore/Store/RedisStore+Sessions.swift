@@ -56,9 +56,13 @@ extension RedisStore {
     }
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let names = self.seals.ring.names(of: subject)
-        return self.telling(.subject(subject), after: self.moveEpoch(names[...], to: 0, on: loop), on: loop)
+        let names = self.names(of: subject)
+        return names.reduce(self.moveEpoch(names[...], to: 0, on: loop)) { ended, name in
+            self.telling(.subject(name), after: ended, on: loop)
+        }
     }
+
+    package func names(of subject: String) -> [String] { self.seals.ring.names(of: subject) }
 
     // MARK: Steps
 

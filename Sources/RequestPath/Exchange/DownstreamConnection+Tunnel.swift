@@ -62,6 +62,6 @@ extension DownstreamConnection {
         guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange,
             let entry = self.facts.session
         else { return false }
-        return invalidation.ends(entry.session, key: entry.key)
+        return invalidation.ends(entry)
     }
 }

@@ -10,9 +10,12 @@ package final class CachedSession {
     package let key: RecordKey
     package let version: RecordVersion
     /// When the read began that last confirmed the session; its age counts from here.
-    package internal(set) var readAt: UnixTime
+    package private(set) var readAt: UnixTime
     /// When the store was last told of a use; nil: not by this loop.
     package internal(set) var lastTouch: UnixTime?
+
+    /// What the store calls the session's subject in `Invalidation.subject`.
+    package let subjectNames: [String]
 
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
@@ -21,6 +24,8 @@ package final class CachedSession {
     /// The next entry of the same bucket; negative: none.
     var next: Int32 = -1
     var slot: Int32 = -1
+    /// The cache's turn when the read began that last confirmed the session: an entry of another turn is doubted.
+    private(set) var turn: UInt64
     /// Used since the eviction hand last passed.
     var isReferenced = true
     /// From here on a use starts a read in the background.
@@ -31,17 +36,34 @@ package final class CachedSession {
     private var renderings: [ContiguousArray<UInt8>?] = []
     private var generation: UInt64 = 0
 
-    init(token: Secret, hash: Int, key: RecordKey, stored: Stored<Session>, readAt: UnixTime) {
+    init(
+        token: Secret,
+        hash: Int,
+        key: RecordKey,
+        stored: Stored<Session>,
+        subjectNames: [String],
+        readAt: UnixTime,
+        turn: UInt64
+    ) {
         self.token = token
         self.hash = hash
         self.key = key
         self.session = stored.record
         self.version = stored.version
+        self.subjectNames = subjectNames
         self.readAt = readAt
+        self.turn = turn
         self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
         self.touchInterval = min(.seconds(60), stored.record.idleLifetime / 10)
         // Writing the session was its first use.
         self.touchAt = stored.record.issuedAt.advanced(by: self.touchInterval)
+    }
+
+    /// Notes that a read which began then found the same record.
+    func confirm(readAt: UnixTime, turn: UInt64) {
+        self.readAt = readAt
+        self.turn = turn
+        self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
     }
 
     /// The ready identity bytes for the profile with this index in this generation of the configuration; nil when they

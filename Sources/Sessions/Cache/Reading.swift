@@ -4,25 +4,31 @@
 /// after the news of it. Such an answer must not be kept.
 final class Reading {
     let key: RecordKey
-    private var isDoubted = false
+    /// The cache's turn when the read began: what it brings is trusted for as long as that turn lasts.
+    let turn: UInt64
+    private var isOvertaken = false
     private var endedSubjects: [String] = []
 
-    init(key: RecordKey) {
+    init(key: RecordKey, turn: UInt64) {
         self.key = key
+        self.turn = turn
     }
 
     /// Notes what ended while the read was under way. Whose session it is shows only in the answer.
     func note(_ ended: Invalidation) {
         switch ended {
-        case .session(let key): self.isDoubted = self.isDoubted || key == self.key
-        case .lineage(let lineage): self.isDoubted = self.isDoubted || lineage == self.key.lineage
-        case .subject(let subject): self.endedSubjects.append(subject)
-        case .all: self.isDoubted = true
+        case .session(let key): self.isOvertaken = self.isOvertaken || key == self.key
+        case .lineage(let lineage): self.isOvertaken = self.isOvertaken || lineage == self.key.lineage
+        case .subject(let name): self.endedSubjects.append(name)
+        case .all: self.isOvertaken = true
         }
     }
 
     /// False when something ended meanwhile that the answer may not know of yet.
-    func confirms(_ session: Session) -> Bool {
-        !self.isDoubted && !self.endedSubjects.contains(session.subject)
+    ///
+    /// - Parameter names: what the store calls a subject; asked only when a subject ended.
+    func confirms(_ session: Session, names: (String) -> [String]) -> Bool {
+        if self.isOvertaken { return false }
+        return self.endedSubjects.isEmpty || !names(session.subject).contains(where: self.endedSubjects.contains)
     }
 }

@@ -10,6 +10,10 @@ package struct SessionCacheCounters: Sendable, Hashable {
     package var refreshes = 0
     /// Reads repeated because something ended while they were under way.
     package var rereads = 0
+    /// Requests answered from a doubted entry because the store was unavailable.
+    package var doubtedUses = 0
+    /// Doubts begun, the one that a cache may begin with included.
+    package var doubts = 0
     /// Entries pushed out for want of room.
     package var evictions = 0
     /// Entries now.
@@ -22,6 +26,11 @@ package struct SessionCacheCounters: Sendable, Hashable {
 /// per-process seeded hash, so nobody can aim at a bucket, and compared in full. The table is bounded; when it is full
 /// a clock hand pushes out what was not used since it last passed. What has ended is found by key, lineage and subject
 /// without a scan. Confined to its loop.
+///
+/// **Doubt.** While it is not certain that ends are heard of (`SessionCaches.doubt`), nothing that was read before serves
+/// by itself. Time is cut into turns: a doubt, its end and `.all` each begin a new one, and an entry is trusted in the
+/// turn in which its read began, unless that is one of doubt. So an answer that a change overtook makes no trusted entry,
+/// and a hit costs one more comparison of integers.
 package final class SessionCache {
     /// An entry that was not confirmed for so long never serves, whatever else fails.
     package static let hardAge = Duration.seconds(5)
@@ -41,6 +50,11 @@ package final class SessionCache {
     private var slots: ContiguousArray<CachedSession?> = []
     private var freeSlots: ContiguousArray<Int32> = []
     private var hand = 0
+    private var confidence = Confidence.trusting
+    /// Grows with everything that makes what is known doubtful; never 0.
+    private var turn: UInt64 = 1
+    /// The turn of the entries that serve without a read; 0, which no entry has, while all are doubted.
+    private var trustedTurn: UInt64 = 1
     private var byKey: [RecordKey: Int32] = [:]
     private var byLineage: [Lineage: Set<Int32>] = [:]
     private var bySubject: [String: Set<Int32>] = [:]
@@ -65,11 +79,32 @@ package final class SessionCache {
         return nil
     }
 
-    /// The entry for exactly these bytes if it may serve: neither expired nor unconfirmed for too long.
+    /// The entry for exactly these bytes if it may serve: neither doubted, nor expired, nor unconfirmed for too long.
     package func lookup(_ token: UnsafeRawBufferPointer, now: UnixTime) -> CachedSession? {
-        guard let entry = self.entry(for: token), entry.mayServe(at: now) else { return nil }
+        guard let entry = self.entry(for: token), entry.turn == self.trustedTurn, entry.mayServe(at: now) else {
+            return nil
+        }
         entry.isReferenced = true
         return entry
+    }
+
+    /// Whether nothing is trusted now, however lately it was read.
+    package var isDoubting: Bool { self.confidence.isDoubting }
+
+    /// Whether nothing has happened since the entry was read that this loop may not have heard of.
+    func trusts(_ entry: CachedSession) -> Bool { entry.turn == self.trustedTurn }
+
+    /// Begins or ends a doubt; one that is older than what is known already is ignored. See `SessionCaches`.
+    func adopt(_ confidence: Confidence) {
+        guard confidence > self.confidence else { return }
+        self.confidence = confidence
+        self.counters.doubts = confidence.doubts
+        self.beginTurn()
+    }
+
+    private func beginTurn() {
+        self.turn += 1
+        self.trustedTurn = self.isDoubting ? 0 : self.turn
     }
 
     /// Applies the end of something: what it ended is gone from here, and no read that is under way brings it back.
@@ -80,9 +115,11 @@ package final class SessionCache {
             if let slot = self.byKey[key] { self.remove(slot) }
         case .lineage(let lineage):
             for slot in self.byLineage[lineage] ?? [] { self.remove(slot) }
-        case .subject(let subject):
-            for slot in self.bySubject[subject] ?? [] { self.remove(slot) }
+        case .subject(let name):
+            for slot in self.bySubject[name] ?? [] { self.remove(slot) }
         case .all:
+            // What streams hold is as old as what is thrown away here.
+            self.beginTurn()
             for slot in self.slots.indices { self.remove(Int32(slot)) }
         }
         self.onInvalidation?(ended)
@@ -92,7 +129,7 @@ package final class SessionCache {
 
     /// Enters a read before it is sent to the store.
     func beginReading(_ key: RecordKey) -> Reading {
-        let reading = Reading(key: key)
+        let reading = Reading(key: key, turn: self.turn)
         self.readings[ObjectIdentifier(reading)] = reading
         return reading
     }
@@ -101,18 +138,32 @@ package final class SessionCache {
         self.readings[ObjectIdentifier(reading)] = nil
     }
 
-    /// Keeps what a read that began at `readAt` found. The same version confirms the entry that is there, with its
+    /// Keeps what `reading`, which began at `readAt`, found. The same version confirms the entry that is there, with its
     /// ready bytes; another replaces it.
-    func insert(token: Secret, key: RecordKey, stored: Stored<Session>, readAt: UnixTime) -> CachedSession {
+    ///
+    /// - Parameter names: what the store calls a subject; asked only when an entry is made.
+    func insert(
+        token: Secret,
+        stored: Stored<Session>,
+        reading: Reading,
+        readAt: UnixTime,
+        names: (String) -> [String]
+    ) -> CachedSession {
         let old = token.bytes.withUnsafeBytes { self.entry(for: $0) }
         if let old, old.version == stored.version {
-            old.readAt = readAt
-            old.refreshAt = readAt.advanced(by: Self.refreshAge)
+            old.confirm(readAt: readAt, turn: reading.turn)
             old.isReferenced = true
             return old
         }
-        let hash = token.bytes.withUnsafeBytes { Self.hash($0) }
-        let entry = CachedSession(token: token, hash: hash, key: key, stored: stored, readAt: readAt)
+        let entry = CachedSession(
+            token: token,
+            hash: token.bytes.withUnsafeBytes { Self.hash($0) },
+            key: reading.key,
+            stored: stored,
+            subjectNames: names(stored.record.subject),
+            readAt: readAt,
+            turn: reading.turn
+        )
         if let old {
             entry.lastTouch = old.lastTouch
             entry.touchAt = old.touchAt
@@ -149,7 +200,7 @@ package final class SessionCache {
         self.buckets[bucket] = entry.slot
         self.byKey[entry.key] = entry.slot
         self.byLineage[entry.key.lineage, default: []].insert(entry.slot)
-        self.bySubject[entry.session.subject, default: []].insert(entry.slot)
+        for name in entry.subjectNames { self.bySubject[name, default: []].insert(entry.slot) }
         self.counters.entries += 1
     }
 
@@ -160,7 +211,7 @@ package final class SessionCache {
         self.freeSlots.append(slot)
         self.byKey[entry.key] = nil
         Self.remove(slot, from: &self.byLineage, at: entry.key.lineage)
-        Self.remove(slot, from: &self.bySubject, at: entry.session.subject)
+        for name in entry.subjectNames { Self.remove(slot, from: &self.bySubject, at: name) }
         self.counters.entries -= 1
     }
 
@@ -201,13 +252,13 @@ package final class SessionCache {
 }
 
 extension Invalidation {
-    /// True when this ends the session under `key`.
-    package func ends(_ session: Session, key: RecordKey) -> Bool {
+    /// True when this ends the session of `entry`. `.all` ends none: it only makes known sessions doubtful.
+    package func ends(_ entry: CachedSession) -> Bool {
         switch self {
-        case .session(let ended): ended == key
-        case .lineage(let ended): ended == key.lineage
-        case .subject(let ended): ended == session.subject
-        case .all: true
+        case .session(let ended): ended == entry.key
+        case .lineage(let ended): ended == entry.key.lineage
+        case .subject(let name): entry.subjectNames.contains(name)
+        case .all: false
         }
     }
 }

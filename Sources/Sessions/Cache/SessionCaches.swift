@@ -2,20 +2,65 @@ package import NIOCore
 import Synchronization
 
 /// The caches of all event loops: whoever ends something tells all of them and waits for all of them.
+///
+/// Whoever listens for ends that others cause (DESIGN 5, "Invalidation") says here whether it hears them. From `doubt()` to
+/// `trust()` no loop uses what it knows without asking the store; an entry that is younger than `SessionCache.hardAge`
+/// serves only when the store cannot be reached at all. What was read before `trust()` stays doubted until it is read
+/// again.
 package final class SessionCaches: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop
         let cache: NIOLoopBound<SessionCache>
     }
 
-    private let members = Mutex<[Member]>([])
+    private struct State: Sendable {
+        var members: [Member] = []
+        var confidence: Confidence
+    }
 
-    package init() {}
+    private let state: Mutex<State>
+
+    /// - Parameter isDoubting: whether everything is doubted until the first `trust()`: where ends are also caused by
+    ///   other processes and nobody listens for them yet.
+    package init(isDoubting: Bool = false) {
+        self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
+    }
 
     /// Adds the cache of `loop`; to be called on that loop, before the cache is used.
     package func register(_ cache: SessionCache, on loop: any EventLoop) {
         let member = Member(loop: loop, cache: NIOLoopBound(cache, eventLoop: loop))
-        self.members.withLock { $0.append(member) }
+        let confidence = self.state.withLock { state in
+            state.members.append(member)
+            return state.confidence
+        }
+        cache.adopt(confidence)
+    }
+
+    /// Whether a doubt has begun and not ended.
+    package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
+
+    /// Begins a doubt, if there is none: ends may have been missed. Returns at once; the caller's own loop doubts from now
+    /// on, the others as soon as they are told. May be called from anywhere.
+    package func doubt() { self.change(toDoubting: true) }
+
+    /// Ends the doubt, if there is one: from a moment before this call, every end is told here. Returns at once and may be
+    /// called from anywhere.
+    package func trust() { self.change(toDoubting: false) }
+
+    private func change(toDoubting isDoubting: Bool) {
+        let changed: State? = self.state.withLock { state in
+            guard state.confidence.isDoubting != isDoubting else { return nil }
+            state.confidence.change()
+            return state
+        }
+        guard let changed else { return }
+        for member in changed.members {
+            if member.loop.inEventLoop {
+                member.cache.value.adopt(changed.confidence)
+            } else {
+                member.loop.execute { member.cache.value.adopt(changed.confidence) }
+            }
+        }
     }
 
     /// Tells every cache what ended. The future succeeds when every loop has applied it and so none serves it any more;
@@ -24,7 +69,7 @@ package final class SessionCaches: Sendable {
         self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
-    /// The counters of all loops added up.
+    /// The counters of all loops added up; a doubt counts once.
     package func counters(on loop: any EventLoop) -> EventLoopFuture<SessionCacheCounters> {
         self.forEach(on: loop) { $0.counters }.map { counters in
             counters.reduce(into: SessionCacheCounters()) { sum, one in
@@ -32,6 +77,9 @@ package final class SessionCaches: Sendable {
                 sum.misses += one.misses
                 sum.refreshes += one.refreshes
                 sum.rereads += one.rereads
+                sum.doubtedUses += one.doubtedUses
+                // The same doubts, told to each.
+                sum.doubts = max(sum.doubts, one.doubts)
                 sum.evictions += one.evictions
                 sum.entries += one.entries
             }
@@ -45,7 +93,7 @@ package final class SessionCaches: Sendable {
     ) -> EventLoopFuture<[Answer]> {
         var answers: [Answer] = []
         var others: [EventLoopFuture<Answer>] = []
-        for member in self.members.withLock({ $0 }) {
+        for member in self.state.withLock({ $0.members }) {
             if member.loop.inEventLoop {
                 answers.append(step(member.cache.value))
             } else {

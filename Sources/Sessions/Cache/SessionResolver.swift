@@ -16,6 +16,9 @@ package enum Resolution {
 ///
 /// Only sessions are kept, never what was decided on them, and never that there was none: a session made a moment later
 /// is found (peers.md C4, 34 and 44).
+///
+/// An entry that the cache doubts is read again before it is used. Only when the store is unavailable does it serve, and
+/// never once it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
     /// How often a read is repeated when something ended while it was under way, before it counts as unavailable.
     private static let maxReads = 4
@@ -46,14 +49,24 @@ package final class SessionResolver {
     private let loop: any EventLoop
     private let store: any SessionStore
     private let authority: TokenAuthority
+    private let clock: Clock
     private var flights: [Secret: Flight] = [:]
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
-    package init(loop: any EventLoop, cache: SessionCache, store: any SessionStore, authority: TokenAuthority) {
+    ///
+    /// - Parameter clock: tells how old an entry is when the store turns out to be unavailable.
+    package init(
+        loop: any EventLoop,
+        cache: SessionCache,
+        store: any SessionStore,
+        authority: TokenAuthority,
+        clock: Clock
+    ) {
         self.loop = loop
         self.cache = cache
         self.store = store
         self.authority = authority
+        self.clock = clock
     }
 
     /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
@@ -83,12 +96,36 @@ package final class SessionResolver {
             flight = self.read(token, key: key, now: now)
         }
         self.cache.counters.misses += 1
-        let answer = flight.promise.futureResult.assumeIsolated().map { entry -> CachedSession? in
-            guard let entry, entry.session.kind == kind else { return nil }
-            if now >= entry.touchAt { self.touch(entry, now: now) }
-            return entry
+        let answer = self.loop.makePromise(of: CachedSession?.self)
+        flight.promise.futureResult.assumeIsolated().whenComplete { result in
+            answer.assumeIsolated().completeWith(Result { try self.use(result, of: token, as: kind, now: now) })
         }
-        return .miss(answer.nonisolated())
+        return .miss(answer.futureResult)
+    }
+
+    /// What a request that waited for a read gets: what the read found; when the store could not say, what this loop
+    /// knows, while that is young enough to serve.
+    private func use(
+        _ result: Result<CachedSession?, any Error>,
+        of token: Secret,
+        as kind: Session.Kind,
+        now: UnixTime
+    ) throws -> CachedSession? {
+        switch result {
+        case .success(let found):
+            guard let found, found.session.kind == kind else { return nil }
+            if now >= found.touchAt { self.touch(found, now: now) }
+            return found
+        case .failure(let error):
+            guard let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
+                known.mayServe(at: self.clock.now())
+            else { throw error }
+            guard known.session.kind == kind else { return nil }
+            // The store cannot be told of this use; the next one is noted.
+            known.isReferenced = true
+            self.cache.counters.doubtedUses += 1
+            return known
+        }
     }
 
     private func noSession() -> EventLoopFuture<CachedSession?> {
@@ -116,7 +153,7 @@ package final class SessionResolver {
     private func arrived(_ result: Result<Stored<Session>?, any Error>, for flight: Flight) {
         self.cache.endReading(flight.reading)
         switch result {
-        case .success(.some(let stored)) where !flight.reading.confirms(stored.record):
+        case .success(.some(let stored)) where !flight.reading.confirms(stored.record, names: self.store.names):
             // Read before something ended that may be its own end: for the cache and for whoever waits, ask again.
             guard flight.reads < Self.maxReads else {
                 self.finish(flight) { $0.fail(StoreError.unavailable) }
@@ -129,9 +166,10 @@ package final class SessionResolver {
         case .success(.some(let stored)):
             let entry = self.cache.insert(
                 token: flight.token,
-                key: flight.key,
                 stored: stored,
-                readAt: flight.begunAt
+                reading: flight.reading,
+                readAt: flight.begunAt,
+                names: self.store.names
             )
             self.finish(flight) { $0.assumeIsolated().succeed(entry) }
         case .success(.none):
@@ -145,6 +183,31 @@ package final class SessionResolver {
     private func finish(_ flight: Flight, _ answer: (EventLoopPromise<CachedSession?>) -> Void) {
         self.flights[flight.token] = nil
         answer(flight.promise)
+    }
+
+    // MARK: Streams
+
+    /// Asks again for the session behind an entry that was handed out for a stream. True when it lives, which the entry
+    /// then knows; false when it has ended; a `StoreError` when the store cannot say, however young the entry is.
+    ///
+    /// This is no use of the session. It shares reads with requests, and asks nobody when this loop knows better already.
+    func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {
+        if let known = entry.token.bytes.withUnsafeBytes({ self.cache.lookup($0, now: now) }) {
+            if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn) }
+            return self.loop.makeSucceededFuture(true)
+        }
+        let flight: Flight
+        if let underWay = self.flights[entry.token] {
+            flight = underWay
+        } else {
+            self.cache.counters.refreshes += 1
+            flight = self.read(entry.token, key: entry.key, now: now)
+        }
+        return flight.promise.futureResult.assumeIsolated().map { found in
+            guard let found else { return false }
+            if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn) }
+            return true
+        }.nonisolated()
     }
 
     // MARK: In the background

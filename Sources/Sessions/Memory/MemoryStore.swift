@@ -84,6 +84,8 @@ package final class MemoryStore: SessionStore {
         return self.caches.invalidate(.lineage(lineage), on: loop)
     }
 
+    package func names(of subject: String) -> [String] { [subject] }
+
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let ended = self.subjects.end(subject, at: self.clock.now())
         // The epoch alone has ended them; removing them makes room.

@@ -99,7 +99,8 @@ struct ExplainCommand: AsyncParsableCommand {
                 loop: loop,
                 cache: SessionCache(),
                 store: foundations.store,
-                authority: foundations.authority
+                authority: foundations.authority,
+                clock: foundations.clock
             )
             let resolution = assumed.map { assumed in
                 Array(assumed.token.utf8).withUnsafeBytes { resolver.resolve(assumed.kind, token: $0, now: now) }

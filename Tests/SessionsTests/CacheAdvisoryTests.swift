@@ -1,0 +1,105 @@
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// What other gateways got wrong with caches and single-flight (peers.md C4), each under its id.
+@Suite struct CacheAdvisoryTests {
+    private let fixture = ResolverFixture()
+
+    @Test("C4 #34, CVE-2026-33496, CVE-2021-32701, GHSA-qvp4: a session is kept and no decision on it")
+    func decisionsAreNotKept() throws {
+        let holder = self.fixture.holder(kind: .web)
+        self.fixture.warm(holder)
+        // What one verifier accepts, another refuses, however often and in whatever order they are asked.
+        for _ in 0..<3 {
+            #expect(self.fixture.resolve(holder.token, as: .web).outcome == .hit("alice"))
+            #expect(self.fixture.resolve(holder.token, as: .native).outcome == .noSession)
+        }
+        // What was made ready under one configuration is nothing to the next.
+        let entry = try #require(self.fixture.resolve(holder.token, as: .web).entry)
+        entry.setRendering([1], profile: 0, generation: 7)
+        #expect(entry.rendering(profile: 0, generation: 8) == nil)
+    }
+
+    @Test("C4 #35, CVE-2026-71326, CVE-2026-88010: keys are not strung together, and no read answers for another")
+    func keysAreNotConcatenated() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        let (tag, digest) = (holder.key.lineage.tag, holder.key.digest)
+        // The same characters in a row, divided elsewhere.
+        let shorter = RecordKey(
+            kind: .session,
+            lineage: Lineage(tag: String(tag.dropLast())),
+            digest: String(tag.suffix(1)) + digest
+        )
+        let longer = RecordKey(
+            kind: .session,
+            lineage: Lineage(tag: tag + String(digest.prefix(1))),
+            digest: String(digest.dropFirst())
+        )
+        for other in [shorter, longer, RecordKey(kind: .transfer, lineage: Lineage(tag: tag), digest: digest)] {
+            #expect(other != holder.key)
+            self.fixture.cache.invalidate(.session(other))
+            #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+        }
+        // `ab` + `c` and `a` + `bc`: neither a longer nor a shorter token is this one, and neither waits for its read.
+        self.fixture.cache.invalidate(.all)
+        let pending = self.fixture.resolve(holder.token)
+        for odd in [Array(holder.token.bytes.dropLast()), holder.token.bytes + [UInt8(ascii: "A")]] {
+            #expect(self.fixture.resolve(odd).outcome == .malformed)
+        }
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice"))
+    }
+
+    @Test("C4 #36, oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds")
+    func expiredEntry() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.clock.advance(by: .seconds(60))
+        for _ in 0..<3 {
+            let pending = self.fixture.resolve(holder.token)
+            #expect(self.fixture.store.waiting == 1)
+            self.fixture.fail()
+            #expect(pending.outcome == .failed(.unavailable))
+        }
+        self.fixture.warm(holder)
+        #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
+    }
+
+    @Test("C4 #37, CVE-2021-41230, GHSA-x883: nobody is served a record that is five seconds old")
+    func staleness() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        var changed = holder.session
+        changed.identity.traits = ["groups": []]
+        // The old record is served for as long as a refresh does not come back, and not a moment longer.
+        self.fixture.clock.advance(by: .milliseconds(4999))
+        #expect(self.fixture.resolve(holder.token).entry?.session == holder.session)
+        self.fixture.clock.advance(by: .milliseconds(1))
+        let pending = self.fixture.resolve(holder.token)
+        #expect(pending.outcome == .waiting)
+        self.fixture.answer(changed, version: 2)
+        #expect(pending.entry?.session == changed)
+    }
+
+    @Test("C4 #44: neither a failure nor 'no session' is remembered: the next use asks again")
+    func nothingNegativeIsKept() {
+        let holder = self.fixture.holder()
+        for isDoubting in [false, true] {
+            if isDoubting { self.fixture.caches.doubt() }
+            let failed = self.fixture.resolve(holder.token)
+            self.fixture.fail()
+            #expect(failed.outcome == .failed(.unavailable))
+            let absent = self.fixture.resolve(holder.token)
+            self.fixture.answer(nil)
+            #expect(absent.outcome == .noSession)
+            let found = self.fixture.resolve(holder.token)
+            self.fixture.answer(holder.session)
+            #expect(found.outcome == .found("alice"))
+            self.fixture.cache.invalidate(.all)
+        }
+    }
+}

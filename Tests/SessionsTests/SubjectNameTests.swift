@@ -1,0 +1,71 @@
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// A store may tell of a subject's end under names of its own, several while a former secret is accepted.
+@Suite struct SubjectNameTests {
+    private let fixture = ResolverFixture(aliases: ["new ", "old "])
+
+    @Test("A session is ended under each name of its subject", arguments: ["new alice", "old alice"])
+    func eitherName(_ name: String) throws {
+        let (alice, bob) = (self.fixture.holder(subject: "alice"), self.fixture.holder(subject: "bob"))
+        for holder in [alice, bob] { self.fixture.warm(holder) }
+        let entry = try #require(self.fixture.resolve(alice.token).entry)
+        #expect(Invalidation.subject(name).ends(entry))
+        self.fixture.cache.invalidate(.subject(name))
+        #expect(self.fixture.resolve(alice.token).outcome == .waiting)
+        #expect(self.fixture.resolve(bob.token).outcome == .hit("bob"))
+        #expect(self.fixture.cache.counters.entries == 1)
+    }
+
+    @Test("The subject itself is no name where the store has others")
+    func plainSubject() throws {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        self.fixture.cache.invalidate(.subject("alice"))
+        let entry = try #require(self.fixture.resolve(holder.token).entry)
+        #expect(!Invalidation.subject("alice").ends(entry))
+    }
+
+    @Test("An answer from before an end under either name is read again", arguments: ["new alice", "old alice"])
+    func replyRace(_ name: String) {
+        let holder = self.fixture.holder()
+        let pending = self.fixture.resolve(holder.token)
+        self.fixture.cache.invalidate(.subject("old bob"))
+        self.fixture.cache.invalidate(.subject(name))
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .waiting)
+        self.fixture.answer(nil)
+        #expect(pending.outcome == .noSession)
+    }
+
+    @Test("Names are made with an entry, not with a hit nor with a read that confirms it")
+    func madeOnce() {
+        let holder = self.fixture.holder()
+        self.fixture.warm(holder)
+        #expect(self.fixture.store.namings == 1)
+        for _ in 0..<20 {
+            self.fixture.clock.advance(by: .seconds(1))
+            _ = self.fixture.resolve(holder.token)
+            self.fixture.answer(holder.session)
+        }
+        #expect(self.fixture.store.namings == 1)
+    }
+
+    @Test("What was ended or pushed out leaves no name behind")
+    func forgotten() {
+        let fixture = ResolverFixture(capacity: 4, aliases: ["new ", "old "])
+        let holders = (0..<12).map { fixture.holder(subject: "user \($0)") }
+        for holder in holders { fixture.warm(holder) }
+        // Those that were pushed out gave their places to others, which their names must not end.
+        for index in 0..<8 {
+            fixture.cache.invalidate(.subject("new user \(index)"))
+            fixture.cache.invalidate(.subject("old user \(index)"))
+        }
+        #expect(fixture.cache.counters.entries == 4)
+        fixture.cache.invalidate(.subject("old user 11"))
+        fixture.cache.invalidate(.subject("new user 11"))
+        #expect(fixture.cache.counters.entries == 3)
+    }
+}
