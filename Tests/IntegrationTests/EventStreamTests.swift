@@ -53,6 +53,31 @@ import Testing
         }
     }
 
+    @Test("A stream that the app begins only after the sign-out ends within a second as well")
+    func signOutBeforeAnswer() throws {
+        let (asked, signedOut, gone) = (Flag(), Flag(), Flag())
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            asked.raise()
+            guard signedOut.isRaised() else { return }
+            link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 0\n\n")
+            if case .silence = link.wire.receiveAll(seconds: 10).last { return }
+            gone.raise()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let cookie = try gateway.browser()
+            let wire = try gateway.connect()
+            wire.send(Request.get("/events", ["Cookie: sallyport=\(cookie)"]))
+            #expect(asked.isRaised())
+            #expect(try gateway.signOut(cookie).status == 303)
+            signedOut.raise()
+            let rest = wire.receiveAll(seconds: 3)
+            #expect(rest.last == .reset || rest.last == .end)
+            #expect(gone.isRaised())
+        }
+    }
+
     @Test("Sign-out ends the stream within a second, and not as if it were complete")
     func signOut() throws {
         let gone = Flag()

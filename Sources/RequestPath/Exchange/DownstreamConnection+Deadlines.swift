@@ -45,7 +45,9 @@ extension DownstreamConnection {
             let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
             if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
             self.facts.waitingBytes = waiting
-            if now - self.facts.lastProgress > timeouts.write { self.abort(.requestTimeout) }
+            if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }
+            // Reading slowly is no way to outlive a session.
+            if self.facts.hasBegunAnswer { self.checkSession() }
             return
         }
         if !self.body.isDone, !self.facts.hasBegunAnswer {
@@ -82,10 +84,14 @@ extension DownstreamConnection {
         return self.body.byteCount < seconds * timeouts.bodyRate
     }
 
-    /// A stream outlives the moment in which its session was found: the absolute end counts for it too.
+    /// A stream outlives the moment in which its session was found: what ends the session later counts for it too.
     private func checkSession() {
-        guard let session = self.facts.session, self.loop.wallNow >= session.session.expiresAt else { return }
-        self.sessionEnded()
+        guard let session = self.facts.session else { return }
+        if self.facts.hasSessionEnded || self.loop.wallNow >= session.session.expiresAt {
+            self.sessionEnded()
+        } else {
+            self.loop.streamSessions.check(session, now: self.loop.wallNow)
+        }
     }
 
     /// Ends the connection whatever it carries; an answer under way breaks off, so that nobody takes it for whole.

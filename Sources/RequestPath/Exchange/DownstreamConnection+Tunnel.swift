@@ -42,10 +42,12 @@ extension DownstreamConnection {
         self.linger()
     }
 
-    /// The session behind a stream has ended: a WebSocket is told so between two frames, any other stream breaks off.
+    /// The session behind a stream has ended: a WebSocket is told so between two frames, any other stream breaks off. An
+    /// answer that has not begun may be a stream: if it is still on its way at the next sweep, it ends then.
     func sessionEnded() {
+        self.facts.hasSessionEnded = true
         guard self.phase == .tunnel else {
-            if self.facts.hasBegunAnswer { self.abort(.sessionRevoked) }
+            if self.phase == .exchange, self.facts.hasBegunAnswer { self.abort(.sessionRevoked) }
             return
         }
         if self.frames.isBetweenFrames, let context = self.context {
@@ -59,7 +61,7 @@ extension DownstreamConnection {
 
     /// Whether this exchange ends with what has ended.
     func isEnded(by invalidation: Invalidation) -> Bool {
-        guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange,
+        guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange || self.phase == .connecting,
             let entry = self.facts.session
         else { return false }
         return invalidation.ends(entry)

@@ -347,6 +347,8 @@ struct ExchangeFacts {
     /// The app's pool under the configuration that chose the route, whatever a reload does meanwhile.
     var pool: UpstreamPool?
     var session: CachedSession?
+    /// The session ended while the request was under way.
+    var hasSessionEnded = false
     var sessionSource = SessionSource.none
     /// Lines of ours that are due on the answer, whoever gives it.
     var extraLines: [UInt8] = []

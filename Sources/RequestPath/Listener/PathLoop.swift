@@ -12,6 +12,7 @@ package final class PathLoop {
     /// Swapped whole by a reload.
     package private(set) var configuration: PathConfiguration
     package let sessions: SessionResolver
+    let streamSessions: StreamSessions
     let metrics: PathMetrics
     let accessLog: AccessLog?
     let stage: Stage
@@ -48,6 +49,7 @@ package final class PathLoop {
         self.eventLoop = eventLoop
         self.configuration = configuration
         self.sessions = sessions
+        self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: clock)
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
         self.stage = Stage(allocator: ByteBufferAllocator())
@@ -61,6 +63,7 @@ package final class PathLoop {
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
         self.sessions.cache.onInvalidation = { [unowned self] invalidation in self.ended(invalidation) }
+        self.streamSessions.onGone = { [unowned self] key in self.ended(.session(key)) }
     }
 
     /// Starts the sweep of deadlines; on the loop.
@@ -109,7 +112,7 @@ package final class PathLoop {
     }
 
     private func ended(_ invalidation: Invalidation) {
-        // A reload or a doubt empties the cache; it ends nobody's session.
+        // Nobody's session: the next sweep has the sessions of streams asked for again.
         if case .all = invalidation { return }
         // A copy: an end takes its connection out of the list.
         let ending = self.connections.filter { $0.isEnded(by: invalidation) }

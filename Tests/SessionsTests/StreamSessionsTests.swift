@@ -1,0 +1,223 @@
+import NIOCore
+import NIOEmbedded
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// The sessions behind open streams are asked for again when ends may have been missed.
+@Suite struct StreamSessionsTests {
+    /// The streams of one loop, looked at four times a second as the sweep does.
+    private final class Streams {
+        let fixture = ResolverFixture(capacity: 32_768)
+        let sessions: StreamSessions
+        /// One for each stream.
+        var open: [CachedSession] = []
+        private(set) var gone: [RecordKey] = []
+
+        init() {
+            self.sessions = StreamSessions(
+                loop: self.fixture.loop,
+                resolver: self.fixture.resolver,
+                clock: self.fixture.clock.clock
+            )
+            self.sessions.onGone = { [unowned self] key in
+                self.gone.append(key)
+                self.open.removeAll { $0.key == key }
+            }
+        }
+
+        /// Opens a stream with a session that this loop has just read.
+        @discardableResult
+        func begin(subject: String = "alice", idle: Duration = .seconds(3600)) throws -> ResolverFixture.Holder {
+            let holder = self.fixture.holder(subject: subject, idle: idle)
+            self.fixture.warm(holder)
+            self.open.append(try #require(self.fixture.resolve(holder.token).entry))
+            return holder
+        }
+
+        func sweep() {
+            for entry in self.open { self.sessions.check(entry, now: self.fixture.clock.now) }
+        }
+
+        /// Lets time pass for the loop and the clock, without a sweep.
+        func pass(_ milliseconds: Int64) {
+            self.fixture.clock.advance(by: .milliseconds(milliseconds))
+            self.fixture.loop.advanceTime(by: .milliseconds(milliseconds))
+        }
+
+        /// Lets time pass with four sweeps a second; how many reads were asked for.
+        func reads(inSeconds seconds: Int, answering: (Streams) -> Void) -> Int {
+            var count = 0
+            for _ in 0..<(4 * seconds) {
+                self.sweep()
+                self.pass(250)
+                let waiting = self.fixture.store.waiting
+                count += waiting
+                for _ in 0..<waiting { answering(self) }
+            }
+            return count
+        }
+    }
+
+    private let streams = Streams()
+    private var fixture: ResolverFixture { self.streams.fixture }
+
+    @Test("As long as nothing was missed, nobody is asked")
+    func quiet() throws {
+        try self.streams.begin()
+        #expect(self.streams.reads(inSeconds: 20) { _ in } == 0)
+    }
+
+    @Test(
+        "After a doubt and after a reload each session is asked for once, and what is gone is said",
+        arguments: [0, 1]
+    )
+    func afterDoubt(_ way: Int) throws {
+        let (alice, bob) = (try self.streams.begin(subject: "alice"), try self.streams.begin(subject: "bob"))
+        if way == 0 {
+            self.fixture.caches.doubt()
+            self.streams.sweep()
+            self.streams.pass(100)
+            #expect(self.fixture.store.waiting == 0, "a doubt that has just begun may be over soon")
+            self.fixture.caches.trust()
+        } else {
+            self.fixture.cache.invalidate(.all)
+        }
+        self.streams.sweep()
+        self.streams.pass(100)
+        #expect(self.fixture.store.waiting == 2)
+        self.fixture.answer(alice.session)
+        self.fixture.answer(nil)
+        #expect(self.streams.gone == [bob.key])
+        #expect(self.streams.reads(inSeconds: 5) { _ in } == 0)
+        #expect(self.streams.open.map(\.key) == [alice.key])
+    }
+
+    @Test("Ten thousand streams of one session make one read")
+    func oneSession() throws {
+        let holder = try self.streams.begin()
+        self.streams.open = Array(repeating: self.streams.open[0], count: 10_000)
+        self.fixture.cache.invalidate(.all)
+        self.streams.sweep()
+        self.streams.sweep()
+        self.streams.pass(600)
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(nil)
+        #expect(self.streams.gone == [holder.key])
+    }
+
+    @Test("Ten thousand sessions are asked for over half a second, a few hundred at a time")
+    func spread() throws {
+        for index in 0..<10_000 { try self.streams.begin(subject: "user \(index)") }
+        self.fixture.caches.doubt()
+        self.fixture.caches.trust()
+        self.streams.sweep()
+        var (before, largest) = (0, 0)
+        for step in 0..<50 {
+            if step % 25 == 24 { self.streams.sweep() }
+            self.streams.pass(10)
+            largest = max(largest, self.fixture.store.waiting - before)
+            before = self.fixture.store.waiting
+        }
+        #expect(before == 10_000)
+        #expect(largest <= 500)
+    }
+
+    @Test("A store that cannot answer ends no stream, rests, and is asked again until it can")
+    func unavailable() throws {
+        let holder = try self.streams.begin()
+        self.fixture.cache.invalidate(.all)
+        let asked = self.streams.reads(inSeconds: 30) { $0.fixture.fail() }
+        #expect((20...31).contains(asked), "about once a second")
+        #expect(self.streams.gone.isEmpty)
+        #expect(self.streams.reads(inSeconds: 2) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.gone == [holder.key])
+    }
+
+    @Test("While a doubt lasts, sessions of streams are asked for as often as an entry may be old")
+    func longDoubt() throws {
+        let holder = try self.streams.begin()
+        self.fixture.caches.doubt()
+        #expect((3...4).contains(self.streams.reads(inSeconds: 20) { $0.fixture.answer(holder.session) }))
+        #expect(self.streams.reads(inSeconds: 6) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.gone == [holder.key])
+    }
+
+    @Test("A session that idles out behind a stream is found within a minute or a tenth of its idle lifetime")
+    func idle() throws {
+        let (slow, quick) = (try self.streams.begin(), try self.streams.begin(subject: "bob", idle: .seconds(100)))
+        var asked: [RecordKey] = []
+        let reads = self.streams.reads(inSeconds: 59) { streams in
+            guard let read = streams.fixture.store.takeRead() else { return }
+            asked.append(read.key)
+            read.answer.succeed(Stored(record: quick.session, version: RecordVersion(value: 1)))
+        }
+        #expect(reads == 5 && Set(asked) == [quick.key])
+        #expect(self.streams.reads(inSeconds: 12) { $0.fixture.answer(nil) } == 2)
+        #expect(Set(self.streams.gone) == [slow.key, quick.key])
+    }
+
+    @Test("To ask is no use of the session, and shares its read with requests")
+    func noUse() throws {
+        let holder = try self.streams.begin(idle: .seconds(10))
+        self.streams.pass(5000)
+        let misses = self.fixture.cache.counters.misses
+        self.fixture.cache.invalidate(.all)
+        self.streams.sweep()
+        self.streams.pass(20)
+        #expect(self.fixture.store.waiting == 1)
+        #expect(self.fixture.store.touches.isEmpty && self.fixture.cache.counters.misses == misses)
+        let request = self.fixture.resolve(holder.token)
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(holder.session)
+        #expect(request.outcome == .found("alice"))
+        #expect(self.fixture.store.touches == [holder.key], "the request's")
+    }
+
+    @Test("A stream of a session that a request has found again asks nobody")
+    func knownAlready() throws {
+        let holder = try self.streams.begin()
+        self.fixture.cache.invalidate(.all)
+        self.fixture.warm(holder)
+        #expect(self.streams.reads(inSeconds: 10) { _ in } == 0)
+    }
+
+    @Test("An answer that another doubt overtook counts for nothing: the session is asked for once more")
+    func overtaken() throws {
+        let holder = try self.streams.begin()
+        self.fixture.cache.invalidate(.all)
+        self.streams.sweep()
+        self.streams.pass(20)
+        self.fixture.caches.doubt()
+        self.fixture.caches.trust()
+        self.fixture.answer(holder.session)
+        #expect(self.streams.reads(inSeconds: 5) { $0.fixture.answer(holder.session) } == 1)
+        #expect(self.streams.gone.isEmpty)
+    }
+
+    @Test("A stream that a doubted entry permitted is asked about when the doubt ends")
+    func permittedInDoubt() throws {
+        let holder = try self.streams.begin()
+        self.streams.open = []
+        self.fixture.caches.doubt()
+        let request = self.fixture.resolve(holder.token)
+        self.fixture.fail()
+        self.streams.open = [try #require(request.entry)]
+        self.fixture.caches.trust()
+        #expect(self.streams.reads(inSeconds: 1) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.gone == [holder.key])
+    }
+
+    @Test("A stream that a read from before the end of a doubt permitted is asked about as well")
+    func permittedByOvertakenRead() throws {
+        let holder = self.fixture.holder()
+        self.fixture.caches.doubt()
+        let request = self.fixture.resolve(holder.token)
+        self.fixture.caches.trust()
+        self.fixture.answer(holder.session)
+        self.streams.open = [try #require(request.entry)]
+        #expect(self.streams.reads(inSeconds: 1) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.gone == [holder.key])
+    }
+}
