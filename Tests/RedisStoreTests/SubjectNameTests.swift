@@ -30,7 +30,7 @@ import Vocabulary
         let (loop, told, caches) = (loops.next(), Told(), SessionCaches())
         try await loop.submit {
             let cache = SessionCache(capacity: 1)
-            cache.onInvalidation = { told.add($0) }
+            cache.onInvalidation = { for end in $0.invalidations { told.add(end) } }
             caches.register(cache, on: loop)
         }.get()
         try await RedisServer.with { server in

@@ -80,7 +80,7 @@ import Vocabulary
         let entry = try #require(fixture.resolve(holder.token).entry)
         var told: [Invalidation] = []
         fixture.cache.onInvalidation = { [cache = fixture.cache] ended in
-            told.append(ended)
+            told += ended.invalidations
             #expect(holder.token.bytes.withUnsafeBytes { cache.entry(for: $0) == nil })
         }
         fixture.cache.invalidate(.lineage(holder.key.lineage))

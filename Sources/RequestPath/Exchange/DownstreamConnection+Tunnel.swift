@@ -60,10 +60,10 @@ extension DownstreamConnection {
     }
 
     /// Whether this exchange ends with what has ended.
-    func isEnded(by invalidation: Invalidation) -> Bool {
+    func isEnded(by endings: Endings) -> Bool {
         guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange || self.phase == .connecting,
             let entry = self.facts.session
         else { return false }
-        return invalidation.ends(entry)
+        return endings.ends(entry)
     }
 }

@@ -62,8 +62,8 @@ package final class PathLoop {
         self.date = HTTPDate.text(self.wallNow)
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
-        self.sessions.cache.onInvalidation = { [unowned self] invalidation in self.ended(invalidation) }
-        self.streamSessions.onGone = { [unowned self] key in self.ended(.session(key)) }
+        self.sessions.cache.onInvalidation = { [unowned self] endings in self.ended(endings) }
+        self.streamSessions.onGone = { [unowned self] key in self.ended(Endings([.session(key)])) }
     }
 
     /// Starts the sweep of deadlines; on the loop.
@@ -111,11 +111,10 @@ package final class PathLoop {
         self.metrics.connectionClosed()
     }
 
-    private func ended(_ invalidation: Invalidation) {
-        // Nobody's session: the next sweep has the sessions of streams asked for again.
-        if case .all = invalidation { return }
+    private func ended(_ endings: Endings) {
+        // `.all` is nobody's session: the next sweep has the sessions of streams asked for again.
         // A copy: an end takes its connection out of the list.
-        let ending = self.connections.filter { $0.isEnded(by: invalidation) }
+        let ending = self.connections.filter { $0.isEnded(by: endings) }
         for connection in ending { connection.sessionEnded() }
     }
 

@@ -15,13 +15,9 @@ final class Reading {
     }
 
     /// Notes what ended while the read was under way. Whose session it is shows only in the answer.
-    func note(_ ended: Invalidation) {
-        switch ended {
-        case .session(let key): self.isOvertaken = self.isOvertaken || key == self.key
-        case .lineage(let lineage): self.isOvertaken = self.isOvertaken || lineage == self.key.lineage
-        case .subject(let name): self.endedSubjects.append(name)
-        case .all: self.isOvertaken = true
-        }
+    func note(_ ended: Endings) {
+        if ended.includesAll || ended.end(self.key) { self.isOvertaken = true }
+        self.endedSubjects.append(contentsOf: ended.subjects)
     }
 
     /// False when something ended meanwhile that the answer may not know of yet.

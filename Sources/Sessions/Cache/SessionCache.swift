@@ -42,8 +42,8 @@ package final class SessionCache {
 
     package internal(set) var counters = SessionCacheCounters()
 
-    /// Called after something ended, on the loop: whoever keeps streams open closes those that `Invalidation.ends`.
-    package var onInvalidation: ((Invalidation) -> Void)?
+    /// Called after something ended, on the loop: whoever keeps streams open closes those that `Endings.ends`.
+    package var onInvalidation: ((Endings) -> Void)?
 
     private let capacity: Int
     private var buckets: ContiguousArray<Int32>
@@ -109,7 +109,17 @@ package final class SessionCache {
 
     /// Applies the end of something: what it ended is gone from here, and no read that is under way brings it back.
     package func invalidate(_ ended: Invalidation) {
+        self.invalidate(Endings([ended]))
+    }
+
+    /// The same for several.
+    package func invalidate(_ ended: Endings) {
         for reading in self.readings.values { reading.note(ended) }
+        for invalidation in ended.invalidations { self.apply(invalidation) }
+        self.onInvalidation?(ended)
+    }
+
+    private func apply(_ ended: Invalidation) {
         switch ended {
         case .session(let key):
             if let slot = self.byKey[key] { self.remove(slot) }
@@ -122,7 +132,6 @@ package final class SessionCache {
             self.beginTurn()
             for slot in self.slots.indices { self.remove(Int32(slot)) }
         }
-        self.onInvalidation?(ended)
     }
 
     // MARK: For the resolver

@@ -69,6 +69,14 @@ package final class SessionCaches: Sendable {
         self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
+    /// Tells every cache all of this, in one hop for each loop, and returns at once. May be called from anywhere.
+    package func invalidate(_ ended: [Invalidation]) {
+        let endings = Endings(ended)
+        for member in self.state.withLock({ $0.members }) {
+            member.loop.execute { member.cache.value.invalidate(endings) }
+        }
+    }
+
     /// The counters of all loops added up; a doubt counts once.
     package func counters(on loop: any EventLoop) -> EventLoopFuture<SessionCacheCounters> {
         self.forEach(on: loop) { $0.counters }.map { counters in

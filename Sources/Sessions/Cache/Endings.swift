@@ -1,0 +1,43 @@
+/// What ended, told together: each read under way and each open stream asks once whether it is concerned, not once for each
+/// end. When a server lets ten thousand sessions expire at once, no loop compares them with ten thousand streams.
+package struct Endings: Sendable {
+    package let invalidations: [Invalidation]
+    /// Whether `.all` is among them.
+    let includesAll: Bool
+    /// The subjects among them, by the store's names.
+    let subjects: Set<String>
+    private let sessions: Set<RecordKey>
+    private let lineages: Set<Lineage>
+
+    package init(_ invalidations: [Invalidation]) {
+        var includesAll = false
+        var subjects: Set<String> = []
+        var sessions: Set<RecordKey> = []
+        var lineages: Set<Lineage> = []
+        for invalidation in invalidations {
+            switch invalidation {
+            case .session(let key): sessions.insert(key)
+            case .lineage(let lineage): lineages.insert(lineage)
+            case .subject(let name): subjects.insert(name)
+            case .all: includesAll = true
+            }
+        }
+        self.invalidations = invalidations
+        self.includesAll = includesAll
+        self.subjects = subjects
+        self.sessions = sessions
+        self.lineages = lineages
+    }
+
+    /// True when one of them ends the session of `entry`; `.all` ends none.
+    package func ends(_ entry: CachedSession) -> Bool {
+        // The usual case, without a hash.
+        if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
+        return self.end(entry.key) || entry.subjectNames.contains { self.subjects.contains($0) }
+    }
+
+    /// True when one of them ends the session with this key, whoever's it is.
+    func end(_ key: RecordKey) -> Bool {
+        self.lineages.contains(key.lineage) || self.sessions.contains(key)
+    }
+}

@@ -1,0 +1,58 @@
+import Sessions
+import Testing
+import Vocabulary
+
+/// Many ends that are told at once.
+@Suite struct EndingsTests {
+    private let fixture = ResolverFixture()
+
+    @Test("Each of several ends does its own work, and whoever keeps streams is told once")
+    func several() throws {
+        let holders = ["alice", "bob", "carol", "dave"].map { self.fixture.holder(subject: $0) }
+        var entries: [CachedSession] = []
+        for holder in holders {
+            self.fixture.warm(holder)
+            entries.append(try #require(self.fixture.resolve(holder.token).entry))
+        }
+        var told: [Endings] = []
+        self.fixture.cache.onInvalidation = { told.append($0) }
+        let ends: [Invalidation] = [
+            .session(holders[0].key), .lineage(holders[1].key.lineage), .subject("carol"), .session(holders[0].key),
+        ]
+        self.fixture.cache.invalidate(Endings(ends))
+        #expect(self.fixture.cache.counters.entries == 1)
+        #expect(self.fixture.resolve(holders[3].token).outcome == .hit("dave"))
+        #expect(told.map(\.invalidations) == [ends])
+        #expect(entries.map { told[0].ends($0) } == [true, true, true, false])
+    }
+
+    @Test("Any of several ends overtakes a read that it concerns, and no other", arguments: 0..<4)
+    func reads(_ way: Int) {
+        let holder = self.fixture.holder()
+        let stranger = self.fixture.holder(subject: "bob")
+        let others = (0..<3).map { self.fixture.holder(subject: "carol \($0)") }
+        let (ended, lives) = (self.fixture.resolve(holder.token), self.fixture.resolve(stranger.token))
+        let ends: [Invalidation] = [
+            .session(holder.key), .lineage(holder.key.lineage), .subject("alice"), .subject("nobody"),
+        ]
+        self.fixture.cache.invalidate(Endings(others.map { .session($0.key) } + [ends[way], .subject("carol 1")]))
+        self.fixture.answer(holder.session)
+        self.fixture.answer(stranger.session)
+        #expect(ended.outcome == (way == 3 ? .found("alice") : .waiting))
+        #expect(lives.outcome == .found("bob"))
+        if way < 3 { self.fixture.answer(nil) }
+        #expect(ended.outcome == (way == 3 ? .found("alice") : .noSession))
+    }
+
+    @Test("With `.all` among them everything is forgotten and nobody's stream ends")
+    func all() throws {
+        let (holder, stranger) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))
+        self.fixture.warm(holder)
+        self.fixture.warm(stranger)
+        let entry = try #require(self.fixture.resolve(holder.token).entry)
+        let endings = Endings([.session(stranger.key), .all])
+        self.fixture.cache.invalidate(endings)
+        #expect(self.fixture.cache.counters.entries == 0)
+        #expect(!endings.ends(entry))
+    }
+}
