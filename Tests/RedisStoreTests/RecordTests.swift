@@ -91,7 +91,8 @@ import Vocabulary
         #expect(Keyspace.record(key) == Array("sp:t:{0123456789}:digest".utf8))
         #expect(Keyspace.marker(key) == Array("sp:m:{0123456789}:digest".utf8))
         #expect(Keyspace.idle(key) == Array("sp:i:{0123456789}:digest".utf8))
-        #expect(Keyspace.lineage(key.lineage) == Array("sp:f:{0123456789}".utf8))
+        #expect(Keyspace.lineage(key.lineage) == Array("sp:g:{0123456789}".utf8))
+        #expect(Keyspace.ending(key.lineage) == Array("sp:f:{0123456789}".utf8))
         #expect(Keyspace.epoch("name") == Array("sp:e:{name}".utf8))
     }
 }

@@ -119,7 +119,7 @@ import Vocabulary
                 await #expect(throws: StoreError.unavailable) { try await stranger.session(two.key) }
                 await #expect(throws: StoreError.unavailable) { try await stranger.transfer(token) }
                 // A record of a type that it cannot have.
-                _ = try await client.ask("SET", "sp:f:{\(two.key.lineage.tag)}", "?")
+                _ = try await client.ask("SET", "sp:g:{\(two.key.lineage.tag)}", "?")
                 await #expect(throws: StoreError.unavailable) { try await fixture.session(two.key) }
             }
         }

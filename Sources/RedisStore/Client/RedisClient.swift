@@ -15,7 +15,15 @@ package final class RedisClient: Sendable {
         var refusals: [RedisEndpoint: RedisServerError] = [:]
         var firstTopology: EventLoopPromise<Void>?
         var poll: RepeatedTask?
+        var invalidationIsUp = false
         var isShutDown = false
+    }
+
+    /// Who else is told what changes, from any thread; must not block.
+    struct Follower: Sendable {
+        /// Each topology, the first included, before any command goes by it.
+        var topology: @Sendable (Topology) -> Void
+        var event: @Sendable (RedisEvent) -> Void
     }
 
     /// How often the primaries are asked for their facts.
@@ -28,7 +36,7 @@ package final class RedisClient: Sendable {
     private let routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>]
     private let loops: [any EventLoop]
     private let state = Mutex(State())
-    private let followers = Mutex<[@Sendable (RedisEvent) -> Void]>([])
+    private let followers = Mutex<[Follower]>([])
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
@@ -110,14 +118,32 @@ package final class RedisClient: Sendable {
                         facts: state.facts[shard.endpoint],
                         refusal: state.refusals[shard.endpoint]
                     )
-                }
+                },
+                invalidationIsUp: state.invalidationIsUp
             )
         }
     }
 
     /// Also tells `follower` what changes. To be called before `start()`.
-    func follow(_ follower: @escaping @Sendable (RedisEvent) -> Void) {
+    func follow(_ follower: Follower) {
         self.followers.withLock { $0.append(follower) }
+    }
+
+    /// The loop for what a process needs once.
+    var firstLoop: any EventLoop { self.loops[0] }
+
+    /// What was found of the primaries may be out of date.
+    func lookAgain() { self.source.lookAgain() }
+
+    /// Whoever listens for what ends elsewhere hears it now, or does not.
+    func invalidation(isUp: Bool) {
+        self.state.withLock { $0.invalidationIsUp = isUp }
+        self.tell(isUp ? .trusted : .doubted)
+    }
+
+    /// Whoever listens was refused by the server.
+    func invalidation(refusedBy endpoint: RedisEndpoint, _ refusal: RedisServerError) {
+        self.tell(.refused(endpoint, refusal))
     }
 
     // MARK: Life
@@ -187,6 +213,7 @@ package final class RedisClient: Sendable {
             state.refusals = state.refusals.filter { endpoints.contains($0.key) }
             return state.topology != nil && state.topology != topology
         }
+        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
         if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
         let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
@@ -262,7 +289,7 @@ package final class RedisClient: Sendable {
 
     private func tell(_ event: RedisEvent) {
         self.observe(event)
-        for follower in self.followers.withLock({ $0 }) { follower(event) }
+        for follower in self.followers.withLock({ $0 }) { follower.event(event) }
     }
 
     // MARK: Steps

@@ -15,6 +15,8 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The primaries that are known; none while they are still looked for.
     package let nodes: [Node]
+    /// Whether everything is heard that ends elsewhere; false: cached sessions are read again before use.
+    package let invalidationIsUp: Bool
 
     /// Whether every loop can reach every primary.
     package var isConnected: Bool { !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops } }

@@ -22,8 +22,12 @@ package enum Keyspace {
     /// When the session ends for want of use. Written often, so it lies outside the prefixes that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("i", key) }
 
-    /// The lineage's ledger: whether it lives or has ended.
-    package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
+    /// The lineage's ledger: whether it lives or has ended. Every new record of the lineage may write it, so it lies outside
+    /// the prefixes that caches follow.
+    package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
+
+    /// Written only when the lineage ends, so that caches hear of it; nobody reads it.
+    package static func ending(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }

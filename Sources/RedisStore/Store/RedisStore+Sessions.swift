@@ -49,8 +49,8 @@ extension RedisStore {
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let call = ScriptCall(
             Scripts.endLineage,
-            keys: [Keyspace.lineage(lineage)],
-            arguments: [Self.digits(Self.markerLife)]
+            keys: [Keyspace.lineage(lineage), Keyspace.ending(lineage)],
+            arguments: [Self.digits(Self.markerLife), Self.digits(Self.margin)]
         )
         return self.telling(.lineage(lineage), after: self.run(call, on: loop).map { _ in }, on: loop)
     }

@@ -42,6 +42,7 @@ package final class RedisStore: SessionStore {
     /// Whose record lies under a key, so that the epoch can be asked for together with the record. Never wrong: a key
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
+    private let feed: InvalidationFeed
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which tells `caches` what has ended here.
@@ -50,6 +51,20 @@ package final class RedisStore: SessionStore {
         self.seals = RecordSeals(ring: ring)
         self.clock = clock
         self.caches = caches
+        self.feed = InvalidationFeed(client: client, caches: caches)
+    }
+
+    /// Begins to listen for what ends elsewhere, and starts the client; `RedisClient.start` says what is waited for. Until
+    /// everything is heard, all caches doubt.
+    package func start() async throws {
+        self.feed.start()
+        try await self.client.start()
+    }
+
+    /// Listens no more, and shuts the client down.
+    package func shutDown() async throws {
+        try await self.feed.shutDown()
+        try await self.client.shutDown()
     }
 
     func newVersion() -> RecordVersion {

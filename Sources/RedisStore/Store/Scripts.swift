@@ -120,13 +120,15 @@ package enum Scripts {
         kind: .endSession
     )
 
-    /// Ends a lineage for as long as a record of it might have lived, and for an hour at least.
+    /// Ends a lineage for as long as a record of it might have lived, and for an hour at least. The second key only tells
+    /// those who follow its prefix: a ledger is written for other reasons too, and its lineage's streams would break off.
     ///
-    /// Keys: ledger. Arguments: the least TTL (ms).
+    /// Keys: ledger, ending. Arguments: the least TTL (ms), TTL of the ending (ms).
     static let endLineage = RedisScript(
         """
         local life = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[1]))
         redis.call('SET', KEYS[1], 'E', 'PX', string.format('%.0f', life))
+        redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
         return 1
         """,
         kind: .endLineage

@@ -1,0 +1,109 @@
+internal import NIOCore
+
+/// One subscription at one server, renewed for as long as it is wanted. Confined to its loop.
+///
+/// Between `down` and the next `up` nothing is told: whoever must not miss anything asks anew after `up`.
+final class RedisSubscription {
+    /// What the owner is told, on the loop.
+    struct Events {
+        /// From now on everything is told.
+        var up: () -> Void
+        /// What was told, in order; all that arrived together.
+        var messages: ([SubscriptionMessage]) -> Void
+        /// The connection, or the try to make one, has failed; with the error for which the server refused it, if it did.
+        var down: (RedisError.Cause, RedisServerError?) -> Void
+    }
+
+    let endpoint: RedisEndpoint
+    private let plan: SubscriptionPlan
+    private let connector: RedisConnector
+    private let loop: any EventLoop
+    private let events: Events
+    private var breaker = CircuitBreaker()
+    private var handler: SubscriptionHandler?
+    private var channel: (any Channel)?
+    /// Since when everything is told; nil: it is not.
+    private var upSince: NIODeadline?
+    private var isShutDown = false
+
+    /// A connection that was up for so long did not fail at once: the pauses begin short again.
+    private static let lasting = TimeAmount.seconds(1)
+
+    init(
+        to endpoint: RedisEndpoint,
+        _ plan: SubscriptionPlan,
+        over connector: RedisConnector,
+        on loop: any EventLoop,
+        events: Events
+    ) {
+        self.endpoint = endpoint
+        self.plan = plan
+        self.connector = connector
+        self.loop = loop
+        self.events = events
+    }
+
+    /// Begins to connect.
+    func start() { self.connect() }
+
+    /// Ends it. Nothing is told from now on.
+    func shutDown() -> EventLoopFuture<Void> {
+        self.isShutDown = true
+        let closed = self.channel?.closeFuture ?? self.loop.makeSucceededVoidFuture()
+        self.handler?.close()
+        return closed
+    }
+
+    // MARK: Steps
+
+    private func connect() {
+        guard !self.isShutDown, self.breaker.probe() else { return }
+        let subscription = NIOLoopBound(self, eventLoop: self.loop)
+        self.connector.connect(to: self.endpoint, on: self.loop).whenComplete { result in
+            switch result {
+            case .success(let channel): subscription.value.connected(channel)
+            case .failure: subscription.value.lost(.notConnected, nil)
+            }
+        }
+    }
+
+    private func connected(_ channel: any Channel) {
+        guard !self.isShutDown else { return channel.close(promise: nil) }
+        let subscription = NIOLoopBound(self, eventLoop: self.loop)
+        let handler = SubscriptionHandler(
+            self.plan,
+            events: SubscriptionHandler.Events(
+                up: { subscription.value.up() },
+                messages: { subscription.value.events.messages($0) },
+                ended: { subscription.value.lost($0, $1) }
+            )
+        )
+        self.channel = channel
+        self.handler = handler
+        do {
+            try channel.pipeline.syncOperations.addHandler(handler)
+        } catch {
+            channel.close(promise: nil)
+            self.lost(.closed, nil)
+        }
+    }
+
+    private func up() {
+        self.breaker.connected()
+        self.upSince = .now()
+        self.events.up()
+    }
+
+    private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
+        self.handler = nil
+        self.channel = nil
+        let wasLasting = self.upSince.map { .now() - $0 >= Self.lasting } ?? false
+        self.upSince = nil
+        guard !self.isShutDown else { return }
+        if wasLasting { self.breaker.answered() }
+        let pause = self.breaker.failed(chance: Double.random(in: 0...1))
+        self.events.down(cause, refusal)
+        let subscription = NIOLoopBound(self, eventLoop: self.loop)
+        self.loop.scheduleTask(in: TimeAmount(pause)) { subscription.value.connect() }
+    }
+}

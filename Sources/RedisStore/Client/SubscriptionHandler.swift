@@ -1,0 +1,151 @@
+package import NIOCore
+
+/// The I/O of one subscriber's connection around its state machine. Confined to its loop.
+package final class SubscriptionHandler: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    /// What the owner of the connection is told, on the loop.
+    package struct Events {
+        /// From now on everything is told.
+        package var up: () -> Void
+        /// What was told, in order; all that arrived together, so that much costs little more than one.
+        package var messages: ([SubscriptionMessage]) -> Void
+        /// The connection has ended; called once, and nothing after it.
+        package var ended: (RedisError.Cause, RedisServerError?) -> Void
+
+        package init(
+            up: @escaping () -> Void,
+            messages: @escaping ([SubscriptionMessage]) -> Void,
+            ended: @escaping (RedisError.Cause, RedisServerError?) -> Void
+        ) {
+            self.up = up
+            self.messages = messages
+            self.ended = ended
+        }
+    }
+
+    /// One message may name all keys that a transaction or an expiry cycle touched. A server that tells more at once loses
+    /// its listener, which then doubts everything, as it would for other reasons.
+    private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
+
+    private var machine: SubscriptionStateMachine
+    private let reader = ReplyReader(limits: SubscriptionHandler.limits)
+    private var events: Events?
+    private var context: ChannelHandlerContext?
+    private var messages: [SubscriptionMessage] = []
+    private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
+
+    package init(_ plan: SubscriptionPlan, events: Events) {
+        self.machine = SubscriptionStateMachine(plan)
+        self.events = events
+    }
+
+    /// Ends the connection.
+    package func close() {
+        self.perform(self.machine.lost(.shuttingDown))
+    }
+
+    // MARK: ChannelInboundHandler
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive { self.begin() }
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        self.perform(self.machine.lost(.closed))
+        self.context = nil
+    }
+
+    package func channelActive(context: ChannelHandlerContext) {
+        self.begin()
+        context.fireChannelActive()
+    }
+
+    package func channelInactive(context: ChannelHandlerContext) {
+        self.perform(self.machine.lost(.closed))
+        context.fireChannelInactive()
+    }
+
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.perform(self.machine.lost(.closed))
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.machine.heard(at: .now())
+        let reader = self.reader
+        let failure: ReplyError? = self.unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
+            do throws(ReplyError) {
+                try reader.feed(bytes) { reply in
+                    self.perform(self.machine.received(reply))
+                    return self.events != nil
+                }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { self.perform(self.machine.lost(.protocolError(failure))) }
+    }
+
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        self.deliver()
+        context.fireChannelReadComplete()
+    }
+
+    // MARK: Steps
+
+    private func begin() {
+        self.perform(self.machine.connected(at: .now()))
+    }
+
+    private func perform(_ action: SubscriptionStateMachine.Action) {
+        switch action {
+        case .none: break
+        case .send(let command): self.send(command)
+        case .becomeUp: self.events?.up()
+        case .deliver(let message): self.messages.append(message)
+        case .close(let cause, let refusal): self.finish(cause, refusal)
+        }
+        self.watchDeadline()
+    }
+
+    private func send(_ command: RedisCommand) {
+        guard let context = self.context else { return }
+        var buffer = context.channel.allocator.buffer(capacity: 256)
+        guard command.write(to: &buffer) else { return self.perform(self.machine.lost(.overloaded)) }
+        context.writeAndFlush(self.wrapOutboundOut(buffer), promise: nil)
+    }
+
+    private func deliver() {
+        guard !self.messages.isEmpty else { return }
+        let messages = self.messages
+        self.messages = []
+        self.events?.messages(messages)
+    }
+
+    private func finish(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
+        self.timer?.callback.cancel()
+        self.timer = nil
+        self.deliver()
+        let events = self.events
+        self.events = nil
+        events?.ended(cause, refusal)
+        self.context?.close(mode: .all, promise: nil)
+    }
+
+    /// Keeps one timer. It is not moved with every message: when it fires it looks again.
+    private func watchDeadline() {
+        guard let deadline = self.machine.deadline, let context = self.context else { return }
+        if let timer = self.timer, timer.due <= deadline { return }
+        self.timer?.callback.cancel()
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        self.timer = (context.eventLoop.scheduleTask(deadline: deadline) { handler.value.timerFired() }, deadline)
+    }
+
+    private func timerFired() {
+        self.timer = nil
+        self.perform(self.machine.timerFired(at: .now()))
+    }
+}

@@ -1,0 +1,248 @@
+package import NIOCore
+
+/// What one connection is to hear of, and when its silence means that it hears no more.
+package struct SubscriptionPlan: Sendable, Hashable {
+    /// What signs in.
+    package var greeting: [HandshakeStep]
+    /// Whether the server must be a primary: what ends is heard first, and surely, where it is written.
+    package var demandsPrimary: Bool
+    /// The prefixes of the keys whose changes the server is to tell over this very connection; none: no keys.
+    package var prefixes: [String]
+    /// At least one. With prefixes, `SubscriptionPlan.keyChannel` is one of them.
+    package var channels: [String]
+    /// From the connection to the last answer of the handshake.
+    package var handshakeTimeout: Duration
+    /// After so long without a byte, the server is asked for a sign of life, and again each time that it passes.
+    package var pingInterval: Duration
+    /// After so long without a byte, the connection counts as lost.
+    package var patience: Duration
+
+    /// The channel that tells keys which have changed.
+    package static let keyChannel = "__redis__:invalidate"
+
+    package init(
+        greeting: [HandshakeStep],
+        demandsPrimary: Bool = false,
+        prefixes: [String] = [],
+        channels: [String],
+        handshakeTimeout: Duration,
+        pingInterval: Duration = .seconds(1),
+        patience: Duration = .seconds(3)
+    ) {
+        self.greeting = greeting
+        self.demandsPrimary = demandsPrimary
+        self.prefixes = prefixes
+        self.channels = channels
+        self.handshakeTimeout = handshakeTimeout
+        self.pingInterval = pingInterval
+        self.patience = patience
+    }
+}
+
+/// What a subscription was told.
+package struct SubscriptionMessage: Sendable, Hashable {
+    package enum Payload: Sendable, Hashable {
+        /// What somebody published.
+        case text([UInt8])
+        /// Keys that have changed, expired or gone.
+        case keys([[UInt8]])
+        /// Every key has gone (`FLUSHALL`, `FLUSHDB`).
+        case allKeys
+    }
+
+    package let channel: String
+    package let payload: Payload
+
+    package init(channel: String, payload: Payload) {
+        self.channel = channel
+        self.payload = payload
+    }
+}
+
+/// One subscriber's connection without its I/O: sign in, ask to be told, listen, and notice when nothing is told any more.
+///
+/// A connection that asks for changes of keys redirects them **to itself**. In the usual form, one connection asks and
+/// another listens; when the first is lost the second goes on in silence (security.md 6: measured). This one is lost whole.
+/// `NOLOOP` is not asked for: it would keep from this connection only what it writes itself, and it writes nothing.
+///
+/// Commands of the handshake leave one at a time, since one of them depends on the answer to another, and nobody waits for
+/// a subscription.
+package struct SubscriptionStateMachine {
+    package enum Action: Sendable, Hashable {
+        case none
+        case send(RedisCommand)
+        /// From now on everything is told.
+        case becomeUp
+        case deliver(SubscriptionMessage)
+        /// The connection is of no more use; with the error reply for which it is, if that is why.
+        case close(RedisError.Cause, refusal: RedisServerError? = nil)
+    }
+
+    private enum Step {
+        case greeting(HandshakeStep)
+        /// The server says whether it is a primary.
+        case role
+        /// The server names this connection.
+        case ownID
+        case tracking
+
+        var isRequired: Bool { if case .greeting(let step) = self { step.isRequired } else { true } }
+    }
+
+    private enum Phase {
+        case connecting
+        /// Waiting for the answer to the first of these.
+        case handshaking(ArraySlice<Step>)
+        /// Waiting for the confirmation of the first of these channels.
+        case subscribing(ArraySlice<String>)
+        case listening
+        case closed
+    }
+
+    private let plan: SubscriptionPlan
+    private var phase = Phase.connecting
+    private var handshakeDeadline = NIODeadline.distantFuture
+    private var lastHeard = NIODeadline.uptimeNanoseconds(0)
+    private var lastPing = NIODeadline.uptimeNanoseconds(0)
+    private var pendingPings = 0
+
+    package init(_ plan: SubscriptionPlan) {
+        self.plan = plan
+    }
+
+    /// Whether everything is told now.
+    package var isUp: Bool { if case .listening = self.phase { true } else { false } }
+
+    /// When `timerFired` is to be called next; nil: never.
+    package var deadline: NIODeadline? {
+        switch self.phase {
+        case .connecting, .closed: nil
+        case .handshaking, .subscribing: self.handshakeDeadline
+        case .listening: min(self.lostAt, self.pingAt)
+        }
+    }
+
+    // MARK: Events
+
+    /// The connection stands.
+    package mutating func connected(at now: NIODeadline) -> Action {
+        guard case .connecting = self.phase else { return .none }
+        self.handshakeDeadline = now + TimeAmount(self.plan.handshakeTimeout)
+        var steps = self.plan.greeting.map { Step.greeting($0) }
+        if self.plan.demandsPrimary { steps.append(.role) }
+        if !self.plan.prefixes.isEmpty { steps += [.ownID, .tracking] }
+        return self.goOn(with: steps[...], after: .null)
+    }
+
+    /// Bytes have arrived, whatever they say: the server lives. A long message takes its time.
+    package mutating func heard(at now: NIODeadline) {
+        self.lastHeard = now
+    }
+
+    /// A reply has arrived.
+    package mutating func received(_ reply: RedisReply) -> Action {
+        switch self.phase {
+        case .connecting: return self.close(.protocolError(.unsolicited))
+        case .closed: return .none
+        case .handshaking(let steps): return self.answered(steps, reply)
+        case .subscribing(let channels):
+            if case .error(let error) = reply { return self.close(.closed, refusal: error) }
+            guard case .array(let parts) = reply, parts.count == 3, Self.says(parts[0], "subscribe"),
+                let channel = channels.first, Self.says(parts[1], channel)
+            else { return self.told(reply, of: self.plan.channels.prefix { $0 != channels.first }) }
+            let rest = channels.dropFirst()
+            self.phase = rest.isEmpty ? .listening : .subscribing(rest)
+            return rest.isEmpty ? .becomeUp : .none
+        case .listening: return self.told(reply, of: self.plan.channels[...])
+        }
+    }
+
+    /// The timer fired: what to do about the silence, if it is one.
+    package mutating func timerFired(at now: NIODeadline) -> Action {
+        guard let deadline = self.deadline, deadline <= now else { return .none }
+        guard case .listening = self.phase, now < self.lostAt else { return self.close(.timedOut) }
+        self.lastPing = now
+        self.pendingPings += 1
+        return .send(RedisCommand("PING"))
+    }
+
+    /// The connection is gone or of no use; `.none` when it had ended before.
+    package mutating func lost(_ cause: RedisError.Cause) -> Action {
+        if case .closed = self.phase { return .none }
+        return self.close(cause)
+    }
+
+    // MARK: Steps
+
+    private var lostAt: NIODeadline { self.lastHeard + TimeAmount(self.plan.patience) }
+    private var pingAt: NIODeadline { max(self.lastHeard, self.lastPing) + TimeAmount(self.plan.pingInterval) }
+
+    private mutating func close(_ cause: RedisError.Cause, refusal: RedisServerError? = nil) -> Action {
+        self.phase = .closed
+        return .close(cause, refusal: refusal)
+    }
+
+    private mutating func answered(_ steps: ArraySlice<Step>, _ reply: RedisReply) -> Action {
+        guard let step = steps.first else { return self.close(.protocolError(.unsolicited)) }
+        if case .error(let error) = reply, step.isRequired { return self.close(.closed, refusal: error) }
+        if case .role = step, RedisFacts(reply)?.isPrimary != true { return self.close(.closed) }
+        return self.goOn(with: steps.dropFirst(), after: reply)
+    }
+
+    /// Sends the first of `steps`, or subscribes when none is left.
+    private mutating func goOn(with steps: ArraySlice<Step>, after reply: RedisReply) -> Action {
+        self.phase = .handshaking(steps)
+        switch steps.first {
+        case .greeting(let step): return .send(step.command)
+        case .role: return .send(RedisCommand("INFO", "replication"))
+        case .ownID: return .send(RedisCommand("CLIENT", "ID"))
+        case .tracking:
+            guard case .integer(let ownID) = reply else { return self.close(.protocolError(.malformed)) }
+            let words = ["TRACKING", "ON", "REDIRECT", "\(ownID)", "BCAST"]
+            let prefixes = self.plan.prefixes.flatMap { ["PREFIX", $0] }
+            return .send(RedisCommand("CLIENT", (words + prefixes).map { Array($0.utf8) }))
+        case nil:
+            self.phase = .subscribing(self.plan.channels[...])
+            return .send(RedisCommand("SUBSCRIBE", self.plan.channels.map { Array($0.utf8) }))
+        }
+    }
+
+    /// What comes without being asked for: a message on one of `channels`, or the answer to a `PING`.
+    private mutating func told(_ reply: RedisReply, of channels: ArraySlice<String>) -> Action {
+        guard case .array(let parts) = reply, let kind = parts.first else {
+            return self.close(.protocolError(.unsolicited))
+        }
+        if parts.count == 2, Self.says(kind, "pong"), self.pendingPings > 0 {
+            self.pendingPings -= 1
+            return .none
+        }
+        guard parts.count == 3, Self.says(kind, "message"),
+            let channel = channels.first(where: { Self.says(parts[1], $0) }),
+            let payload = SubscriptionMessage.Payload(parts[2])
+        else { return self.close(.protocolError(.unsolicited)) }
+        return .deliver(SubscriptionMessage(channel: channel, payload: payload))
+    }
+
+    private static func says(_ reply: RedisReply, _ text: String) -> Bool {
+        if case .bulk(let bytes) = reply { bytes.elementsEqual(text.utf8) } else { false }
+    }
+}
+
+extension SubscriptionMessage.Payload {
+    /// nil: nothing that Redis would send.
+    fileprivate init?(_ reply: RedisReply) {
+        switch reply {
+        case .null: self = .allKeys
+        case .bulk(let bytes): self = .text(bytes)
+        case .array(let elements):
+            var keys: [[UInt8]] = []
+            keys.reserveCapacity(elements.count)
+            for element in elements {
+                guard case .bulk(let key) = element else { return nil }
+                keys.append(key)
+            }
+            self = .keys(keys)
+        case .integer, .status, .error: return nil
+        }
+    }
+}

@@ -1,0 +1,166 @@
+internal import NIOCore
+internal import Sessions
+
+/// Hears what ends elsewhere and tells the caches of this process (DESIGN 5, "L1"): one subscription at every primary, all
+/// on one loop.
+///
+/// While any of them is not up, the caches doubt; only reads that begin when all are up are trusted. What ends is told in
+/// no order with what is read, since both come over connections of their own: `SessionCache` keeps a placeholder for every
+/// read under way. What this process ended itself is heard too, after its caches were told, and changes nothing.
+final class InvalidationFeed: Sendable {
+    /// What is known on the loop.
+    private struct State {
+        var topology: Topology?
+        var subscriptions: [RedisEndpoint: RedisSubscription] = [:]
+        /// Those that tell everything now.
+        var up: Set<RedisEndpoint> = []
+        /// The error for which a server last refused, so that it is told once.
+        var refusals: [RedisEndpoint: String] = [:]
+        var isTrusted = false
+        var isShutDown = false
+
+        /// Whether everything that ends anywhere is told.
+        var hearsAll: Bool { !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count }
+    }
+
+    /// How many ends the loops are told of in one go; the rest follows after a pause in which they serve requests.
+    private static let stride = 1024
+    private static let pause = TimeAmount.microseconds(500)
+
+    private let client: RedisClient
+    private let caches: SessionCaches
+    private let loop: any EventLoop
+    private let state: NIOLoopBoundBox<State>
+
+    /// A feed over the connections of `client`. Nothing is heard before `start()`.
+    init(client: RedisClient, caches: SessionCaches) {
+        self.client = client
+        self.caches = caches
+        self.loop = client.firstLoop
+        self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
+    }
+
+    /// Begins to doubt, and to follow the client's topology. To be called once, before the client starts.
+    func start() {
+        self.caches.doubt()
+        self.client.follow(
+            RedisClient.Follower(
+                topology: { [weak self] topology in self?.onLoop { $0.adopt(topology) } },
+                event: { [weak self] event in
+                    // Another reign: whatever the former one was told may have been forgotten.
+                    if case .primaryChanged = event { self?.onLoop { $0.caches.invalidate([.all]) } }
+                }
+            )
+        )
+    }
+
+    /// Hears nothing more; the caches doubt.
+    func shutDown() async throws {
+        try await self.loop.flatSubmit {
+            self.state.value.isShutDown = true
+            self.caches.doubt()
+            let closed = self.state.value.subscriptions.values.map { $0.shutDown() }
+            self.state.value.subscriptions = [:]
+            return EventLoopFuture.andAllComplete(closed, on: self.loop)
+        }.get()
+    }
+
+    // MARK: Steps, on the loop
+
+    private func onLoop(_ step: @escaping @Sendable (InvalidationFeed) -> Void) {
+        // Also when called on it, so that nothing overtakes what another thread said before.
+        self.loop.execute { step(self) }
+    }
+
+    /// Listens at these primaries and no others.
+    private func adopt(_ topology: Topology) {
+        guard !self.state.value.isShutDown, topology != self.state.value.topology else { return }
+        self.state.value.topology = topology
+        let endpoints = Set(topology.shards.map(\.endpoint))
+        for (endpoint, subscription) in self.state.value.subscriptions where !endpoints.contains(endpoint) {
+            _ = subscription.shutDown()
+            self.state.value.subscriptions[endpoint] = nil
+            self.state.value.up.remove(endpoint)
+            self.state.value.refusals[endpoint] = nil
+        }
+        for endpoint in endpoints where self.state.value.subscriptions[endpoint] == nil { self.subscribe(to: endpoint) }
+        // Where keys have moved among those that are heard, all is read again, once.
+        if self.state.value.isTrusted, self.state.value.hearsAll {
+            self.caches.doubt()
+            self.caches.trust()
+        }
+        self.judge()
+    }
+
+    private func subscribe(to endpoint: RedisEndpoint) {
+        let configuration = self.client.connector.configuration
+        let subscription = RedisSubscription(
+            to: endpoint,
+            SubscriptionPlan(
+                greeting: configuration.greeting,
+                demandsPrimary: true,
+                prefixes: Keyspace.followedPrefixes,
+                channels: [SubscriptionPlan.keyChannel],
+                // Six answers, one after the other.
+                handshakeTimeout: configuration.connectTimeout * 4
+            ),
+            over: self.client.connector,
+            on: self.loop,
+            events: RedisSubscription.Events(
+                up: { [weak self] in self?.up(endpoint) },
+                messages: { [weak self] messages in self?.told(messages) },
+                down: { [weak self] _, refusal in self?.down(endpoint, refusal) }
+            )
+        )
+        self.state.value.subscriptions[endpoint] = subscription
+        subscription.start()
+    }
+
+    private func up(_ endpoint: RedisEndpoint) {
+        self.state.value.up.insert(endpoint)
+        self.state.value.refusals[endpoint] = nil
+        self.judge()
+    }
+
+    private func down(_ endpoint: RedisEndpoint, _ refusal: RedisServerError?) {
+        self.state.value.up.remove(endpoint)
+        self.judge()
+        if let refusal, self.state.value.refusals.updateValue(refusal.code, forKey: endpoint) != refusal.code {
+            self.client.invalidation(refusedBy: endpoint, refusal)
+        }
+        // It may be no primary any more.
+        self.client.lookAgain()
+    }
+
+    /// Has the caches trust or doubt, whichever is due.
+    private func judge() {
+        let hearsAll = self.state.value.hearsAll
+        guard hearsAll != self.state.value.isTrusted else { return }
+        self.state.value.isTrusted = hearsAll
+        if hearsAll { self.caches.trust() } else { self.caches.doubt() }
+        self.client.invalidation(isUp: hearsAll)
+    }
+
+    private func told(_ messages: [SubscriptionMessage]) {
+        var changed: [[UInt8]] = []
+        for message in messages {
+            switch message.payload {
+            case .keys(let keys): changed += keys
+            case .allKeys: self.caches.invalidate([.all])
+            // Somebody published on the channel; Redis itself does not send this there.
+            case .text: break
+            }
+        }
+        self.tell(changed[...])
+    }
+
+    /// Tells every loop what the changes of these keys end, in one hop for many. What is told late is told late to all: an
+    /// end is an end, whatever is heard between.
+    private func tell(_ keys: ArraySlice<[UInt8]>) {
+        let ended = keys.prefix(Self.stride).compactMap { Keyspace.ended(byChangeOf: $0) }
+        if !ended.isEmpty { self.caches.invalidate(ended) }
+        let rest = keys.dropFirst(Self.stride)
+        guard !rest.isEmpty else { return }
+        self.loop.scheduleTask(in: Self.pause) { self.tell(rest) }
+    }
+}

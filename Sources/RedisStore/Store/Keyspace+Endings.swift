@@ -1,0 +1,54 @@
+package import Sessions
+
+extension Keyspace {
+    /// The prefixes that caches follow: sessions, ended lineages, epochs of subjects, clients.
+    package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
+
+    /// What a change of `key` ends; nil where it ends nothing that a cache holds, whoever wrote it.
+    ///
+    /// A session is written once and then deleted or expires, an epoch moves only when its subject's sessions end. That a
+    /// session is written is told too: it ends nothing that anybody has.
+    package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
+        guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
+            let close = key.firstIndex(of: UInt8(ascii: "}"))
+        else { return nil }
+        let (tag, rest) = (key[6..<close], key[(close + 1)...])
+        switch key[3] {
+        case UInt8(ascii: "s"):
+            guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
+                Self.isBase64URL(rest.dropFirst(), count: Self.digestLength)
+            else { return nil }
+            let digest = String(decoding: rest.dropFirst(), as: UTF8.self)
+            return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
+        case UInt8(ascii: "f"):
+            guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else { return nil }
+            return .lineage(Self.lineage(tag))
+        case UInt8(ascii: "e"):
+            guard Self.isBase64URL(tag, count: Self.digestLength), rest.isEmpty else { return nil }
+            return .subject(String(decoding: tag, as: UTF8.self))
+        default:
+            return nil
+        }
+    }
+
+    /// Characters of a lineage's tag.
+    private static let tagLength = 10
+    /// Characters of an HMAC-SHA-256.
+    private static let digestLength = 43
+
+    private static func lineage(_ tag: ArraySlice<UInt8>) -> Lineage {
+        Lineage(tag: String(decoding: tag, as: UTF8.self))
+    }
+
+    private static func isBase64URL(_ text: ArraySlice<UInt8>, count: Int) -> Bool {
+        text.count == count
+            && text.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}

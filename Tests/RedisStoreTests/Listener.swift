@@ -1,0 +1,165 @@
+import NIOCore
+import RedisStore
+import Sessions
+import Synchronization
+import Testing
+import Vocabulary
+
+/// What one gateway process has of it: a client, a store that listens, and on every loop a cache with its resolver.
+final class Listener: Sendable {
+    let client: RedisClient
+    let store: RedisStore
+    let caches = SessionCaches()
+    let authority = TokenAuthority(secret: Secret("the secret of the tests"))
+    private let resolvers: [NIOLoopBound<SessionResolver>]
+    private let record: Record
+
+    private final class Record: Sendable {
+        let events = Mutex<[RedisEvent]>([])
+    }
+
+    private init(_ configuration: RedisConfiguration) async throws {
+        let record = Record()
+        let client = try RedisClient(configuration: configuration, group: loops) { event in
+            record.events.withLock { $0.append(event) }
+        }
+        let store = RedisStore(client: client, ring: StoreFixture.ring, clock: .system, caches: self.caches)
+        var resolvers: [NIOLoopBound<SessionResolver>] = []
+        for loop in loops.makeIterator() {
+            let (caches, authority) = (self.caches, self.authority)
+            let resolver = try await loop.submit {
+                let cache = SessionCache()
+                caches.register(cache, on: loop)
+                return NIOLoopBound(
+                    SessionResolver(loop: loop, cache: cache, store: store, authority: authority, clock: .system),
+                    eventLoop: loop
+                )
+            }.get()
+            resolvers.append(resolver)
+        }
+        self.client = client
+        self.store = store
+        self.resolvers = resolvers
+        self.record = record
+    }
+
+    /// Runs `body` with a started listener that has heard nothing amiss so far, and shuts it down after it.
+    static func with(
+        _ configuration: RedisConfiguration,
+        trusting: Bool = true,
+        _ body: (Listener) async throws -> Void
+    ) async throws {
+        let listener = try await Listener(configuration)
+        try await listener.store.start()
+        do {
+            if trusting { try await eventually { listener.events.contains(.trusted) } }
+            try await body(listener)
+        } catch {
+            try await listener.store.shutDown()
+            throw error
+        }
+        try await listener.store.shutDown()
+    }
+
+    /// What the client told, in order.
+    var events: [RedisEvent] { self.record.events.withLock { $0 } }
+
+    /// How often it has begun to hear everything.
+    var trusts: Int { self.events.count { $0 == .trusted } }
+
+    /// A new session that is written by `store`, with its token.
+    func signIn(through store: RedisStore, subject: String = "alice") async throws -> (token: Secret, key: RecordKey) {
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        let session = StoreFixture.session(subject: subject, lineage: lineage, now: Clock.system.now())
+        try await store.create(NewSession(key: key, session: session), on: loops.next()).get()
+        return (token, key)
+    }
+
+    /// Presents the token on every loop; on how many it was good.
+    @discardableResult
+    func present(_ token: Secret) async throws -> Int {
+        var good = 0
+        for resolver in self.resolvers {
+            let isGood = try await resolver.eventLoop.flatSubmit {
+                switch token.bytes.withUnsafeBytes({
+                    resolver.value.resolve(.web, token: $0, now: Clock.system.now())
+                }) {
+                case .hit: resolver.eventLoop.makeSucceededFuture(true)
+                case .miss(let answer): answer.assumeIsolated().map { $0 != nil }.nonisolated()
+                case .malformed: resolver.eventLoop.makeSucceededFuture(false)
+                }
+            }.get()
+            good += isGood ? 1 : 0
+        }
+        return good
+    }
+
+    /// On how many loops the token would be served without asking the store.
+    func trusting(_ token: Secret) async throws -> Int {
+        try await self.count { cache in
+            token.bytes.withUnsafeBytes { cache.lookup($0, now: Clock.system.now()) } != nil ? 1 : 0
+        }
+    }
+
+    /// How many entries the loops have together, trusted or not.
+    func entries() async throws -> Int {
+        try await self.count { $0.counters.entries }
+    }
+
+    private func count(_ step: @escaping @Sendable (SessionCache) -> Int) async throws -> Int {
+        var sum = 0
+        for resolver in self.resolvers {
+            sum += try await resolver.eventLoop.submit { step(resolver.value.cache) }.get()
+        }
+        return sum
+    }
+}
+
+/// Looks how long a loop is busy with other things.
+final class LoopPulse: Sendable {
+    private struct Beats {
+        var last = ContinuousClock.now
+        var longest = Duration.zero
+    }
+
+    private let beats: Beat
+    private let task: RepeatedTask
+
+    private final class Beat: Sendable {
+        let state = Mutex(Beats())
+    }
+
+    init(_ loop: any EventLoop) {
+        let beats = Beat()
+        self.beats = beats
+        self.task = loop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
+            beats.state.withLock { beats in
+                beats.longest = max(beats.longest, ContinuousClock.now - beats.last)
+                beats.last = .now
+            }
+        }
+    }
+
+    /// The longest time between two beats, which should be a millisecond apart.
+    func stop() -> Duration {
+        self.task.cancel()
+        return self.beats.state.withLock { $0.longest }
+    }
+}
+
+/// Waits until `condition` holds; far longer than it can take, but not forever.
+func eventually(
+    within patience: Duration = .seconds(30),
+    _ location: SourceLocation = #_sourceLocation,
+    _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + patience
+    while !(try await condition()) {
+        guard ContinuousClock.now < end else {
+            Issue.record("it did not come to pass", sourceLocation: location)
+            throw CancellationError()
+        }
+        try await Task.sleep(for: .milliseconds(1))
+    }
+}
