@@ -52,8 +52,8 @@ final class Gateway: Sendable {
         let logger = Logger(label: "sallyport")
         for warning in loaded.warnings { logger.warning("\(warning)") }
         let secret: Secret
-        if let configured = settings.secret {
-            secret = configured
+        if let configured = settings.secrets {
+            secret = configured.current
         } else {
             secret = Secret(Random.bytes(32))
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
@@ -259,7 +259,7 @@ final class Gateway: Sendable {
         if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
         if former.eventLoops != new.eventLoops { warnings.append("event_loops: takes effect at the next start") }
-        if former.secret != new.secret { warnings.append("secret_file: takes effect at the next start") }
+        if former.secrets != new.secrets { warnings.append("secret_file: takes effect at the next start") }
         if former.store != new.store { warnings.append("store: takes effect at the next start") }
         if former.logs != new.logs { warnings.append("log: takes effect at the next start") }
         return warnings
