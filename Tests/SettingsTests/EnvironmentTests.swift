@@ -84,7 +84,6 @@ struct EnvironmentTests {
             ("SALLYPORT_OIDC_URL", "http://k", "this version has the static provider"),
             ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version has the static provider"),
             ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version has the static provider"),
-            ("SALLYPORT_REDIS", "redis://r", "did you mean SALLYPORT_REDIS_URL?"),
             ("SALLYPORT_REDIS_URL", "http://r", "write redis://user:password@host:6379"),
             ("SALLYPORT_REDIS_URL", "redis://a b", "write it on one line"),
             ("SALLYPORT_INSECURE_HTTP", "true", "insecure settings are flags"), ("SALLYPORT_", "x", "unset it"),

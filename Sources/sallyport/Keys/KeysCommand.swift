@@ -42,7 +42,7 @@ struct MakeKeys: ParsableCommand {
         }
         Console.say(
             """
-            made \(self.place.file): key \(KeyID(of: secret.ring.current)) signs and seals
+            made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
             next: name the file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same for all; only the \
             gateway's user should be able to read it
             """
@@ -70,7 +70,7 @@ struct AddKey: ParsableCommand {
                 )
             }
             return """
-                added key \(KeyID(of: secret)), which waits; \(KeyID(of: file.ring.current)) signs and seals as before
+                added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
                 next: give this file to every gateway and restart each; once all of them run with it, and not before:
                   sallyport keys promote \(self.place.file)
                 """
@@ -89,12 +89,12 @@ struct PromoteKey: ParsableCommand {
 
     func run() throws {
         try KeysStep.change(self.place.file) { file in
-            let former = KeyID(of: file.ring.current)
+            let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
                 throw PrivateFileFailure("no secret waits: add one first, with `sallyport keys add \(self.place.file)`")
             }
             return """
-                key \(KeyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
+                key \(TokenAuthority.keyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
                 next: give this file to every gateway and restart each, in any order
                 then wait until what was made before has ended: session.native.absolute (90d unless set otherwise) or \
                 session.absolute, whichever is longer, counted from the last restart; then:
@@ -115,10 +115,10 @@ struct RetireKeys: ParsableCommand {
 
     func run() throws {
         try KeysStep.change(self.place.file) { file in
-            let dropped = file.retire().map { KeyID(of: $0).description }
+            let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
             guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
             return """
-                dropped \(dropped.joined(separator: ", ")); \(KeyID(of: file.ring.current)) signs and seals as before
+                dropped \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
                 next: give this file to every gateway and restart each; sessions and tokens of dropped keys end with that
                 """
         }
@@ -139,7 +139,7 @@ struct ListKeys: ParsableCommand {
             let file = try KeysStep.read(PrivateFile(at: self.place.file), self.place.file)
             for (index, entry) in file.entries.enumerated() {
                 let use = index == 0 ? "signs and seals" : entry.isWaiting ? "accepted, waits for promote" : "accepted"
-                Console.say("\(KeyID(of: entry.secret))  \(use)")
+                Console.say("\(TokenAuthority.keyID(of: entry.secret))  \(use)")
             }
         }
     }
@@ -181,10 +181,10 @@ private enum KeysStep {
 extension Secret {
     /// 384 random bits as base64url, under an id that none of `others` has: the id in a token says which secret made it.
     fileprivate static func generated(besides others: [Secret]) -> Secret {
-        let taken = Set(others.map { KeyID(of: $0) })
+        let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {
             let secret = Secret(Random.base64URL(48))
-            if !taken.contains(KeyID(of: secret)) { return secret }
+            if !taken.contains(TokenAuthority.keyID(of: secret)) { return secret }
         }
     }
 }
