@@ -23,6 +23,8 @@ final class Gateway: Sendable {
     }
 
     private let foundations: Foundations
+    private let backing: Backing
+    private let cacheMetrics: CacheMetrics
     private let group: MultiThreadedEventLoopGroup
     private let loops: PathLoops
     private let gate: ConnectionGate
@@ -51,11 +53,11 @@ final class Gateway: Sendable {
         )
         let logger = Logger(label: "sallyport")
         for warning in loaded.warnings { logger.warning("\(warning)") }
-        let secret: Secret
-        if let configured = settings.secret {
-            secret = configured
+        let secrets: SecretRing
+        if let configured = settings.secrets {
+            secrets = configured
         } else {
-            secret = Secret(Random.bytes(32))
+            secrets = SecretRing(current: Secret(Random.bytes(32)))
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
@@ -69,20 +71,38 @@ final class Gateway: Sendable {
             whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop,
             clock: clock
         )
-        let authority = TokenAuthority(secret: secret)
-        let store = MemoryStore(
-            maxSessions: settings.store.maxSessions,
-            maxMarkers: settings.store.maxMarkers,
-            clock: clock,
-            caches: caches
-        )
+        let authority = TokenAuthority(secret: secrets.current)
+        let backing: Backing
+        if let redis = settings.store.redis {
+            backing = .redis(
+                try RedisBacking(
+                    redis,
+                    secrets: secrets,
+                    group: group,
+                    caches: caches,
+                    audit: audit,
+                    logger: logger,
+                    clock: clock
+                )
+            )
+        } else {
+            backing = .memory(
+                MemoryStore(
+                    maxSessions: settings.store.maxSessions,
+                    maxMarkers: settings.store.maxMarkers,
+                    clock: clock,
+                    caches: caches
+                )
+            )
+        }
+        let store = backing.store
         let foundations = Foundations(
             group: group,
             caches: caches,
             store: store,
             limiter: LocalRateLimiter(clock: clock),
             authority: authority,
-            secret: secret,
+            secret: secrets.current,
             registry: registry,
             audit: audit,
             clock: clock
@@ -117,16 +137,18 @@ final class Gateway: Sendable {
             settings: settings,
             assembly: assembly,
             foundations: foundations,
+            backing: backing,
             group: group,
             loops: loops,
             logs: logs,
             logger: logger,
             reload: reload
         )
+        try await backing.start()
         for target in assembly.configuration.targets { target.refresh() }
         gateway.registerMetrics()
         try await gateway.listen(settings)
-        gateway.collectExpired(store)
+        gateway.collectExpired()
         return gateway
     }
 
@@ -134,6 +156,7 @@ final class Gateway: Sendable {
         settings: Settings,
         assembly: Assembly,
         foundations: Foundations,
+        backing: Backing,
         group: MultiThreadedEventLoopGroup,
         loops: PathLoops,
         logs: LineWriter,
@@ -142,6 +165,8 @@ final class Gateway: Sendable {
     ) {
         self.state = Mutex(State(settings: settings, assembly: assembly, readAt: foundations.clock.now()))
         self.foundations = foundations
+        self.backing = backing
+        self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
         self.loops = loops
         self.gate = ConnectionGate(
@@ -166,6 +191,8 @@ final class Gateway: Sendable {
             Double(self.state.withLock { $0.assembly }.asn?.buildTime?.seconds ?? 0)
         }
         registry.read(MetricNames.connectionsRefused, "public", "per_address") { Double(self.gate.refusedCount) }
+        self.cacheMetrics.register(in: registry)
+        self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
     private func listen(_ settings: Settings) async throws {
@@ -182,7 +209,10 @@ final class Gateway: Sendable {
                 address,
                 group: self.group,
                 isReady: { self.isReady() },
-                metrics: { try await self.foundations.registry.render() }
+                metrics: {
+                    try await self.cacheMetrics.refresh()
+                    return try await self.foundations.registry.render()
+                }
             )
             self.admin.withLock { $0 = server }
             self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])
@@ -190,10 +220,10 @@ final class Gateway: Sendable {
     }
 
     /// Names of apps and expired records are looked at in the background, once in a while.
-    private func collectExpired(_ store: MemoryStore) {
+    private func collectExpired() {
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
             Task.detached {
-                store.sweep()
+                self.backing.collectExpired()
                 self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
             }
         }
@@ -208,15 +238,16 @@ final class Gateway: Sendable {
     func isReady() -> (ready: Bool, checks: [AdminServer.Check]) {
         let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
         let listening = !self.listeners.withLock { $0.isEmpty }
-        let checks: [AdminServer.Check] = [
-            (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
-            (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
-            // A bad file keeps the old configuration: that is worth a look, but requests are served.
-            (
-                name: "configuration", ok: true,
-                detail: reloaded ? "current" : "last reload failed, the former is in use"
-            ),
-        ]
+        let checks: [AdminServer.Check] =
+            [
+                (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
+                (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
+                // A bad file keeps the old configuration: that is worth a look, but requests are served.
+                (
+                    name: "configuration", ok: true,
+                    detail: reloaded ? "current" : "last reload failed, the former is in use"
+                ),
+            ] + self.backing.checks
         return (checks.allSatisfy { $0.ok }, checks)
     }
 
@@ -259,7 +290,7 @@ final class Gateway: Sendable {
         if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
         if former.adminListen != new.adminListen { warnings.append("admin.listen: takes effect at the next start") }
         if former.eventLoops != new.eventLoops { warnings.append("event_loops: takes effect at the next start") }
-        if former.secret != new.secret { warnings.append("secret_file: takes effect at the next start") }
+        if former.secrets != new.secrets { warnings.append("secret_file: takes effect at the next start") }
         if former.store != new.store { warnings.append("store: takes effect at the next start") }
         if former.logs != new.logs { warnings.append("log: takes effect at the next start") }
         return warnings
@@ -303,6 +334,7 @@ final class Gateway: Sendable {
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
+        await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
         _ = self.logs.flush(timeout: .seconds(2))
         try? await self.group.shutdownGracefully()

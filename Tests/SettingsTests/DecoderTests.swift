@@ -44,7 +44,7 @@ struct DecoderTests {
             ("trustedProxies: []", "trustedProxies", "did you mean trusted_proxies?"),
             ("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
             ("provider: {kratos: {url: x}}", "provider.kratos", "this version has the static provider"),
-            ("store: {redis: x}", "store.redis", "this version keeps sessions in memory"),
+            ("redis: {url: x}", "redis", "it is store.redis"),
             ("secret: abc", "secret", "put the secret into a file of its own"),
         ]
     )

@@ -30,7 +30,7 @@ struct EnvironmentTests {
         #expect(settings.hosts[0].routes.map(\.auth) == [.required])
         #expect(settings.upstreams.map(\.host) == ["127.0.0.1"])
         #expect(settings.upstreams.map(\.port) == [3000])
-        #expect(settings.secret?.bytes == Array(canary.utf8))
+        #expect(settings.secrets?.current.bytes == Array(canary.utf8))
         guard case .fixedUsers(let users)? = settings.provider else {
             Issue.record("no users")
             return
@@ -84,7 +84,8 @@ struct EnvironmentTests {
             ("SALLYPORT_OIDC_URL", "http://k", "this version has the static provider"),
             ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version has the static provider"),
             ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version has the static provider"),
-            ("SALLYPORT_REDIS_URL", "redis://r", "this version keeps sessions in memory"),
+            ("SALLYPORT_REDIS_URL", "http://r", "write redis://user:password@host:6379"),
+            ("SALLYPORT_REDIS_URL", "redis://a b", "write it on one line"),
             ("SALLYPORT_INSECURE_HTTP", "true", "insecure settings are flags"), ("SALLYPORT_", "x", "unset it"),
         ]
         for (name, value, mend) in cases {
@@ -129,16 +130,4 @@ struct EnvironmentTests {
         #expect(self.problems(Self.start.merging(["SALLYPORT_\(name)": "1"]) { $1 }).count == 1)
     }
 
-    @Test("a trailing line end is no part of a secret, and a short secret is refused")
-    func secretFiles() throws {
-        let secret = String(repeating: "s", count: 32)
-        for (content, length) in [(secret, 32), (secret + "\n", 32), (secret + "\r\n", 32), (secret + "\n\n", 33)] {
-            var fixture = Fixture(environment: Self.start)
-            fixture.files["/etc/sallyport/secret"] = Array(content.utf8)
-            #expect(try fixture.load(nil).get().settings.secret?.bytes.count == length)
-        }
-        var fixture = Fixture(environment: Self.start)
-        fixture.files["/etc/sallyport/secret"] = Array((secret.dropLast() + "\n").utf8)
-        #expect(fixture.problems(nil).first?.found == "a secret of 31 bytes")
-    }
 }

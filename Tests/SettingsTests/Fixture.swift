@@ -19,6 +19,7 @@ struct Fixture {
     ]
     var flags = InsecureFlags()
     var environment: [String: String] = [:]
+    var judgeRedisURL: RedisURLJudge = { _ in nil }
 
     static let path = "/etc/sallyport/sallyport.yaml"
 
@@ -45,7 +46,8 @@ struct Fixture {
                     file: bytes == nil ? nil : Self.path,
                     environment: self.environment,
                     flags: self.flags,
-                    files: source
+                    files: source,
+                    judgeRedisURL: self.judgeRedisURL
                 )
             )
         } catch {

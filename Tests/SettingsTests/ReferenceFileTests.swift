@@ -41,8 +41,9 @@ struct ReferenceFileTests {
         for (path, key) in Section.file.allKeys() where !path.hasPrefix("hosts[]") {
             guard let fallback = key.fallback, !Self.inWords.contains(path) else { continue }
             let steps = path.split(separator: ".").map(String.init)
-            let implied = Fixture().load(Self.file(steps, value: nil))
-            let explicit = Fixture().load(Self.file(steps, value: Self.text(fallback, key.kind)))
+            let fixture = path.hasPrefix("store.redis.") ? Fixture(environment: Self.redis) : Fixture()
+            let implied = fixture.load(Self.file(steps, value: nil))
+            let explicit = fixture.load(Self.file(steps, value: Self.text(fallback, key.kind)))
             #expect(throws: Never.self, "\(path)") { _ = try implied.get() }
             #expect(throws: Never.self, "\(path): \(fallback)") { _ = try explicit.get() }
             #expect((try? implied.get().settings) == (try? explicit.get().settings), "\(path): \(fallback)")
@@ -56,6 +57,11 @@ struct ReferenceFileTests {
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff", "routes[].max_body",
         "routes[].timeouts.response", "event_loops", "secret_file", "upstreams.*.ca_file", "upstreams.*.server_name",
         "clients[].client_secret_file", "provider.static.users[].id", "identity.headers",
+    ]
+
+    /// Without these `store.redis` says nothing.
+    private static let redis = [
+        "SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret",
     ]
 
     /// What else a mapping needs where a key of it is written.

@@ -18,7 +18,7 @@ struct SystemFilesTests {
         }
         try Data("\(canary)\n".utf8).write(to: directory.appending(path: "secret"))
         let loaded = try SettingsLoader.load(file: file.path, environment: [:], flags: InsecureFlags())
-        #expect(loaded.settings.secret != nil)
+        #expect(loaded.settings.secrets != nil)
     }
 
     @Test("a missing file, a directory and one that is too large are refused by name")

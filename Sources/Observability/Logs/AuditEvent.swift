@@ -14,6 +14,7 @@ package struct AuditEvent: Sendable {
         case sessionDenied = "session.denied"
         case sessionEnded = "session.ended"
         case signInFailed = "sign_in.failed"
+        case storePrimaryChanged = "store.primary_changed"
         case transferTokenConsumed = "transfer_token.consumed"
         case transferTokenMinted = "transfer_token.minted"
         case transferTokenMintRefused = "transfer_token.mint_refused"

@@ -65,6 +65,78 @@ package enum MetricNames {
         labels: ["kind", "result"]
     )
 
+    // What each loop knows of sessions (L1), and the Redis behind it.
+    package static let l1Entries = MetricFamily(
+        .gauge,
+        "sallyport_l1_entries",
+        help: "Sessions that the loops keep."
+    )
+    package static let l1Lookups = MetricFamily(
+        .counter,
+        "sallyport_l1_lookups_total",
+        help: "Sessions looked up, by result (hit: known to the loop, miss: the store was waited for).",
+        labels: ["result"]
+    )
+    package static let l1Refreshes = MetricFamily(
+        .counter,
+        "sallyport_l1_refreshes_total",
+        help: "Sessions read again in the background because they were in use."
+    )
+    package static let l1Rereads = MetricFamily(
+        .counter,
+        "sallyport_l1_rereads_total",
+        help: "Reads repeated because something ended while they were under way."
+    )
+    package static let l1Evictions = MetricFamily(
+        .counter,
+        "sallyport_l1_evictions_total",
+        help: "Sessions pushed out of the loops' tables for want of room."
+    )
+    package static let l1Doubts = MetricFamily(
+        .counter,
+        "sallyport_l1_doubts_total",
+        help: "Times from which on no known session was used without asking the store, as an end may have been missed."
+    )
+    package static let l1DoubtedUses = MetricFamily(
+        .counter,
+        "sallyport_l1_doubted_uses_total",
+        help:
+            "Requests served by a session in doubt, a few seconds old at most, because the store could not be reached."
+    )
+    package static let redisCommands = MetricFamily(
+        .counter,
+        "sallyport_redis_commands_total",
+        help: "Commands and scripts sent to Redis, by kind and result (ok, error, timeout, lost, unreplicated).",
+        labels: ["command", "result"]
+    )
+    package static let redisCommandDuration = MetricFamily(
+        .histogram,
+        "sallyport_redis_command_duration_seconds",
+        help: "Time from a command to its answer, queueing included.",
+        labels: ["command"]
+    )
+    package static let redisConnections = MetricFamily(
+        .gauge,
+        "sallyport_redis_connections",
+        help: "Connections for commands, one for each loop and primary, by state (up, down).",
+        labels: ["state"]
+    )
+    package static let redisReplicas = MetricFamily(
+        .gauge,
+        "sallyport_redis_replicas",
+        help: "Replicas of the primary; of several primaries, those of the one with the fewest."
+    )
+    package static let redisPrimaryChanges = MetricFamily(
+        .counter,
+        "sallyport_redis_primary_changes_total",
+        help: "Failovers and restarts of a primary that were seen."
+    )
+    package static let redisQuarantine = MetricFamily(
+        .gauge,
+        "sallyport_redis_quarantine_seconds",
+        help: "How long transfer tokens from before the last failover or restart may still turn up and be refused."
+    )
+
     // Apps.
     package static let upstreamRequests = MetricFamily(
         .counter,
@@ -162,6 +234,8 @@ package enum MetricNames {
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
+        l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
+        redisCommandDuration, redisConnections, redisReplicas, redisPrimaryChanges, redisQuarantine,
         upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,

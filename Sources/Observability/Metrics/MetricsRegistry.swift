@@ -9,6 +9,10 @@ package final class MetricsRegistry: Sendable {
     /// A value that is asked for at scrape time. It runs off the event loops and may read files.
     package typealias Reading = @Sendable () -> Double
 
+    /// A histogram that somebody else keeps: how many values fell under each bound and above the last (not cumulative),
+    /// and their sum in seconds.
+    package typealias HistogramReading = @Sendable () -> (counts: [Int], seconds: Double)
+
     private let state = Mutex(MetricsState())
 
     package init() {}
@@ -43,6 +47,21 @@ package final class MetricsRegistry: Sendable {
             let source = state.insert(family, values, buckets: []) { _, _ in .reading(read) }
             guard case .reading = source else { preconditionFailure("\(family.name) is counted, not read") }
             state.replace(family, values, .reading(read))
+        }
+    }
+
+    /// A histogram that `read` says at each scrape, with its bounds in seconds, ascending; registering it again replaces
+    /// `read`.
+    package func read(
+        _ family: MetricFamily,
+        _ values: String...,
+        buckets: [Double],
+        from read: @escaping HistogramReading
+    ) {
+        precondition(family.kind == .histogram, "\(family.name) is no histogram")
+        self.state.withLock { state in
+            _ = state.insert(family, values, buckets: buckets) { _, _ in .histogramReading(read) }
+            state.replace(family, values, .histogramReading(read))
         }
     }
 

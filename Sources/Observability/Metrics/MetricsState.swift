@@ -7,6 +7,7 @@ struct MetricsState {
         case slot(Int32)
         case histogram(HistogramID)
         case reading(MetricsRegistry.Reading)
+        case histogramReading(MetricsRegistry.HistogramReading)
     }
 
     struct Series {

@@ -24,22 +24,44 @@ struct PrometheusText {
             case .reading(let read):
                 self.line(family.name, series.labels, Self.number(read()))
             case .histogram(let id):
-                self.histogram(family.name, series.labels, id, registered.buckets)
+                let count = registered.buckets.count
+                self.histogram(
+                    family.name,
+                    series.labels,
+                    registered.buckets,
+                    counts: (0...count).map { self.slot(Int(id.slot) + $0) },
+                    sum: Self.seconds(nanoseconds: self.slot(Int(id.slot) + count + 1))
+                )
+            case .histogramReading(let read):
+                let (counts, seconds) = read()
+                self.histogram(
+                    family.name,
+                    series.labels,
+                    registered.buckets,
+                    counts: counts.map { UInt64(max($0, 0)) },
+                    sum: Self.number(seconds)
+                )
             }
         }
     }
 
-    private mutating func histogram(_ name: String, _ labels: String, _ id: HistogramID, _ buckets: [Double]) {
+    /// - Parameter counts: how many values fell under each bound, and above the last.
+    private mutating func histogram(
+        _ name: String,
+        _ labels: String,
+        _ buckets: [Double],
+        counts: [UInt64],
+        sum: String
+    ) {
         let separator = labels.isEmpty ? "" : ","
-        var count: UInt64 = 0
-        for (index, bound) in buckets.enumerated() {
-            count &+= self.slot(Int(id.slot) + index)
-            self.line("\(name)_bucket", "\(labels)\(separator)le=\"\(Self.number(bound))\"", "\(count)")
+        let bounds = buckets.map(Self.number) + ["+Inf"]
+        var total: UInt64 = 0
+        for (bound, count) in zip(bounds, counts) {
+            total &+= count
+            self.line("\(name)_bucket", "\(labels)\(separator)le=\"\(bound)\"", "\(total)")
         }
-        count &+= self.slot(Int(id.slot) + buckets.count)
-        self.line("\(name)_bucket", "\(labels)\(separator)le=\"+Inf\"", "\(count)")
-        self.line("\(name)_sum", labels, Self.seconds(nanoseconds: self.slot(Int(id.slot) + buckets.count + 1)))
-        self.line("\(name)_count", labels, "\(count)")
+        self.line("\(name)_sum", labels, sum)
+        self.line("\(name)_count", labels, "\(total)")
     }
 
     /// 0 for a series that was registered after the loops were asked.

@@ -2,21 +2,18 @@
 enum LaterKeys {
     private static let providers =
         "this version has the static provider: provider.static.users, or SALLYPORT_USERS_FILE"
-    private static let stores = "this version keeps sessions in memory: store.memory"
 
     private static let variables = [
         "SALLYPORT_KRATOS_URL": Self.providers,
         "SALLYPORT_OIDC_URL": Self.providers,
         "SALLYPORT_OIDC_CLIENT_ID": Self.providers,
         "SALLYPORT_OIDC_CLIENT_SECRET_FILE": Self.providers,
-        "SALLYPORT_REDIS_URL": Self.stores,
     ]
     private static let keys = [
         "provider.kratos": Self.providers,
         "provider.oidc": Self.providers,
         "provider.introspection": Self.providers,
-        "store.redis": Self.stores,
-        "redis": Self.stores,
+        "redis": "it is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
         "tls": "this version serves plain HTTP/1.1 behind a proxy that ends TLS",
     ]
 

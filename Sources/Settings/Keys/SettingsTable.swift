@@ -35,7 +35,7 @@ extension Section {
             "secret_file",
             .path(isSecret: true),
             default: "a random secret at each start",
-            "The secret of 32 bytes or more from which every key is derived."
+            "The secret of 32 bytes or more from which every key is derived; of several lines the first signs, all are accepted."
         ),
         SettingsKey(
             "trusted_proxies",
@@ -135,7 +135,33 @@ extension Section {
     ])
 
     private static let store = Section([
-        SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it.")
+        SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it."),
+        SettingsKey(
+            "redis",
+            .section(.redis),
+            "Sessions in Redis instead, shared by every gateway that has the same secrets."
+        ),
+    ])
+
+    private static let redis = Section([
+        SettingsKey(
+            "url",
+            .secret(.redisURL),
+            environment: "SALLYPORT_REDIS_URL",
+            "Where Redis is. It may hold a password and is never shown. Either this or url_file."
+        ),
+        SettingsKey(
+            "url_file",
+            .path(isSecret: true),
+            environment: "SALLYPORT_REDIS_URL_FILE",
+            "A file with the URL instead."
+        ),
+        SettingsKey(
+            "require_safe",
+            .boolean,
+            default: "true",
+            "Not ready while Redis could push out what it must remember, or fails to save it."
+        ),
     ])
 
     private static let memory = Section([

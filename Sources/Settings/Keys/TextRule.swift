@@ -130,6 +130,24 @@ extension TextRule {
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
 
+    /// Where Redis is; `RedisURLJudge` has the last word.
+    static let redisURL = TextRule(
+        "Redis URL",
+        allowed:
+            "redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or redis+unix://, with [user:password@] and a host or path",
+        pattern: "^rediss?(\\+[a-z]+)?://.+$"
+    ) { text throws(SyntaxFault) in
+        let scheme = text.prefix { $0 != ":" }
+        guard ["redis", "rediss"].contains(scheme.prefix { $0 != "+" }), text.dropFirst(scheme.count).hasPrefix("://")
+        else {
+            throw SyntaxFault("write redis://user:password@host:6379, or rediss:// for TLS")
+        }
+        guard text.utf8.count <= 4096, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw SyntaxFault("write it on one line without spaces; percent-encode what is no visible ASCII")
+        }
+        return .secret(text)
+    }
+
     /// A password hash; the limits are those of `Scrypt.isWellFormed`, which has the last word.
     static let passwordHash = TextRule(
         "scrypt hash",

@@ -6,6 +6,7 @@ struct SettingsBuilder {
     let tree: SettingsTree
     let files: SettingsFiles
     let flags: InsecureFlags
+    let judgeRedisURL: RedisURLJudge
     /// Something was already refused: what seems to be missing may be what was refused, and is not reported again.
     let isPartial: Bool
     var problems: [SettingsProblem] = []
@@ -13,10 +14,17 @@ struct SettingsBuilder {
     /// Named apps and those that routes name by URL.
     var upstreams: [UpstreamSettings] = []
 
-    init(tree: SettingsTree, files: SettingsFiles, flags: InsecureFlags, isPartial: Bool) {
+    init(
+        tree: SettingsTree,
+        files: SettingsFiles,
+        flags: InsecureFlags,
+        judgeRedisURL: @escaping RedisURLJudge,
+        isPartial: Bool
+    ) {
         self.tree = tree
         self.files = files
         self.flags = flags
+        self.judgeRedisURL = judgeRedisURL
         self.isPartial = isPartial
     }
 
@@ -32,10 +40,7 @@ struct SettingsBuilder {
         self.setTrust(&settings)
         settings.provider = self.provider(&settings)
         settings.session = self.session()
-        if let memory = self.tree.tree("store")?.tree("memory") {
-            settings.store.maxSessions = memory.integer("max_sessions") ?? settings.store.maxSessions
-            settings.store.maxMarkers = memory.integer("max_markers") ?? settings.store.maxMarkers
-        }
+        settings.store = self.store(hasSecret: settings.secrets != nil)
         settings.handoff = self.handoff(besides: settings.session)
         settings.identity = self.identity()
         settings.asn = self.asn()
@@ -89,24 +94,44 @@ struct SettingsBuilder {
 
     /// The content of a secret's file without its trailing line end.
     mutating func secret(_ name: String, of tree: SettingsTree, key: String, minBytes: Int) -> Secret? {
-        guard let setting = tree[name], let path = self.resolved(setting) else { return nil }
         let allowed = "a file that holds \(minBytes) bytes or more"
-        var bytes: [UInt8]
-        do throws(SettingsFiles.Fault) {
-            bytes = try self.files.read(path, 65_536)
-        } catch {
-            let found = "\(error.sentence) at \(setting.shown)"
-            self.report(setting.origin, key, found: found, allowed: allowed, mend: "check the path and who may read it")
+        guard let setting = tree[name], var bytes = self.content(setting, key: key, allowed: allowed) else {
             return nil
         }
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
         guard bytes.count >= minBytes else {
-            let mend = minBytes >= 32 ? "write a longer one: openssl rand -base64 48" : "write a longer one"
-            self.report(setting.origin, key, found: "a secret of \(bytes.count) bytes", allowed: allowed, mend: mend)
+            let found = "a secret of \(bytes.count) bytes"
+            self.report(setting.origin, key, found: found, allowed: allowed, mend: "write a longer one")
             return nil
         }
         return Secret(bytes)
+    }
+
+    /// The secrets from which every key is derived.
+    private mutating func secrets() -> SecretRing? {
+        let allowed = "a file with one secret a line, each of \(SecretFile.minBytes) bytes or more"
+        guard let setting = self.tree["secret_file"],
+            let bytes = self.content(setting, key: "secret_file", allowed: allowed)
+        else { return nil }
+        do throws(SecretFile.Fault) {
+            return try SecretFile(bytes).ring
+        } catch {
+            self.report(setting.origin, "secret_file", found: error.found, allowed: allowed, mend: error.mend)
+            return nil
+        }
+    }
+
+    /// What stands in the file that `setting` names; nil when it cannot be read, which is reported.
+    private mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
+        guard let path = self.resolved(setting) else { return nil }
+        do throws(SettingsFiles.Fault) {
+            return try self.files.read(path, SecretFile.maxBytes)
+        } catch {
+            let found = "\(error.sentence) at \(setting.shown)"
+            self.report(setting.origin, key, found: found, allowed: allowed, mend: "check the path and who may read it")
+            return nil
+        }
     }
 
     // MARK: Listeners and trust
@@ -155,7 +180,7 @@ struct SettingsBuilder {
     }
 
     private mutating func setTrust(_ settings: inout Settings) {
-        settings.secret = self.secret("secret_file", of: self.tree, key: "secret_file", minBytes: 32)
+        settings.secrets = self.secrets()
         if let word = self.tree.text("forwarded_header"), let header = ForwardedHeader(rawValue: word) {
             settings.forwardedHeader = header
         }

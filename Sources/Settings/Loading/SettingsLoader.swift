@@ -47,13 +47,21 @@ package enum SettingsLoader {
     /// The file is `file`, else what `SALLYPORT_CONFIG` names; without either the variables must say everything. A
     /// variable beats the file. Relative paths start at the directory of the file that holds them.
     ///
+    /// - Parameter judgeRedisURL: what is wrong with a Redis URL beyond its form.
     /// - Throws: every problem that was found, none of which shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],
-        flags: InsecureFlags
+        flags: InsecureFlags,
+        judgeRedisURL: @escaping RedisURLJudge = { _ in nil }
     ) throws(SettingsFailure) -> LoadedSettings {
-        try self.load(file: file, environment: environment, flags: flags, files: .system)
+        try self.load(
+            file: file,
+            environment: environment,
+            flags: flags,
+            files: .system,
+            judgeRedisURL: judgeRedisURL
+        )
     }
 
     /// The same with other files than the system's.
@@ -61,7 +69,8 @@ package enum SettingsLoader {
         file: String?,
         environment: [String: String],
         flags: InsecureFlags,
-        files: SettingsFiles
+        files: SettingsFiles,
+        judgeRedisURL: @escaping RedisURLJudge = { _ in nil }
     ) throws(SettingsFailure) -> LoadedSettings {
         var problems: [SettingsProblem] = []
         var tree = SettingsTree(origin: .builtIn)
@@ -87,7 +96,13 @@ package enum SettingsLoader {
         var overlay = EnvironmentOverlay()
         overlay.apply(environment, to: &tree)
         problems += overlay.problems
-        var builder = SettingsBuilder(tree: tree, files: files, flags: flags, isPartial: !problems.isEmpty)
+        var builder = SettingsBuilder(
+            tree: tree,
+            files: files,
+            flags: flags,
+            judgeRedisURL: judgeRedisURL,
+            isPartial: !problems.isEmpty
+        )
         let settings = builder.build()
         problems += builder.problems
         guard problems.isEmpty else { throw SettingsFailure(problems.inOrder) }

@@ -27,16 +27,37 @@ package struct SessionSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// The in-memory store's bounds.
+/// Where sessions are kept: in Redis when it is named, else in this process.
 ///
 /// ## Configuration keys (`store.memory`)
 /// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.
 package struct StoreSettings: Sendable, Equatable {
     package var maxSessions = 1_000_000
     package var maxMarkers = 1_000_000
+    /// nil: sessions are kept in memory.
+    package var redis: RedisSettings?
 
     package init() {}
 }
+
+/// The Redis that gateways share.
+///
+/// ## Configuration keys (`store.redis`)
+/// - `url` (Redis URL) or `url_file` (path of a file with it): exactly one.
+/// - `require_safe` (boolean, default: true): not ready while Redis could push out what it must remember.
+package struct RedisSettings: Sendable, Equatable {
+    /// Holds a password as a rule.
+    package var url: Secret
+    package var requireSafe = true
+
+    package init(url: Secret) {
+        self.url = url
+    }
+}
+
+/// What is wrong with a Redis URL, in a sentence that quotes none of it; nil: nothing. Only the module that speaks to
+/// Redis knows, and the settings do not depend on it.
+package typealias RedisURLJudge = @Sendable (_ url: Secret) -> String?
 
 /// Where a session-transfer token may stand and how long it lives.
 ///

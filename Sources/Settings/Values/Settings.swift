@@ -12,14 +12,15 @@ package import Vocabulary
 /// - `listen` (address or list, default: 127.0.0.1:8080): where clients connect.
 /// - `admin.listen` (address, default: 127.0.0.1:9090): where health, readiness and metrics are answered.
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
-/// - `secret_file` (path): the secret from which every key is derived, 32 bytes or more.
+/// - `secret_file` (path): the secrets from which every key is derived, one a line, each of 32 bytes or more; the first
+///   signs and seals, all are accepted.
 /// - `trusted_proxies` (list of CIDR, default: none): peers whose forwarded fields are believed.
 /// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): names the client.
 package struct Settings: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var adminListen: ListenAddress?
     package var eventLoops: Int
-    package var secret: Secret?
+    package var secrets: SecretRing?
     package var trustedProxies: [CIDRBlock]
     package var forwardedHeader: ForwardedHeader
     package var hosts: [HostSettings]
@@ -43,7 +44,7 @@ package struct Settings: Sendable, Equatable {
         self.listen = [ListenAddress(host: "127.0.0.1", port: 8080)]
         self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
         self.eventLoops = min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 256)
-        self.secret = nil
+        self.secrets = nil
         self.trustedProxies = []
         self.forwardedHeader = .xForwardedFor
         self.hosts = hosts

@@ -1,12 +1,18 @@
 import ArgumentParser
+import NIOPosix
+import RedisStore
 import RequestPath
 import Settings
 
 /// `sallyport check`: whether the settings can be served, and what they come to.
-struct CheckCommand: ParsableCommand {
+struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validate the settings and print what they come to, without secrets. Exit 0 when valid, else 1."
+        abstract: "Validate the settings and print what they come to, without secrets. Exit 0 when valid, else 1.",
+        discussion: """
+            Nothing is connected to, but with --network: then the Redis of store.redis is spoken to as the gateway would, \
+            one verdict a line says what is right and what is wrong with it, and an error makes the exit status 1.
+            """
     )
 
     @OptionGroup var options: SettingsOptions
@@ -15,7 +21,10 @@ struct CheckCommand: ParsableCommand {
     @Flag(help: "Only the verdict, the problems and the warnings.")
     var quiet = false
 
-    func run() throws {
+    @Flag(help: "Also connect to the configured Redis, and say precisely what is wrong with it.")
+    var network = false
+
+    func run() async throws {
         let loaded: LoadedSettings
         let draft: Draft
         do {
@@ -33,7 +42,17 @@ struct CheckCommand: ParsableCommand {
         }
         Console.say("valid")
         self.say("warnings", loaded.warnings + draft.findings)
-        guard !self.quiet else { return }
+        if !self.quiet { self.sayAll(loaded, draft) }
+        if self.network, let redis = loaded.settings.store.redis {
+            let verdicts = try await Self.verdicts(on: redis)
+            self.say("network", verdicts.map(Self.line))
+            if verdicts.contains(where: { $0.level == .error }) { throw ExitCode.failure }
+        } else if self.network {
+            self.say("network", ["nothing to connect to: sessions are kept in memory"])
+        }
+    }
+
+    private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {
         self.say("settings", loaded.describe().split(separator: "\n").map(String.init))
         for host in loaded.settings.hosts {
             self.say("routes of \(host.publicURL)", host.routes.map { Self.line($0, on: host) })
@@ -45,6 +64,24 @@ struct CheckCommand: ParsableCommand {
         guard !lines.isEmpty else { return }
         Console.say("\n\(title):")
         for line in lines { Console.say("  \(line)") }
+    }
+
+    private static func verdicts(on redis: RedisSettings) async throws -> [Verdict] {
+        do {
+            // The URL has been judged with the settings.
+            let configuration = try RedisConfiguration(url: redis.url)
+            let loop = MultiThreadedEventLoopGroup.singleton.any()
+            return try await RedisCheck(configuration, requireSafe: redis.requireSafe, loop: loop).run()
+        } catch {
+            return [Verdict(level: .error, subject: "certificates", finding: "a file that the URL names: \(error)")]
+        }
+    }
+
+    /// `ok       127.0.0.1:6379 role: primary with 1 replica`
+    private static func line(_ verdict: Verdict) -> String {
+        let level = verdict.level.rawValue
+        let space = String(repeating: " ", count: 9 - level.utf8.count)
+        return "\(level)\(space)\(verdict.subject): \(verdict.finding)"
     }
 
     /// `/admin/**  GET, POST  required  -> app  (admin)`

@@ -13,7 +13,7 @@ struct Draft {
 
     /// - Throws: `StartRefusal` with what a start would say.
     init(_ settings: Settings) throws {
-        let secret = settings.secret ?? Secret("a draft keeps no sessions: any secret does")
+        let secret = settings.secrets?.current ?? Secret("a draft keeps no sessions: any secret does")
         let caches = SessionCaches()
         self.foundations = Foundations(
             group: MultiThreadedEventLoopGroup.singleton,

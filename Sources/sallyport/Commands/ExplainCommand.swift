@@ -14,8 +14,7 @@ struct ExplainCommand: AsyncParsableCommand {
         commandName: "explain",
         abstract: "Say what would become of a request: canonical form, route, decision, headers towards the app.",
         discussion: """
-            Nothing is sent and no running gateway is asked. Sessions live in the gateway's memory, so a token is judged \
-            by its form only; --user says whose live session to assume.
+            Nothing is sent and neither a running gateway nor its Redis is asked, so a token is judged by its form only; --user says whose live session to assume.
             """
     )
 

@@ -16,7 +16,12 @@ struct SettingsOptions: ParsableArguments {
     ///
     /// - Throws: `SettingsFailure` with every problem.
     func load(_ flags: InsecureFlags) throws(SettingsFailure) -> LoadedSettings {
-        try SettingsLoader.load(file: self.config, environment: ProcessInfo.processInfo.environment, flags: flags)
+        try SettingsLoader.load(
+            file: self.config,
+            environment: ProcessInfo.processInfo.environment,
+            flags: flags,
+            judgeRedisURL: RedisBacking.fault(inURL:)
+        )
     }
 }
 

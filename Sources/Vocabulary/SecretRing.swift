@@ -1,0 +1,18 @@
+/// The gateway's secrets: one makes and seals, all are accepted, so that a change of secret signs nobody out.
+package struct SecretRing: Sendable, Hashable {
+    /// The secret that signs, seals and names what is made now.
+    package let current: Secret
+    /// The others, each once, in the order in which they were given.
+    package let accepted: [Secret]
+
+    /// - Parameter accepted: secrets whose tokens and records are accepted too; what stands here twice, or is the current
+    ///   one, counts once.
+    package init(current: Secret, accepted: [Secret] = []) {
+        self.current = current
+        var seen: Set<Secret> = [current]
+        self.accepted = accepted.filter { seen.insert($0).inserted }
+    }
+
+    /// Every secret, the current one first.
+    package var all: [Secret] { [self.current] + self.accepted }
+}

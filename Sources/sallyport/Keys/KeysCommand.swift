@@ -1,0 +1,190 @@
+import ArgumentParser
+import Cryptography
+import Sessions
+import Settings
+import Vocabulary
+
+/// `sallyport keys`: makes the secret and rotates it while any number of gateways run.
+///
+/// No gateway ever meets a token or record of a secret that it does not accept: a new one is first accepted everywhere
+/// (`add`), then used (`promote`), and the old one is dropped when nothing made with it is left (`retire`).
+struct KeysCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "Make the secret, and rotate it without signing anybody out.",
+        discussion: """
+            A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
+            them one by one. Each step says what comes next and when. Secrets are never printed.
+            """,
+        subcommands: [MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self]
+    )
+}
+
+/// The argument that all of them take.
+struct SecretFileArgument: ParsableArguments {
+    @Argument(help: ArgumentHelp("The file that secret_file names.", valueName: "file"))
+    var file: String
+}
+
+/// `sallyport keys make FILE`
+struct MakeKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "make",
+        abstract: "Make a new file with one secret, mode 0600; an existing file is never overwritten."
+    )
+
+    @OptionGroup var place: SecretFileArgument
+
+    func run() throws {
+        let secret = SecretFile(.generated(besides: []))
+        try KeysStep.perform {
+            try PrivateFile.make(at: self.place.file, with: secret.bytes)
+        }
+        Console.say(
+            """
+            made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
+            next: name the file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same for all; only the \
+            gateway's user should be able to read it
+            """
+        )
+    }
+}
+
+/// `sallyport keys add FILE`
+struct AddKey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add",
+        abstract: "Step 1 of a rotation: add a secret that is accepted, but not used yet."
+    )
+
+    @OptionGroup var place: SecretFileArgument
+
+    func run() throws {
+        try KeysStep.change(self.place.file) { file in
+            let secret = Secret.generated(besides: file.ring.all)
+            guard file.add(secret) else {
+                throw PrivateFileFailure(
+                    file.entries.contains(where: \.isWaiting)
+                        ? "a secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
+                        : "there are \(file.entries.count) secrets: drop old ones, with `sallyport keys retire`"
+                )
+            }
+            return """
+                added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
+                next: give this file to every gateway and restart each; once all of them run with it, and not before:
+                  sallyport keys promote \(self.place.file)
+                """
+        }
+    }
+}
+
+/// `sallyport keys promote FILE`
+struct PromoteKey: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "promote",
+        abstract: "Step 2: let the secret that was added sign and seal; the others stay accepted."
+    )
+
+    @OptionGroup var place: SecretFileArgument
+
+    func run() throws {
+        try KeysStep.change(self.place.file) { file in
+            let former = TokenAuthority.keyID(of: file.ring.current)
+            guard file.promote() else {
+                throw PrivateFileFailure("no secret waits: add one first, with `sallyport keys add \(self.place.file)`")
+            }
+            return """
+                key \(TokenAuthority.keyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
+                next: give this file to every gateway and restart each, in any order
+                then wait until what was made before has ended: session.native.absolute (90d unless set otherwise) or \
+                session.absolute, whichever is longer, counted from the last restart; then:
+                  sallyport keys retire \(self.place.file)
+                """
+        }
+    }
+}
+
+/// `sallyport keys retire FILE`
+struct RetireKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "retire",
+        abstract: "Step 3: drop every secret that does not sign. What was made with those is refused from then on."
+    )
+
+    @OptionGroup var place: SecretFileArgument
+
+    func run() throws {
+        try KeysStep.change(self.place.file) { file in
+            let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
+            guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
+            return """
+                dropped \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
+                next: give this file to every gateway and restart each; sessions and tokens of dropped keys end with that
+                """
+        }
+    }
+}
+
+/// `sallyport keys list FILE`
+struct ListKeys: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "Print the ids of the keys, as they stand in tokens, and what each is used for."
+    )
+
+    @OptionGroup var place: SecretFileArgument
+
+    func run() throws {
+        try KeysStep.perform {
+            let file = try KeysStep.read(PrivateFile(at: self.place.file), self.place.file)
+            for (index, entry) in file.entries.enumerated() {
+                let use = index == 0 ? "signs and seals" : entry.isWaiting ? "accepted, waits for promote" : "accepted"
+                Console.say("\(TokenAuthority.keyID(of: entry.secret))  \(use)")
+            }
+        }
+    }
+}
+
+/// What the steps share.
+private enum KeysStep {
+    /// Runs a step; what is wrong goes to standard error, and the exit status is 1.
+    static func perform(_ step: () throws -> Void) throws {
+        do {
+            try step()
+        } catch let failure as PrivateFileFailure {
+            Console.complain(failure.description)
+            throw ExitCode.failure
+        }
+    }
+
+    /// Changes the file at `path` and says what `change` says.
+    static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
+        try self.perform {
+            let place = try PrivateFile(at: path)
+            var file = try self.read(place, path)
+            let text = try change(&file)
+            try place.replace(with: file.bytes)
+            Console.say(text)
+        }
+    }
+
+    static func read(_ place: borrowing PrivateFile, _ path: String) throws(PrivateFileFailure) -> SecretFile {
+        let bytes = try place.read(limit: SecretFile.maxBytes)
+        do throws(SecretFile.Fault) {
+            return try SecretFile(bytes)
+        } catch {
+            throw PrivateFileFailure("\(path) holds \(error.found): \(error.mend)")
+        }
+    }
+}
+
+extension Secret {
+    /// 384 random bits as base64url, under an id that none of `others` has: the id in a token says which secret made it.
+    fileprivate static func generated(besides others: [Secret]) -> Secret {
+        let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
+        while true {
+            let secret = Secret(Random.base64URL(48))
+            if !taken.contains(TokenAuthority.keyID(of: secret)) { return secret }
+        }
+    }
+}

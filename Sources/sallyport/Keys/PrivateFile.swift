@@ -1,0 +1,138 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Why a file of secrets could not be made, read or changed.
+struct PrivateFileFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    /// What the system says of its last call.
+    static func system(_ what: String) -> PrivateFileFailure {
+        PrivateFileFailure("\(what): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// A file that one program at a time changes, in one step: whoever reads it meanwhile, or after a crash, finds the old
+/// content or the new one, whole. Locked for as long as the value lives.
+struct PrivateFile: ~Copyable {
+    /// Where the file really lies, links followed: the link itself must not be replaced by a file.
+    private let path: String
+    private let descriptor: Int32
+    private let status: stat
+
+    /// Opens and locks the file at `path`.
+    init(at path: String) throws(PrivateFileFailure) {
+        guard let resolved = realpath(path, nil) else { throw .system(path) }
+        defer { free(resolved) }
+        let place = String(cString: resolved)
+        let (descriptor, status) = try Self.lock(place)
+        self.path = place
+        self.descriptor = descriptor
+        self.status = status
+    }
+
+    private static func lock(_ path: String) throws(PrivateFileFailure) -> (descriptor: Int32, status: stat) {
+        while true {
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            guard descriptor >= 0 else { throw .system(path) }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                let isBusy = errno == EWOULDBLOCK
+                let failure = PrivateFileFailure.system("\(path) cannot be locked")
+                close(descriptor)
+                throw isBusy ? PrivateFileFailure("\(path): another program is changing it") : failure
+            }
+            var (opened, current) = (stat(), stat())
+            guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
+                close(descriptor)
+                throw PrivateFileFailure("\(path) is no file")
+            }
+            // Replaced between opening and locking: the lock would be on what is no longer the file.
+            if stat(path, &current) == 0, current.st_ino == opened.st_ino, current.st_dev == opened.st_dev {
+                return (descriptor, opened)
+            }
+            close(descriptor)
+        }
+    }
+
+    deinit {
+        close(self.descriptor)
+    }
+
+    /// The content; more than `limit` bytes are a failure.
+    func read(limit: Int) throws(PrivateFileFailure) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        var count = 0
+        while count < bytes.count {
+            let result = bytes.withUnsafeMutableBytes {
+                pread(self.descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
+            }
+            guard result >= 0 else { throw .system("\(self.path) cannot be read") }
+            if result == 0 { return Array(bytes[..<count]) }
+            count += result
+        }
+        throw PrivateFileFailure("\(self.path) has more than \(limit) bytes")
+    }
+
+    /// Puts a file with this content, and the same owner and mode, in the place of this one.
+    func replace(with bytes: [UInt8]) throws(PrivateFileFailure) {
+        let draft = "\(self.path).\(getpid()).new"
+        let copy = try Self.write(bytes, to: draft)
+        defer { close(copy) }
+        do throws(PrivateFileFailure) {
+            // A gateway that runs as another user must still be able to read it.
+            var now = stat()
+            let owned =
+                fstat(copy, &now) == 0
+                && (now.st_uid == self.status.st_uid && now.st_gid == self.status.st_gid
+                    || fchown(copy, self.status.st_uid, self.status.st_gid) == 0)
+            guard owned else { throw .system("\(draft) cannot have the owner of \(self.path)") }
+            guard fchmod(copy, self.status.st_mode & 0o777) == 0 else { throw .system("\(draft): its mode") }
+            guard rename(draft, self.path) == 0 else { throw .system("\(self.path) cannot be replaced") }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        Self.sync(directoryOf: self.path)
+    }
+
+    /// Makes a file that only its owner reads; one that is there already is never overwritten.
+    static func make(at path: String, with bytes: [UInt8]) throws(PrivateFileFailure) {
+        close(try Self.write(bytes, to: path))
+        Self.sync(directoryOf: path)
+    }
+
+    /// A new file with mode 0600 and this content on disk; the open descriptor is the caller's to close.
+    private static func write(_ bytes: [UInt8], to path: String) throws(PrivateFileFailure) -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else {
+            if errno == EEXIST { throw PrivateFileFailure("\(path) is there already, and is not overwritten") }
+            throw .system(path)
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { break }
+            rest = rest.dropFirst(count)
+        }
+        guard rest.isEmpty, fsync(descriptor) == 0 else {
+            let failure = PrivateFileFailure.system("\(path) cannot be written")
+            close(descriptor)
+            unlink(path)
+            throw failure
+        }
+        return descriptor
+    }
+
+    /// So that the new name survives a crash; a file system that cannot do it loses nothing else.
+    private static func sync(directoryOf path: String) {
+        let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}

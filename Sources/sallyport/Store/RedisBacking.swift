@@ -1,0 +1,136 @@
+import Cryptography
+import Logging
+import NIOCore
+import Observability
+import RedisStore
+import Sessions
+import Settings
+import Vocabulary
+
+/// The Redis that this gateway shares with others: client, store, and what the operator is told of them.
+final class RedisBacking: Sendable {
+    let store: RedisStore
+    private let client: RedisClient
+    private let journal: RedisJournal
+    private let caches: SessionCaches
+    private let requireSafe: Bool
+
+    /// Nothing is connected before `start()`.
+    ///
+    /// - Throws: `StartRefusal` that names the setting.
+    init(
+        _ settings: RedisSettings,
+        secrets: SecretRing,
+        group: any EventLoopGroup,
+        caches: SessionCaches,
+        audit: AuditStream,
+        logger: Logger,
+        clock: Clock
+    ) throws {
+        let configuration: RedisConfiguration
+        do throws(RedisURLError) {
+            configuration = try RedisConfiguration(url: settings.url)
+        } catch {
+            throw StartRefusal(description: "store.redis: \(error)")
+        }
+        let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
+        do {
+            self.client = try RedisClient(
+                configuration: configuration,
+                group: group,
+                meter: RedisMeter(),
+                observe: { journal.note($0) }
+            )
+        } catch {
+            throw StartRefusal(description: "store.redis: the certificate, key or authority file of the URL: \(error)")
+        }
+        self.store = RedisStore(
+            client: self.client,
+            ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+            clock: clock,
+            caches: caches
+        )
+        self.journal = journal
+        self.caches = caches
+        self.requireSafe = settings.requireSafe
+    }
+
+    /// What is wrong with a Redis URL, in words that quote none of it; nil: nothing.
+    @Sendable static func fault(inURL url: Secret) -> String? {
+        do throws(RedisURLError) {
+            _ = try RedisConfiguration(url: url)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    /// Waits until each connection was tried once, whatever came of it.
+    func start() async throws {
+        try await self.client.start()
+    }
+
+    /// Lets what was asked be answered, then closes.
+    func shutDown() async {
+        try? await self.client.shutDown()
+    }
+
+    // MARK: Readiness
+
+    var checks: [AdminServer.Check] {
+        let status = self.client.status
+        var checks: [AdminServer.Check] = [
+            (name: "store", ok: status.isConnected, detail: RedisWords.connection(status))
+        ]
+        let unsafe = status.nodes.flatMap { node in
+            (node.facts.map(RedisWords.dangers) ?? []).map { "\(node.address): \($0)" }
+        }
+        checks.append(
+            (
+                name: "store_safety",
+                ok: unsafe.isEmpty || !self.requireSafe,
+                detail: unsafe.isEmpty ? "nothing that is needed is pushed out" : unsafe.joined(separator: "; ")
+            )
+        )
+        return checks
+    }
+
+    // MARK: Metrics
+
+    func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration) {
+        let (client, journal, meter) = (self.client, self.journal, self.client.meter)
+        for kind in RedisMeter.Kind.allCases {
+            for outcome in RedisMeter.Outcome.allCases {
+                registry.read(MetricNames.redisCommands, kind.label, outcome.label) {
+                    Double(meter.count(of: kind, outcome))
+                }
+            }
+            registry.read(MetricNames.redisCommandDuration, kind.label, buckets: RedisMeter.bounds) {
+                let durations = meter.durations(of: kind)
+                return (durations.counts, durations.seconds)
+            }
+        }
+        registry.read(MetricNames.redisConnections, "up") { Double(client.status.upCount) }
+        registry.read(MetricNames.redisConnections, "down") { Double(client.status.downCount) }
+        registry.read(MetricNames.redisReplicas) {
+            Double(client.status.nodes.map { $0.facts?.connectedReplicas ?? 0 }.min() ?? 0)
+        }
+        registry.read(MetricNames.redisPrimaryChanges) { Double(journal.primaryChanges) }
+        registry.read(MetricNames.redisQuarantine) { journal.quarantine(of: handoffLifetime()).inSeconds }
+    }
+}
+
+extension RedisStatus {
+    /// Connections that serve, one for each loop and primary.
+    fileprivate var upCount: Int { self.nodes.reduce(0) { $0 + $1.connectedLoops } }
+
+    /// Those that there should be and are not; before a primary is found, one for each loop.
+    fileprivate var downCount: Int { self.loops * max(self.nodes.count, 1) - self.upCount }
+}
+
+extension Duration {
+    fileprivate var inSeconds: Double {
+        let (seconds, attoseconds) = self.components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}

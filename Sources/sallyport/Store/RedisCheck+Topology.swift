@@ -1,0 +1,123 @@
+import RedisStore
+
+extension RedisCheck {
+    /// Asks every sentinel where the primary is; nil when none knows.
+    func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
+        var verdicts: [Verdict] = []
+        var named: [RedisEndpoint] = []
+        let greeting = RedisConfiguration.authentication(user: sentinels.user, password: sentinels.password)
+        let questions = [
+            RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinels.primaryName),
+            RedisCommand("SENTINEL", "MASTERS"),
+        ]
+        for endpoint in sentinels.endpoints {
+            do {
+                let replies = try await self.ask(questions, of: endpoint, greeting: greeting)
+                switch replies.first {
+                case .array(let parts):
+                    guard let primary = RedisEndpoint(sentinelAnswer: parts) else { fallthrough }
+                    named.append(primary)
+                    verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
+                case .null:
+                    verdicts.append(
+                        self.error(
+                            endpoint,
+                            "sentinel",
+                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.last))"
+                        )
+                    )
+                case .error(let error):
+                    verdicts.append(self.error(endpoint, "sentinel", Self.sentinelRefusal(error)))
+                default:
+                    verdicts.append(self.error(endpoint, "sentinel", "its answer names no address: is it a sentinel?"))
+                }
+            } catch {
+                verdicts.append(self.error(endpoint, "sentinel", Self.sentinelFailure(error, self.configuration)))
+            }
+        }
+        if !named.isEmpty {
+            // Those that are away are as good as outvoted: the gateway needs one that answers.
+            for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
+        }
+        if Set(named).count > 1 {
+            verdicts.append(
+                Verdict(
+                    level: .warning,
+                    subject: "sentinels",
+                    finding: "they name different primaries: a failover is under way, or some are cut off"
+                )
+            )
+        }
+        let counted = Dictionary(grouping: named, by: { $0 }).max { $0.value.count < $1.value.count }
+        return (verdicts, counted?.key)
+    }
+
+    private static func names(in reply: RedisReply?) -> String {
+        guard case .array(let primaries)? = reply else { return "" }
+        let names = primaries.compactMap { primary -> String? in
+            // Each is a list of field and value, `name` first.
+            guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
+                return nil
+            }
+            return String(decoding: name, as: UTF8.self)
+        }
+        return names.isEmpty ? "; it watches nothing" : ": it watches \(names.joined(separator: ", "))"
+    }
+
+    private static func sentinelRefusal(_ error: RedisServerError) -> String {
+        switch error.code {
+        case "NOAUTH": "it wants a password of its own: sentinel_password in the URL"
+        case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
+        case "ERR" where error.message.lowercased().contains("unknown command"):
+            "it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
+        default: RedisWords.refusal(error)
+        }
+    }
+
+    private static func sentinelFailure(_ error: any Error, _ configuration: RedisConfiguration) -> String {
+        if case RedisError.server(let refusal) = error { return self.sentinelRefusal(refusal) }
+        return RedisWords.failure(error, of: configuration)
+    }
+
+    /// Asks the nodes in turn for the cluster's primaries; nil when none knows them.
+    func check(seeds: [RedisEndpoint]) async -> (verdicts: [Verdict], topology: Topology?) {
+        var verdicts: [Verdict] = []
+        for seed in seeds {
+            do {
+                let replies = try await self.ask([RedisCommand("CLUSTER", "SLOTS")], of: seed)
+                if case .error(let error) = replies.first {
+                    verdicts.append(self.error(seed, "cluster", RedisWords.refusal(error)))
+                    continue
+                }
+                guard let reply = replies.first, let topology = ClusterSlots.topology(reply, from: seed) else {
+                    verdicts.append(self.error(seed, "cluster", "it knows no primaries: was the cluster created?"))
+                    continue
+                }
+                let served = topology.shards.reduce(0) { $0 + $1.slots.reduce(0) { $0 + $1.count } }
+                guard served == Topology.slotCount else {
+                    let missing = Topology.slotCount - served
+                    verdicts.append(
+                        self.error(seed, "cluster", "\(missing) of \(Topology.slotCount) hash slots have no primary")
+                    )
+                    return (verdicts, topology)
+                }
+                for index in verdicts.indices { verdicts[index].level = .warning }
+                verdicts.append(self.ok(seed, "cluster", "\(topology.shards.count) primaries serve all hash slots"))
+                return (verdicts, topology)
+            } catch {
+                verdicts.append(self.error(seed, "cluster", RedisWords.failure(error, of: self.configuration)))
+            }
+        }
+        return (verdicts, nil)
+    }
+}
+
+extension RedisEndpoint {
+    /// The answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
+    fileprivate init?(sentinelAnswer parts: [RedisReply]) {
+        guard parts.count == 2, case .bulk(let host) = parts[0], case .bulk(let port) = parts[1],
+            let number = UInt16(String(decoding: port, as: UTF8.self)), !host.isEmpty
+        else { return nil }
+        self = .tcp(host: String(decoding: host, as: UTF8.self), port: Int(number))
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import NIOCore
+import RedisStore
+import Vocabulary
+
+/// What `check --network` found out about one thing.
+struct Verdict: Sendable {
+    enum Level: String, Sendable {
+        case ok, warning, error
+    }
+
+    var level: Level
+    /// What was looked at, e.g. `127.0.0.1:6379 commands`.
+    var subject: String
+    /// What is so and, where something is wrong, the mend.
+    var finding: String
+}
+
+/// Connects to the configured Redis as the gateway would and says precisely what is wrong with it.
+///
+/// Nothing of the gateways' is read or changed: the only key that is written is gone after a millisecond.
+struct RedisCheck: Sendable {
+    let configuration: RedisConfiguration
+    let connector: RedisConnector
+    private let requireSafe: Bool
+    private let usual: RedisConfiguration
+    private let loop: any EventLoop
+
+    /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
+    init(_ configuration: RedisConfiguration, requireSafe: Bool, loop: any EventLoop) throws {
+        self.usual = configuration
+        // Long enough to tell what is slow from what is not there.
+        var patient = configuration
+        patient.connectTimeout = .seconds(3)
+        patient.commandTimeout = .seconds(3)
+        self.configuration = patient
+        self.connector = try RedisConnector(patient)
+        self.requireSafe = requireSafe
+        self.loop = loop
+    }
+
+    /// One verdict a check, in the order in which they were made.
+    func run() async -> [Verdict] {
+        var verdicts = self.judgeEncryption()
+        switch self.configuration.deployment {
+        case .standalone(let endpoint):
+            verdicts += await self.check(endpoint, tag: "check")
+        case .sentinel(let sentinels):
+            let (found, primary) = await self.check(sentinels)
+            verdicts += found
+            if let primary { verdicts += await self.check(primary, tag: "check") }
+        case .cluster(let seeds):
+            let (found, topology) = await self.check(seeds: seeds)
+            verdicts += found
+            for shard in topology?.shards ?? [] {
+                verdicts += await self.check(shard.endpoint, tag: RedisNeeds.tag(in: shard.slots) ?? "check")
+            }
+        }
+        return verdicts
+    }
+
+    /// Asks `endpoint` over a connection of its own.
+    func ask(
+        _ commands: [RedisCommand],
+        of endpoint: RedisEndpoint,
+        greeting: [HandshakeStep]? = nil
+    ) async throws -> [RedisReply] {
+        try await RedisProbe.ask(commands, of: endpoint, over: self.connector, greeting: greeting, on: self.loop).get()
+    }
+
+    private func judgeEncryption() -> [Verdict] {
+        let endpoints: [RedisEndpoint] =
+            switch self.configuration.deployment {
+            case .standalone(let endpoint): [endpoint]
+            case .sentinel(let sentinels): sentinels.endpoints
+            case .cluster(let seeds): seeds
+            }
+        let isLocal = endpoints.allSatisfy(\.isLocal)
+        guard self.configuration.tls == nil, !isLocal else { return [] }
+        return [
+            Verdict(
+                level: .warning,
+                subject: "encryption",
+                finding: "passwords cross the network in clear (records do not): rediss:// or tls=true, unless the "
+                    + "network is your own"
+            )
+        ]
+    }
+
+    // MARK: One server
+
+    private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
+        let facts: RedisFacts
+        let began = ContinuousClock.now
+        do {
+            let replies = try await self.ask([RedisCommand("INFO")], of: endpoint)
+            let took = ContinuousClock.now - began
+            if case .error(let error) = replies.first {
+                return [self.error(endpoint, "connection", RedisWords.refusal(error))]
+            }
+            guard let read = RedisFacts(replies.first) else {
+                return [
+                    self.error(endpoint, "connection", "INFO tells neither role nor reign: this is no Redis of today")
+                ]
+            }
+            facts = read
+            guard took < self.usual.connectTimeout else {
+                return [
+                    self.error(
+                        endpoint,
+                        "connection",
+                        "it takes \(took.wholeMilliseconds) ms to connect; the gateway gives up after "
+                            + "\(self.usual.connectTimeout.wholeMilliseconds) ms"
+                    )
+                ]
+            }
+        } catch {
+            return [self.error(endpoint, "connection", RedisWords.failure(error, of: self.configuration))]
+        }
+        var verdicts = [self.ok(endpoint, "connection", "Redis \(facts.version) answers")]
+        verdicts.append(self.version(facts, endpoint))
+        verdicts.append(self.role(facts, endpoint))
+        verdicts += self.safety(facts, endpoint)
+        verdicts.append(await self.permissions(endpoint, tag: tag))
+        return verdicts
+    }
+
+    /// `CLIENT TRACKING` is of 6.0.
+    private func version(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
+        let major = facts.version.split(separator: ".").first.flatMap { Int($0) }
+        guard let major, major < 6 else { return self.ok(endpoint, "version", facts.version) }
+        return self.error(endpoint, "version", "\(facts.version) cannot tell of ended sessions: 6.0 or later is needed")
+    }
+
+    private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
+        guard facts.isPrimary else {
+            return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
+        }
+        switch (facts.isCluster, self.configuration.isCluster) {
+        case (true, false):
+            return self.error(endpoint, "role", "it is a node of a cluster: write redis+cluster:// into the URL")
+        case (false, true):
+            return self.error(endpoint, "role", "it is no node of a cluster: write redis:// into the URL")
+        default: break
+        }
+        let replicas = facts.connectedReplicas
+        let words = replicas == 1 ? "1 replica" : "\(replicas) replicas"
+        let waits = replicas == 0 ? "" : "; single-use writes wait for one of them"
+        return self.ok(endpoint, "role", "primary with \(words)\(waits)")
+    }
+
+    private func safety(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> [Verdict] {
+        var verdicts = RedisWords.dangers(facts).map { danger in
+            Verdict(level: self.requireSafe ? .error : .warning, subject: "\(endpoint) safety", finding: danger)
+        }
+        if verdicts.isEmpty {
+            let limit = facts.maxMemory == 0 ? "no maxmemory" : "maxmemory-policy \(facts.maxMemoryPolicy)"
+            verdicts.append(self.ok(endpoint, "safety", "nothing is pushed out (\(limit))"))
+        }
+        if facts.writesAppendOnlyFile {
+            verdicts.append(self.ok(endpoint, "persistence", "append-only file"))
+        } else {
+            verdicts.append(
+                Verdict(
+                    level: .warning,
+                    subject: "\(endpoint) persistence",
+                    finding:
+                        "no append-only file: a restart signs users out back to the last snapshot; set appendonly yes"
+                )
+            )
+        }
+        return verdicts
+    }
+
+    /// Runs every command that the gateway uses, each in a form that does no harm: `ACL DRYRUN` is of 7.0 and needs a
+    /// right of its own.
+    private func permissions(_ endpoint: RedisEndpoint, tag: String) async -> Verdict {
+        var needs = RedisNeeds.commands(tag: tag)
+        if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
+        let keys = RedisNeeds.keys(tag: tag)
+        do {
+            let trials = needs.map(\.trial) + keys.map(\.trial) + [RedisNeeds.subscription.trial]
+            let replies = try await self.ask(trials, of: endpoint)
+            var lacks: [String] = []
+            for (need, reply) in zip(needs, replies) where reply.isNotPermitted { lacks.append("+\(need.name)") }
+            let mayGet = !lacks.contains("+get")
+            for (key, reply) in zip(keys, replies.dropFirst(needs.count)) where mayGet && reply.isNotPermitted {
+                lacks.append("~\(RedisNeeds.keyPrefix)\(key.type):*")
+            }
+            if let reply = replies.last, case .error(let error) = reply, reply.isNotPermitted {
+                lacks.append(
+                    error.message.contains("channel") ? "&\(RedisNeeds.channel)" : "+\(RedisNeeds.subscription.name)"
+                )
+            }
+            guard lacks.isEmpty else {
+                return self.error(
+                    endpoint,
+                    "commands",
+                    "the ACL user lacks \(lacks.joined(separator: " ")): ACL SETUSER \(self.configuration.user ?? "default") "
+                        + lacks.joined(separator: " ")
+                )
+            }
+            return self.ok(endpoint, "commands", "all \(needs.count + 1) are allowed")
+        } catch {
+            return self.error(endpoint, "commands", RedisWords.failure(error, of: self.configuration))
+        }
+    }
+
+    // MARK: Verdicts
+
+    func ok(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
+        Verdict(level: .ok, subject: "\(endpoint) \(subject)", finding: finding)
+    }
+
+    func error(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
+        Verdict(level: .error, subject: "\(endpoint) \(subject)", finding: finding)
+    }
+}
+
+extension RedisReply {
+    fileprivate var isNotPermitted: Bool {
+        if case .error(let error) = self { error.code == "NOPERM" } else { false }
+    }
+}
+
+extension RedisEndpoint {
+    /// Nobody else sees what passes.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .unix: true
+        case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        }
+    }
+}

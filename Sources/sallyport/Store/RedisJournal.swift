@@ -1,0 +1,102 @@
+import Logging
+import Observability
+import RedisStore
+import Synchronization
+import Vocabulary
+
+/// Tells the operator what changes between this gateway and its Redis: changes of state, not every failure.
+final class RedisJournal: Sendable {
+    private struct State {
+        var primaryChanges = 0
+        var changedAt: UnixTime?
+        /// When it was last said that replicas are short, and how often that came true since.
+        var shortSaidAt: UnixTime?
+        var shortSince = 0
+    }
+
+    /// Writes that no replica confirms come with every request: one line says it for so long.
+    private static let shortPause = Duration.seconds(60)
+
+    private let logger: Logger
+    private let audit: AuditStream
+    private let clock: Clock
+    private let state = Mutex(State())
+
+    init(logger: Logger, audit: AuditStream, clock: Clock) {
+        self.logger = logger
+        self.audit = audit
+        self.clock = clock
+    }
+
+    /// Failovers and restarts that were seen.
+    var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
+
+    /// For how long transfer tokens of this lifetime from before the last change may still turn up; zero when none may.
+    func quarantine(of lifetime: Duration) -> Duration {
+        guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
+        return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)
+    }
+
+    /// Takes what the client tells; any thread, never blocks.
+    func note(_ event: RedisEvent) {
+        switch event {
+        case .nodeUp(let endpoint):
+            self.logger.info("redis: connected", metadata: ["address": "\(endpoint)"])
+        case .nodeDown(let endpoint, let cause):
+            self.logger.warning(
+                "redis: the last connection was lost: \(RedisWords.cause(cause))",
+                metadata: ["address": "\(endpoint)"]
+            )
+        case .refused(let endpoint, let error):
+            // Never the whole reply: it may quote what was sent.
+            self.logger.error(
+                "redis: it refuses to serve: \(RedisWords.refusal(error))",
+                metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
+            )
+        case .primaryChanged(let endpoint):
+            self.notePrimaryChange(endpoint)
+        case .topologyChanged(let topology):
+            let addresses = topology.shards.map(\.endpoint.description).joined(separator: ", ")
+            self.logger.info(
+                "redis: the primaries or their slots have changed",
+                metadata: ["primaries": "\(addresses)"]
+            )
+        case .replicasShort(let endpoint):
+            self.noteShortReplicas(endpoint)
+        case .doubted:
+            self.logger.warning("redis: ends elsewhere are not heard of: sessions are read again before they are used")
+        case .trusted:
+            self.logger.info("redis: ends elsewhere are heard of")
+        }
+    }
+
+    private func notePrimaryChange(_ endpoint: RedisEndpoint) {
+        self.state.withLock { state in
+            state.primaryChanges += 1
+            state.changedAt = self.clock.now()
+        }
+        self.logger.warning(
+            "redis: a failover or restart: transfer tokens that were minted before it are refused",
+            metadata: ["address": "\(endpoint)"]
+        )
+        self.audit.emit(
+            AuditEvent(.storePrimaryChanged, code: .warning, details: [("address", endpoint.description)])
+        )
+    }
+
+    private func noteShortReplicas(_ endpoint: RedisEndpoint) {
+        let now = self.clock.now()
+        let count: Int? = self.state.withLock { state in
+            state.shortSince += 1
+            if let saidAt = state.shortSaidAt, now.since(saidAt) < Self.shortPause { return nil }
+            defer { state.shortSince = 0 }
+            state.shortSaidAt = now
+            return state.shortSince
+        }
+        guard let count else { return }
+        self.logger.warning(
+            "redis: no replica confirms in time: what must outlive a failover is answered with 503",
+            metadata: ["address": "\(endpoint)", "count": "\(count)"]
+        )
+    }
+}

@@ -1,0 +1,92 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RedisStore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+extension RedisWords {
+    /// Why no connection could be made or used, and the mend.
+    static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
+        switch error {
+        case let error as NIOConnectionError: Self.connecting(error)
+        case let error as IOError: Self.system(error)
+        case ChannelError.connectTimeout: Self.noAnswer
+        case let error as SocketAddressError: Self.address(error)
+        case let error as NIOSSLError: Self.tls(error)
+        case is NIOSSLExtraError:
+            "its certificate is for another name: connect by that name, or write server_name= into the URL"
+        case let error as BoringSSLError: Self.tls(.handshakeFailed(error))
+        case RedisError.server(let refusal): Self.refusal(refusal)
+        case RedisError.unanswered(let cause), RedisError.notSent(let cause): Self.lost(cause, configuration)
+        default: "it cannot be used: \(type(of: error))"
+        }
+    }
+
+    private static let noAnswer =
+        "it does not answer: is the address right, and does a firewall drop what is sent to it?"
+
+    private static func connecting(_ error: NIOConnectionError) -> String {
+        if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
+            return "its name is not resolved: is \(error.host) right, and does this machine's DNS know it?"
+        }
+        let errors = error.connectionErrors.map(\.error)
+        if let first = errors.compactMap({ $0 as? IOError }).first { return Self.system(first) }
+        return Self.noAnswer
+    }
+
+    private static func system(_ error: IOError) -> String {
+        switch error.errnoCode {
+        case ECONNREFUSED: "nothing listens there: is Redis running, and are host and port right?"
+        case ETIMEDOUT: Self.noAnswer
+        case EHOSTUNREACH, ENETUNREACH: "there is no way to it from here: is the address right?"
+        case ENOENT: "there is no such socket: is Redis running with this unixsocket?"
+        case EACCES, EPERM: "this user may not open the socket: see unixsocketperm and the directory's rights"
+        case ECONNRESET, EPIPE: "it closed the connection at once: is this a TLS port? Then write rediss://"
+        default: String(cString: strerror(error.errnoCode))
+        }
+    }
+
+    private static func address(_ error: SocketAddressError) -> String {
+        if case .unknown(let host, _) = error {
+            return "its name is not resolved: is \(host) right, and does this machine's DNS know it?"
+        }
+        return "its address cannot be used"
+    }
+
+    private static func tls(_ error: NIOSSLError) -> String {
+        guard case .handshakeFailed(let cause) = error else {
+            if case .uncleanShutdown = error { return "it broke the TLS connection off" }
+            return "TLS fails: \(error)"
+        }
+        // BoringSSL's words for what happened; they hold nothing of ours.
+        let words = "\(cause)".uppercased()
+        if words.contains("CERTIFICATE_VERIFY_FAILED") {
+            return
+                "its certificate is not signed by an authority that is trusted here, or has expired: write ca= into the URL"
+        }
+        if words.contains("WRONG_VERSION_NUMBER") || words.contains("HTTP_REQUEST") {
+            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+        }
+        if words.contains("CERTIFICATE_REQUIRED") || words.contains("HANDSHAKE_FAILURE")
+            || words.contains("BAD_CERTIFICATE") || words.contains("UNKNOWN_CA")
+        {
+            return "it wants a certificate of the gateway, or does not trust it: write cert= and key= into the URL"
+        }
+        return "the TLS handshake fails: \(cause)"
+    }
+
+    private static func lost(_ cause: RedisError.Cause, _ configuration: RedisConfiguration) -> String {
+        switch cause {
+        case .closed where configuration.tls == nil:
+            "it closed the connection at once: is this a TLS port? Then write rediss://"
+        case .closed: "it closed the connection at once: does it want a certificate (cert= and key=)?"
+        case .protocolError where configuration.tls == nil:
+            "what answers is no Redis, or speaks TLS: then write rediss://"
+        case .timedOut: "it takes connections but does not answer: is it stopped, or something else than Redis?"
+        default: Self.cause(cause)
+        }
+    }
+}

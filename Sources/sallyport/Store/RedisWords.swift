@@ -1,0 +1,74 @@
+import RedisStore
+
+/// What the gateway says of its Redis, in words for the operator. None of it quotes a reply, which may quote what was sent.
+enum RedisWords {
+    /// Why a connection is gone.
+    static func cause(_ cause: RedisError.Cause) -> String {
+        switch cause {
+        case .notConnected: "it could not be reached"
+        case .closed: "it was closed"
+        case .timedOut: "it did not answer in time"
+        case .overloaded: "too much waits for an answer"
+        case .protocolError: "it does not speak Redis's protocol"
+        case .shuttingDown: "the gateway stops"
+        }
+    }
+
+    /// What an error reply to the handshake means, and the mend.
+    static func refusal(_ error: RedisServerError) -> String {
+        switch error.code {
+        case "NOAUTH": "it wants a password: write user:password@ into the URL"
+        case "WRONGPASS": "the user or the password of the URL is wrong, or the user is off"
+        case "NOPERM": "the ACL user may not run a command that is needed: see deploy/redis/users.acl"
+        case "DENIED": "protected mode: give it a user with a password, or bind it to loopback"
+        case "LOADING": "it is loading its data and serves when it has done so"
+        case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
+        case "CLUSTERDOWN": "the cluster is down: some hash slots have no primary"
+        case "MOVED", "ASK": "it is a node of a cluster: write redis+cluster:// into the URL"
+        case "MISCONF": "it cannot save to disk and refuses writes: see its log"
+        case "OOM": "its memory is full and it refuses writes: raise maxmemory"
+        case "NOREPLICAS": "it has fewer replicas than min-replicas-to-write demands"
+        case "BUSY": "a script keeps it busy: SCRIPT KILL ends one that has written nothing"
+        default: Self.other(error)
+        }
+    }
+
+    /// Replies whose class is plain `ERR` tell what they are by their text.
+    private static func other(_ error: RedisServerError) -> String {
+        let text = error.message.lowercased()
+        if text.contains("db index") { return "it has no database of that number: mend the end of the URL" }
+        if text.contains("select is not allowed in cluster") { return "a cluster has database 0 only" }
+        if text.contains("without any password configured") {
+            return "it has no password: take it out of the URL, or better, set one there"
+        }
+        if text.contains("max number of clients") { return "it has all the clients that maxclients allows" }
+        if text.contains("cluster support disabled") { return "it is no cluster: write redis:// into the URL" }
+        return "\(error.code): see `sallyport check --network`"
+    }
+
+    /// How the connections stand.
+    static func connection(_ status: RedisStatus) -> String {
+        guard !status.nodes.isEmpty else { return "no primary is known yet" }
+        return status.nodes.map { node in
+            var words = "\(node.address): connected on \(node.connectedLoops) of \(status.loops) loops"
+            if let refusal = node.refusal { words += ", it refuses to serve: \(Self.refusal(refusal))" }
+            return words
+        }.joined(separator: "; ")
+    }
+
+    /// By what a server could forget what must be remembered, with the mend: a used-up token's marker that is gone makes
+    /// the token good again.
+    static func dangers(_ facts: RedisFacts) -> [String] {
+        var dangers: [String] = []
+        if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {
+            let evicted = facts.evictedKeys > 0 ? "it has pushed out \(facts.evictedKeys) keys" : "it may push out keys"
+            dangers.append(
+                "\(evicted), as maxmemory-policy is \(facts.maxMemoryPolicy): CONFIG SET maxmemory-policy noeviction"
+            )
+        }
+        if !facts.lastSaveSucceeded {
+            dangers.append("its last save to disk failed: see its log, and the room and rights of its directory")
+        }
+        return dangers
+    }
+}
