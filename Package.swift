@@ -250,7 +250,11 @@ let package = Package(
         // Tests of the built binary and of the files around it: they see no module but Vocabulary.
         .testTarget(name: "DemoTests", swiftSettings: strict),
         .testTarget(name: "IntegrationTests", swiftSettings: strict),
-        .testTarget(name: "PackagingTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+        .testTarget(
+            name: "PackagingTests",
+            dependencies: ["Vocabulary", "RedisStore", .product(name: "Yams", package: "Yams")],
+            swiftSettings: strict
+        ),
     ]
 )
 

@@ -24,7 +24,7 @@ struct Foundations: Sendable {
     let store: any SessionStore
     let limiter: any RateLimiter
     let authority: TokenAuthority
-    let secret: Secret
+    let secrets: SecretRing
     let registry: MetricsRegistry
     let audit: AuditStream
     let clock: Clock
@@ -117,7 +117,12 @@ struct Assembly: Sendable {
                 clock: foundations.clock
             )
             endpoints += BrowserSessionEndpoints(service: service).endpoints
-            endpoints += NativeSessionEndpoints(service: service, secret: foundations.secret).endpoints
+            endpoints +=
+                NativeSessionEndpoints(
+                    service: service,
+                    current: foundations.secrets.current,
+                    accepted: foundations.secrets.accepted
+                ).endpoints
         }
         let mint = HandoffMint(
             store: foundations.store,

@@ -61,7 +61,8 @@ final class Gateway: Sendable {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
-        let caches = SessionCaches()
+        // Who shares a store must hear what others end before it believes what it knows.
+        let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let clock = Clock.system
         let registry = MetricsRegistry()
         logs.register(in: registry)
@@ -71,38 +72,24 @@ final class Gateway: Sendable {
             whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop,
             clock: clock
         )
-        let authority = TokenAuthority(secret: secrets.current)
-        let backing: Backing
-        if let redis = settings.store.redis {
-            backing = .redis(
-                try RedisBacking(
-                    redis,
-                    secrets: secrets,
-                    group: group,
-                    caches: caches,
-                    audit: audit,
-                    logger: logger,
-                    clock: clock
-                )
-            )
-        } else {
-            backing = .memory(
-                MemoryStore(
-                    maxSessions: settings.store.maxSessions,
-                    maxMarkers: settings.store.maxMarkers,
-                    clock: clock,
-                    caches: caches
-                )
-            )
-        }
+        let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
+        let backing = try Backing(
+            settings.store,
+            secrets: secrets,
+            group: group,
+            caches: caches,
+            audit: audit,
+            logger: logger,
+            clock: clock
+        )
         let store = backing.store
         let foundations = Foundations(
             group: group,
             caches: caches,
             store: store,
-            limiter: LocalRateLimiter(clock: clock),
+            limiter: backing.limiter,
             authority: authority,
-            secret: secrets.current,
+            secrets: secrets,
             registry: registry,
             audit: audit,
             clock: clock

@@ -29,7 +29,7 @@ import Vocabulary
         }
     }
 
-    @Test(arguments: ["deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", ".ci/run"])
+    @Test(arguments: ["deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", "deploy/compose/secrets.sh", ".ci/run"])
     func scriptIsStrictAndExecutable(_ path: String) throws {
         let text = try PackageFiles.text(path)
         #expect(text.hasPrefix("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n"))

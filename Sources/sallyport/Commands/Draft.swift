@@ -13,15 +13,16 @@ struct Draft {
 
     /// - Throws: `StartRefusal` with what a start would say.
     init(_ settings: Settings) throws {
-        let secret = settings.secrets?.current ?? Secret("a draft keeps no sessions: any secret does")
+        let secrets =
+            settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
         let caches = SessionCaches()
         self.foundations = Foundations(
             group: MultiThreadedEventLoopGroup.singleton,
             caches: caches,
             store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
             limiter: LocalRateLimiter(clock: .system),
-            authority: TokenAuthority(secret: secret),
-            secret: secret,
+            authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
+            secrets: secrets,
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
             clock: .system

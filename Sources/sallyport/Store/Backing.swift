@@ -1,17 +1,55 @@
+import Logging
+import NIOCore
 import Observability
-import RedisStore
 import Sessions
+import Settings
 import Vocabulary
 
 /// Where this process keeps its sessions, with what a store needs beside the protocol by which requests use it.
 enum Backing: Sendable {
-    case memory(MemoryStore)
+    case memory(MemoryStore, LocalRateLimiter)
     case redis(RedisBacking)
+
+    /// Redis where the settings name one, else this process's memory. Nothing is connected before `start()`.
+    ///
+    /// - Throws: `StartRefusal` that names the setting.
+    init(
+        _ settings: StoreSettings,
+        secrets: SecretRing,
+        group: any EventLoopGroup,
+        caches: SessionCaches,
+        audit: AuditStream,
+        logger: Logger,
+        clock: Clock
+    ) throws {
+        if let redis = settings.redis {
+            let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
+            self = .redis(
+                try RedisBacking(redis, secrets: secrets, group: group, caches: caches, journal: journal, clock: clock)
+            )
+        } else {
+            let store = MemoryStore(
+                maxSessions: settings.maxSessions,
+                maxMarkers: settings.maxMarkers,
+                clock: clock,
+                caches: caches
+            )
+            self = .memory(store, LocalRateLimiter(clock: clock))
+        }
+    }
 
     var store: any SessionStore {
         switch self {
-        case .memory(let store): store
+        case .memory(let store, _): store
         case .redis(let redis): redis.store
+        }
+    }
+
+    /// Counts tries where sessions are kept: all gateways of one Redis count together.
+    var limiter: any RateLimiter {
+        switch self {
+        case .memory(_, let limiter): limiter
+        case .redis(let redis): redis.limiter
         }
     }
 
@@ -27,7 +65,7 @@ enum Backing: Sendable {
 
     /// Removes what has ended; Redis does that by itself.
     func collectExpired() {
-        if case .memory(let store) = self { store.sweep() }
+        if case .memory(let store, _) = self { store.sweep() }
     }
 
     /// What of it readiness depends on.

@@ -27,6 +27,8 @@ final class CacheMetrics: Sendable {
         registry.read(MetricNames.l1Refreshes) { self.value(\.refreshes) }
         registry.read(MetricNames.l1Rereads) { self.value(\.rereads) }
         registry.read(MetricNames.l1Evictions) { self.value(\.evictions) }
+        registry.read(MetricNames.l1Doubts) { self.value(\.doubts) }
+        registry.read(MetricNames.l1DoubtedUses) { self.value(\.doubtedUses) }
     }
 
     private func value(_ counter: KeyPath<SessionCacheCounters, Int>) -> Double {

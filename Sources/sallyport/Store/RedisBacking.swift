@@ -1,5 +1,4 @@
 import Cryptography
-import Logging
 import NIOCore
 import Observability
 import RedisStore
@@ -10,6 +9,7 @@ import Vocabulary
 /// The Redis that this gateway shares with others: client, store, and what the operator is told of them.
 final class RedisBacking: Sendable {
     let store: RedisStore
+    let limiter: RedisRateLimiter
     private let client: RedisClient
     private let journal: RedisJournal
     private let caches: SessionCaches
@@ -23,8 +23,7 @@ final class RedisBacking: Sendable {
         secrets: SecretRing,
         group: any EventLoopGroup,
         caches: SessionCaches,
-        audit: AuditStream,
-        logger: Logger,
+        journal: RedisJournal,
         clock: Clock
     ) throws {
         let configuration: RedisConfiguration
@@ -33,7 +32,6 @@ final class RedisBacking: Sendable {
         } catch {
             throw StartRefusal(description: "store.redis: \(error)")
         }
-        let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
         do {
             self.client = try RedisClient(
                 configuration: configuration,
@@ -44,12 +42,9 @@ final class RedisBacking: Sendable {
         } catch {
             throw StartRefusal(description: "store.redis: the certificate, key or authority file of the URL: \(error)")
         }
-        self.store = RedisStore(
-            client: self.client,
-            ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
-            clock: clock,
-            caches: caches
-        )
+        let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
+        self.store = RedisStore(client: self.client, ring: ring, clock: clock, caches: caches)
+        self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
         self.caches = caches
         self.requireSafe = settings.requireSafe
@@ -82,6 +77,16 @@ final class RedisBacking: Sendable {
         var checks: [AdminServer.Check] = [
             (name: "store", ok: status.isConnected, detail: RedisWords.connection(status))
         ]
+        let isHeard = !self.caches.isDoubting
+        checks.append(
+            (
+                name: "store_invalidation",
+                ok: true,
+                detail: isHeard
+                    ? "ends elsewhere are heard of"
+                    : "ends elsewhere are not heard of: sessions are read again before use"
+            )
+        )
         let unsafe = status.nodes.flatMap { node in
             (node.facts.map(RedisWords.dangers) ?? []).map { "\(node.address): \($0)" }
         }

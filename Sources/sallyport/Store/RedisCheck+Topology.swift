@@ -15,7 +15,10 @@ extension RedisCheck {
                 let replies = try await self.ask(questions, of: endpoint, greeting: greeting)
                 switch replies.first {
                 case .array(let parts):
-                    guard let primary = RedisEndpoint(sentinelAnswer: parts) else { fallthrough }
+                    guard let primary = RedisEndpoint(sentinelAnswer: parts) else {
+                        verdicts.append(self.error(endpoint, "sentinel", "its answer names no address"))
+                        continue
+                    }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
                 case .null:

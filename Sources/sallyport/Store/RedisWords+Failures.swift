@@ -85,6 +85,8 @@ extension RedisWords {
         case .closed: "it closed the connection at once: does it want a certificate (cert= and key=)?"
         case .protocolError where configuration.tls == nil:
             "what answers is no Redis, or speaks TLS: then write rediss://"
+        case .timedOut where configuration.tls != nil:
+            "it takes connections but does not answer: it is stopped, or does not speak TLS there"
         case .timedOut: "it takes connections but does not answer: is it stopped, or something else than Redis?"
         default: Self.cause(cause)
         }

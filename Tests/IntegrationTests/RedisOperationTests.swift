@@ -1,0 +1,264 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What the operator of a gateway with Redis sees: readiness, metrics, logs, `check --network`, a rotation of the secret.
+@Suite("Operation with Redis", .blocking) struct RedisOperationTests {
+    private static let password = "redis-password-canary-0123456789"
+
+    /// Settings and secrets of gateways that share `redis`.
+    private static func settings(app: Int, url: String, more: String = "") throws -> (folder: URL, yaml: String) {
+        let folder = try Servers.folder()
+        try Data("\(String(repeating: "s", count: 48))\n".utf8).write(to: folder.appending(path: "secret"))
+        try Data("\(url)\n".utf8).write(to: folder.appending(path: "redis-url"))
+        let keys = """
+            secret_file: \(folder.appending(path: "secret").path)
+            store:
+              redis:
+                url_file: \(folder.appending(path: "redis-url").path)
+
+            """
+        return (folder, Config.file(upstream: app, more: keys + more))
+    }
+
+    private static func check(_ yaml: String, in folder: URL) throws -> (status: Int32, output: String) {
+        let file = folder.appending(path: "check.yaml")
+        try Data(yaml.utf8).write(to: file)
+        return try Servers.run(
+            Gateway.binary.path,
+            ["check", "--quiet", "--network", "--config", file.path, "--insecure-http"]
+        )
+    }
+
+    @Test("two gateways on one Redis know each other's sessions, and metrics and readiness say how it stands")
+    func sharesSessions() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let redis = try RedisProcess(["--requirepass", Self.password])
+        defer { redis.stop() }
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://:\(Self.password)@127.0.0.1:\(redis.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Gateway.with(yaml) { first throws in
+            #expect(try first.admin("/readyz").status == 200)
+            let token = try first.native()
+            try Gateway.with(yaml) { second throws in
+                #expect(try second.get("/", ["Authorization: Bearer \(token)"]).status == 200)
+                let detail = try second.admin("/readyz?verbose").text
+                #expect(detail.contains("store_safety") && detail.contains("127.0.0.1:\(redis.port): connected on"))
+                let metrics = try second.admin("/metrics").text
+                for line in [
+                    #"sallyport_redis_commands_total{command="mget",result="ok"}"#,
+                    #"sallyport_redis_command_duration_seconds_bucket{command="mget",le="+Inf"}"#,
+                    #"sallyport_redis_connections{state="down"} 0"#, "sallyport_redis_replicas 0",
+                    #"sallyport_l1_lookups_total{result="miss"} 1"#, "sallyport_redis_primary_changes_total 0",
+                ] {
+                    #expect(metrics.contains(line), "\(line)")
+                }
+                let promtool = "/usr/bin/promtool"
+                if FileManager.default.isExecutableFile(atPath: promtool) {
+                    let result = try Servers.run(promtool, ["check", "metrics"], input: Array(metrics.utf8))
+                    #expect(result.status == 0, "\(result.output)")
+                }
+            }
+            #expect(!first.output.contains(Self.password))
+        }
+    }
+
+    @Test("a Redis that goes and comes back empty is not ready, then ready, logged as a change and audited")
+    func goesAndComes() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let redis = try RedisProcess()
+        defer { redis.stop() }
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Gateway.with(yaml) { gateway throws in
+            redis.stop()
+            #expect(eventually { (try? gateway.admin("/readyz").text.hasPrefix("not ready: store")) == true })
+            #expect(try gateway.admin("/healthz").status == 200)
+            #expect(try gateway.get("/public/").status == 200)
+            try redis.start()
+            #expect(eventually(within: 5) { (try? gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { gateway.output.contains("store.primary_changed") })
+            #expect(gateway.output.contains("the last connection was lost"))
+            let metrics = try gateway.admin("/metrics").text
+            #expect(metrics.contains("sallyport_redis_primary_changes_total 1\n"))
+            let quarantine = metrics.split(separator: "\n").first {
+                $0.hasPrefix("sallyport_redis_quarantine_seconds ")
+            }
+            let seconds = quarantine.flatMap { Double($0.split(separator: " ")[1]) } ?? 0
+            #expect(seconds > 0 && seconds <= 60)
+        }
+    }
+
+    @Test("a gateway starts and serves public routes while its Redis is away")
+    func startsWithout() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let port = try FakeUpstream.freePort()
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Gateway.with(yaml) { gateway throws in
+            #expect(try gateway.admin("/readyz").status == 503)
+            #expect(try gateway.get("/public/").status == 200)
+            gateway.signal(SIGTERM)
+            #expect(gateway.exitStatus() == 0)
+        }
+    }
+
+    @Test("an eviction policy that may push out markers is not ready, unless the operator has said that he knows")
+    func eviction() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let redis = try RedisProcess(["--maxmemory", "50mb", "--maxmemory-policy", "volatile-lru"])
+        defer { redis.stop() }
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Gateway.with(yaml) { gateway throws in
+            #expect(try gateway.admin("/readyz").text == "not ready: store_safety\n")
+            #expect(try gateway.admin("/readyz?verbose").text.contains("CONFIG SET maxmemory-policy noeviction"))
+        }
+        let knowing = yaml.replacing("  redis:\n", with: "  redis:\n    require_safe: false\n")
+        try Gateway.with(knowing) { gateway throws in
+            #expect(try gateway.admin("/readyz").status == 200)
+        }
+        #expect(try Self.check(yaml, in: folder).status == 1)
+        #expect(try Self.check(knowing, in: folder).status == 0)
+    }
+
+    @Test("a rotation of the secret signs nobody out, whichever step each gateway has reached")
+    func rotation() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let redis = try RedisProcess()
+        defer { redis.stop() }
+        let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "secret").path
+        func keys(_ step: String) throws {
+            let result = try Servers.run(Gateway.binary.path, ["keys", step, file])
+            #expect(result.status == 0, "\(result.output)")
+        }
+        func serves(_ gateway: Gateway, _ token: String) throws -> Bool {
+            try gateway.get("/", ["Authorization: Bearer \(token)"]).status == 200
+        }
+        var old = ""
+        var new = ""
+        try Gateway.with(yaml) { gateway throws in old = try gateway.native() }
+        try keys("add")
+        try Gateway.with(yaml) { waiting throws in
+            #expect(try serves(waiting, old))
+            try keys("promote")
+            try Gateway.with(yaml) { promoted throws in
+                new = try promoted.native()
+                #expect(try serves(promoted, old) && serves(promoted, new))
+                #expect(try serves(waiting, new))
+            }
+        }
+        try keys("retire")
+        try Gateway.with(yaml) { gateway throws in
+            #expect(try serves(gateway, new))
+            #expect(try gateway.get("/", ["Authorization: Bearer \(old)"]).status == 401)
+        }
+    }
+
+    @Test("check --network says precisely what is wrong with a Redis, one verdict a line, and never a password")
+    func network() throws {
+        let acl = "sallyport on >\(Self.password) ~sp:* +@all -wait -client|tracking resetchannels"
+        let redis = try RedisProcess(
+            ["--user"] + acl.split(separator: " ").map(String.init) + ["--user", "default", "off"]
+        )
+        defer { redis.stop() }
+        let plain = try RedisProcess(["--databases", "4"])
+        defer { plain.stop() }
+        let replica = try RedisProcess(["--replicaof", "127.0.0.1", "\(plain.port)"])
+        defer { replica.stop() }
+        let (watching, watched) = try Self.settings(app: 1, url: "redis://127.0.0.1:\(plain.port)")
+        defer { try? FileManager.default.removeItem(at: watching) }
+        #expect(
+            eventually(within: 20) { (try? Self.check(watched, in: watching).output.contains("1 replica")) == true }
+        )
+        let closed = try FakeUpstream.freePort()
+        let cases = [
+            ("redis://127.0.0.1:\(plain.port)", 0, "role: primary with 1 replica"),
+            ("redis://127.0.0.1:\(closed)", 1, "nothing listens there"),
+            ("redis://nowhere.invalid", 1, "its name is not resolved"),
+            ("redis+unix:///nowhere/redis.sock", 1, "no such socket"),
+            ("rediss://127.0.0.1:\(plain.port)", 1, "does not speak TLS"),
+            ("redis://127.0.0.1:\(plain.port)/9", 1, "no database of that number"),
+            ("redis://:\(Self.password)@127.0.0.1:\(plain.port)", 1, "it has no password"),
+            ("redis://127.0.0.1:\(replica.port)", 1, "it is a replica"),
+            ("redis+cluster://127.0.0.1:\(plain.port)", 1, "it is no cluster"),
+            ("redis+sentinel://127.0.0.1:\(plain.port)/main", 1, "it is no sentinel"),
+            ("redis://127.0.0.1:\(redis.port)", 1, "it wants a password"),
+            (
+                "redis://sallyport:wrong-\(Self.password)@127.0.0.1:\(redis.port)", 1,
+                "user or the password of the URL is wrong"
+            ),
+            (
+                "redis://sallyport:\(Self.password)@127.0.0.1:\(redis.port)", 1,
+                "ACL SETUSER sallyport +wait +client|tracking &__redis__:invalidate"
+            ),
+        ]
+        for (url, status, finding) in cases {
+            let (folder, yaml) = try Self.settings(app: 1, url: url)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let result = try Self.check(yaml, in: folder)
+            #expect(result.status == Int32(status) && result.output.contains(finding), "\(finding): \(result.output)")
+            #expect(!result.output.contains(Self.password))
+        }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let (folder, yaml) = try Self.settings(app: 1, url: "redis://127.0.0.1:\(app.port)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let result = try Self.check(yaml, in: folder)
+        #expect(result.status == 1 && result.output.contains("error"), "\(result.output)")
+    }
+}
+
+/// A `redis-server` on a free loopback port, which can be stopped and started again.
+private final class RedisProcess {
+    let port: Int
+    private let folder: URL
+    private let arguments: [String]
+    private var process: Process?
+
+    init(_ arguments: [String] = []) throws {
+        self.port = try FakeUpstream.freePort()
+        self.folder = try Servers.folder()
+        self.arguments = arguments
+        try self.start()
+    }
+
+    deinit {
+        self.stop()
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+
+    func start() throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/redis-server")
+        process.arguments =
+            [
+                "--port", "\(self.port)", "--bind", "127.0.0.1", "--save", "", "--dir", self.folder.path, "--loglevel",
+                "warning",
+            ] + self.arguments
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        self.process = process
+        guard eventually(within: 10, { (try? Wire(to: self.port)) != nil }) else {
+            throw BenchFailure("redis-server did not start")
+        }
+    }
+
+    func stop() {
+        guard let process = self.process, process.isRunning else { return }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        self.process = nil
+    }
+}

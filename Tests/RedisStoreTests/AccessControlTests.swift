@@ -1,0 +1,101 @@
+import Cryptography
+import Foundation
+import NIOCore
+import RedisStore
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+/// The documented user of Redis, `deploy/redis/users.acl`, at a real server.
+@Suite struct AccessControlTests {
+    private static let password = "password of the tests"
+
+    /// Runs `body` with a server that has this user, and one more who may do everything, for the test itself.
+    private static func withServer(_ body: (RedisServer, RedisConfiguration) async throws -> Void) async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let digest = SHA256.digest(Array(Self.password.utf8)).bytes.map {
+            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }.joined()
+        let acl = try String(contentsOf: root.appending(path: "deploy/redis/users.acl"), encoding: .utf8)
+            .replacing("PASSWORD_SHA256", with: digest)
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-users-\(UUID()).acl")
+        try Data((acl + "user test on nopass ~* &* +@all\n").utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await RedisServer.with(["--aclfile", file.path]) { server in
+            var configuration = server.configuration()
+            configuration.user = "sallyport"
+            configuration.password = Secret(Self.password)
+            try await body(server, configuration)
+        }
+    }
+
+    private static func admin(of server: RedisServer) -> RedisConfiguration {
+        var configuration = server.configuration()
+        configuration.user = "test"
+        configuration.password = Secret("any")
+        return configuration
+    }
+
+    @Test("The store does all that it must with exactly these rights", arguments: StoreConformance.cases)
+    func suffices(_ behaviour: StoreConformance) async throws {
+        try await Self.withServer { server, configuration in
+            try await withClient(Self.admin(of: server)) { admin in
+                try await withClient(configuration) { client in
+                    let harness = StoreHarness(group: loops, pass: { try await admin.age(by: $0) }) { _, clock in
+                        _ = try await admin.ask("FLUSHALL")
+                        return RedisStore(
+                            client: client,
+                            ring: StoreFixture.ring,
+                            clock: clock.clock,
+                            caches: SessionCaches()
+                        )
+                    }
+                    try await behaviour.run(harness)
+                }
+            }
+        }
+    }
+
+    @Test("Each command that is needed may be run, and what is not needed is refused")
+    func isExact() async throws {
+        try await Self.withServer { _, configuration in
+            try await withClient(configuration) { client in
+                for command in RedisNeeds.commands().map(\.trial) + RedisNeeds.keys().map(\.trial) {
+                    let reply = try await client.send(command, on: loops.next()).get()
+                    #expect(!reply.isRefused, "\(command.arguments.map { String(decoding: $0, as: UTF8.self) })")
+                }
+                let refused: [RedisCommand] = [
+                    RedisCommand("FLUSHALL"), RedisCommand("FLUSHDB"), RedisCommand("CONFIG", "GET", "*"),
+                    RedisCommand("KEYS", "*"), RedisCommand("SCAN", "0"), RedisCommand("MONITOR"),
+                    RedisCommand("ACL", "LIST"), RedisCommand("DEBUG", "SLEEP", "0"), RedisCommand("SHUTDOWN"),
+                    RedisCommand("CLIENT", "LIST"), RedisCommand("SCRIPT", "FLUSH"), RedisCommand("GET", "other"),
+                    RedisCommand("EVAL", "return redis.call('KEYS', '*')", "0"), RedisCommand("PUBLISH", "x", "y"),
+                ]
+                for command in refused {
+                    let reply = try await client.send(command, on: loops.next()).get()
+                    #expect(reply.isRefused, "\(command.arguments.map { String(decoding: $0, as: UTF8.self) })")
+                }
+            }
+        }
+    }
+
+    @Test("Every command that a script calls is among those that are needed")
+    func knowsItsScripts() {
+        let known = Set(RedisNeeds.commands().map(\.name))
+        var called: Set<String> = []
+        for script in Scripts.all {
+            called.formUnion(script.text.matches(of: /redis\.p?call\('([A-Z]+)'/).map { $0.1.lowercased() })
+        }
+        #expect(called.contains("set") && called.isSubset(of: known), "\(called.subtracting(known))")
+    }
+}
+
+extension RedisReply {
+    /// `NOPERM`, or a script's error that says so.
+    fileprivate var isRefused: Bool {
+        guard case .error(let error) = self else { return false }
+        return error.code == "NOPERM" || error.message.contains("ACL failure") || error.message.contains("permission")
+    }
+}
