@@ -189,9 +189,17 @@ let package = Package(
         .testTarget(
             name: "RedisStoreTests",
             dependencies: [
-                "RedisStore", "StoreConformance", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary",
+                "RedisStore", "RedisServers", "StoreConformance", "Sessions", "Cryptography", "AddressIntelligence",
+                "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
+            swiftSettings: strict
+        ),
+        // Real servers of every kind of deployment, and faults between them and their clients.
+        .target(
+            name: "RedisServers",
+            dependencies: [nioCore, nioPosix],
+            path: "Tests/RedisServers",
             swiftSettings: strict
         ),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
@@ -249,7 +257,13 @@ let package = Package(
         ),
         // Tests of the built binary and of the files around it: they see no module but Vocabulary.
         .testTarget(name: "DemoTests", swiftSettings: strict),
-        .testTarget(name: "IntegrationTests", swiftSettings: strict),
+        .target(name: "GatewayBench", path: "Tests/GatewayBench", swiftSettings: strict),
+        .testTarget(name: "IntegrationTests", dependencies: ["GatewayBench"], swiftSettings: strict),
+        .testTarget(
+            name: "RedisIntegrationTests",
+            dependencies: ["GatewayBench", "RedisServers", nioCore],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "PackagingTests",
             dependencies: ["Vocabulary", "RedisStore", .product(name: "Yams", package: "Yams")],

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Who gets in, and what the others are told.

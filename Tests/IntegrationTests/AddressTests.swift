@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Whose address a request comes from (systems.md T14; peers C3).

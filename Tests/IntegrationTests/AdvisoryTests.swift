@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// The table of advisories is complete and true.

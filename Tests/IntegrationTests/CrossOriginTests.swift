@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Other origins: what their scripts may read, and what they may not do in a user's name.

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Server-sent events flow as they come and end with the session.

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// A transfer token is bound to the device that asked for it (systems.md T1, T15 to T18).

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// From native app to browser (DESIGN 3; systems.md T1 to T9).

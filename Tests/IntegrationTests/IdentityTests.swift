@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Identity headers are the gateway's alone (systems.md T11, T12; peers C1).

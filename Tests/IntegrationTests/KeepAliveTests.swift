@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// One connection, many requests (RFC 9112 9.3).

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 #if canImport(Glibc)

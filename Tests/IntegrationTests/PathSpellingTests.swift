@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// No spelling of a path makes a real server serve a protected file to a stranger (peers C2).

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Readers that do not read, clients that leave, and more of them than fit (security.md 8, rows 14, 19 and 21).

@@ -1,3 +1,4 @@
+import GatewayBench
 import Foundation
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// What the gateway changes in messages, and that it changes nothing else.

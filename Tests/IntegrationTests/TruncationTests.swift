@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// Answers that break off (security.md 8, row 12) and answers that nobody can read (row 13).

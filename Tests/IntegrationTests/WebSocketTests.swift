@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// WebSockets: tunnelled after the decision, and ended with the session.

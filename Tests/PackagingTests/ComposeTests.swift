@@ -117,7 +117,7 @@ import Yams
                 for _ in $(seq 200); do [ -S "$0/socket" ] && break; sleep 0.05; done
                 redis-cli -s "$0/socket" ping 2>&1
                 REDISCLI_AUTH=\(password) redis-cli -s "$0/socket" --user sallyport ping 2>&1
-                kill $server; wait $server 2>/dev/null
+                kill -9 $server; wait $server 2>/dev/null
                 exit 0
                 """
             let answers = try #require(try PackageFiles.run(["bash", "-c", script, folder.path] + arguments))

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import RedisServers
 import RedisStore
 import Sessions
 import Testing

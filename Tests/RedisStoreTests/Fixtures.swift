@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Cryptography
 import NIOCore
+import RedisServers
 import RedisStore
 import Sessions
 import Vocabulary

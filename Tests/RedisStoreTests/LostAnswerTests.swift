@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import RedisServers
 import RedisStore
 import Sessions
 import Synchronization

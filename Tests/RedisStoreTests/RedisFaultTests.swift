@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import RedisServers
 import RedisStore
 import Sessions
 import Testing
@@ -160,50 +161,32 @@ import Vocabulary
 
     @Test("TLS with an authority, a name and a client certificate")
     func tls() async throws {
-        let directory = FileManager.default.temporaryDirectory
-            .appendingPathComponent("redis-tls-\(UInt64.random(in: 0...UInt64.max))")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        func path(_ name: String) -> String { directory.appendingPathComponent(name).path }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
-            path("key.pem"), "-out", path("cert.pem"), "-days", "2", "-subj", "/CN=redis.example", "-addext",
-            "subjectAltName=DNS:redis.example",
-        ]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        let port = try await RedisServer.freePort()
-        let arguments = [
-            "--tls-port", "\(port)", "--tls-cert-file", path("cert.pem"), "--tls-key-file", path("key.pem"),
-            "--tls-ca-cert-file", path("cert.pem"), "--tls-auth-clients", "yes",
-        ]
-        try await RedisServer.with(arguments) { _ in
+        let certificates = try Certificates()
+        try await RedisServer.with(access: .tls(certificates)) { server in
             func configuration(_ query: String) throws -> RedisConfiguration {
-                var configuration = try RedisConfiguration(url: Secret("rediss://127.0.0.1:\(port)?\(query)"))
+                var configuration = try RedisConfiguration(url: Secret("rediss://\(loopback):\(server.port)?\(query)"))
                 configuration.commandTimeout = .seconds(20)
                 configuration.connectTimeout = .seconds(5)
                 return configuration
             }
-            let own = "cert=\(path("cert.pem"))&key=\(path("key.pem"))"
-            let authority = "ca=\(path("cert.pem"))"
-            try await withClient(try configuration("\(authority)&\(own)&server_name=redis.example")) { client in
+            let own = "cert=\(certificates.client)&key=\(certificates.clientKey)"
+            let authority = "ca=\(certificates.authority)"
+            try await withClient(try configuration("\(authority)&\(own)&server_name=\(Certificates.serverName)")) {
+                client in
                 let answer = try await client.ask("PING")
                 #expect(answer == .status("PONG"))
             }
             // Another name, an authority that did not sign it, no certificate of ours: each alone is enough.
             for query in [
                 "\(authority)&\(own)&server_name=other.example", "\(authority)&\(own)",
-                "\(own)&server_name=redis.example", "\(authority)&server_name=redis.example",
+                "\(own)&server_name=\(Certificates.serverName)", "\(authority)&server_name=\(Certificates.serverName)",
             ] {
                 try await withClient(try configuration(query)) { client in
                     #expect(client.connectedLoops == 0)
                 }
             }
             #expect(throws: (any Error).self) {
-                try RedisClient(configuration: try configuration("ca=\(path("none.pem"))"), group: loops)
+                try RedisClient(configuration: try configuration("ca=/nonexistent/ca.pem"), group: loops)
             }
         }
     }

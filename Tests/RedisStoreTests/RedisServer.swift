@@ -1,99 +1,16 @@
-import Foundation
 import NIOCore
-import NIOPosix
+import RedisServers
 import RedisStore
 import Vocabulary
 
-/// The loops of all tests.
-let loops: any EventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-
-/// A real `redis-server` on a free loopback port, with a directory of its own.
-final class RedisServer: @unchecked Sendable {
-    let port: Int
-    let directory: URL
-    private let arguments: [String]
-    private var process: Process?
-
-    private init(arguments: [String]) async throws {
-        self.port = try await Self.freePort()
-        self.directory = URL(fileURLWithPath: NSTemporaryDirectory())
-            .appendingPathComponent("redis-\(UInt64.random(in: 0...UInt64.max))")
-        try FileManager.default.createDirectory(at: self.directory, withIntermediateDirectories: true)
-        self.arguments = arguments
-    }
-
-    /// Runs `body` with a server that answers, and ends the server after it.
-    @discardableResult
-    static func with<Answer>(
-        _ arguments: [String] = [],
-        _ body: (RedisServer) async throws -> Answer
-    ) async throws -> Answer {
-        let server = try await RedisServer(arguments: arguments)
-        defer {
-            server.kill()
-            try? FileManager.default.removeItem(at: server.directory)
-        }
-        try await server.start()
-        return try await body(server)
-    }
-
-    var socketPath: String { self.directory.appendingPathComponent("s").path }
-
+extension RedisServer {
     /// How tests speak to it: with deadlines that a busy machine does not reach.
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
         RedisConfiguration(
-            endpoint: .tcp(host: "127.0.0.1", port: self.port),
+            endpoint: .tcp(host: loopback, port: self.port),
             connectTimeout: .seconds(5),
             commandTimeout: commandTimeout
         )
-    }
-
-    func start() async throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/redis-server")
-        process.arguments =
-            [
-                "--port", "\(self.port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir",
-                self.directory.path, "--unixsocket", self.socketPath, "--loglevel", "warning",
-            ] + self.arguments
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        self.process = process
-        // The port is open once the server serves.
-        for _ in 0..<400 {
-            if let channel = try? await ClientBootstrap(group: loops).connect(host: "127.0.0.1", port: self.port).get()
-            {
-                try? await channel.close()
-                return
-            }
-            try await Task.sleep(for: .milliseconds(25))
-        }
-        throw ServerError.notStarted
-    }
-
-    func kill() {
-        guard let process = self.process else { return }
-        self.process = nil
-        _ = Foundation.kill(process.processIdentifier, SIGCONT)
-        _ = Foundation.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-    }
-
-    func pause() { self.signal(SIGSTOP) }
-    func resume() { self.signal(SIGCONT) }
-
-    private func signal(_ number: Int32) {
-        if let process = self.process { _ = Foundation.kill(process.processIdentifier, number) }
-    }
-
-    enum ServerError: Error { case notStarted }
-
-    static func freePort() async throws -> Int {
-        let channel = try await ServerBootstrap(group: loops).bind(host: "127.0.0.1", port: 0).get()
-        let port = channel.localAddress?.port ?? 0
-        try await channel.close()
-        return port
     }
 }
 

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Vocabulary
 
 /// Scripts whose work a replica must confirm before anybody is told of it (DESIGN 5, group commit). Confined to its loop.
 ///
@@ -14,23 +15,23 @@ final class CommitLink {
         let promise: EventLoopPromise<RedisReply>
     }
 
-    /// How long replicas have; Redis answers `WAIT` by then in any case.
-    private static let patience = TimeAmount.milliseconds(50)
     private static let maxBatch = 1024
 
     private let loop: any EventLoop
     private let link: RedisLink
     private let commandTimeout: TimeAmount
+    private let patience: Duration
     private let onShortage: () -> Void
     private var queue: [Entry] = []
     private var isScheduled = false
     private var isCommitting = false
 
     /// - Parameter onShortage: told when no replica has confirmed in time.
-    init(link: RedisLink, commandTimeout: Duration, on loop: any EventLoop, onShortage: @escaping () -> Void) {
+    init(link: RedisLink, configuration: RedisConfiguration, on loop: any EventLoop, onShortage: @escaping () -> Void) {
         self.loop = loop
         self.link = link
-        self.commandTimeout = TimeAmount(commandTimeout)
+        self.commandTimeout = TimeAmount(configuration.commandTimeout)
+        self.patience = configuration.confirmationTimeout
         self.onShortage = onShortage
     }
 
@@ -68,8 +69,8 @@ final class CommitLink {
             )
         }
         let confirmation = self.link.send(
-            RedisCommand("WAIT", "1", "\(Self.patience.nanoseconds / 1_000_000)"),
-            deadline: .now() + Self.patience + self.commandTimeout
+            RedisCommand("WAIT", "1", "\(self.patience.wholeMilliseconds)"),
+            deadline: .now() + TimeAmount(self.patience) + self.commandTimeout
         )
         let context = NIOLoopBound((self, batch), eventLoop: self.loop)
         EventLoopFuture.whenAllComplete(replies + [confirmation], on: self.loop).whenSuccess { results in

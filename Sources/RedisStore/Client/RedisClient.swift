@@ -157,7 +157,7 @@ package final class RedisClient: Sendable {
         let patience = self.loops[0].scheduleTask(in: TimeAmount(self.connector.configuration.connectTimeout * 4)) {
             self.endFirstTopology(.success(()))
         }
-        self.source.start { self.adopt($0) }
+        self.source.start(adopt: { self.adopt($0) }, refused: { self.refused($0, $1) })
         try await first.futureResult.get()
         patience.cancel()
         let poll = self.loops[0].scheduleRepeatedTask(
@@ -251,6 +251,15 @@ package final class RedisClient: Sendable {
         guard !isShutDown else { return }
         if isLast { self.tell(.nodeDown(endpoint, cause)) }
         if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
+    }
+
+    /// A sentinel, or a node of a cluster, has not told who the primaries are.
+    private func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
+        let isNew = self.state.withLock { state in
+            defer { state.refusals[endpoint] = refusal }
+            return state.refusals[endpoint]?.code != refusal.code
+        }
+        if isNew { self.tell(.refused(endpoint, refusal)) }
     }
 
     private func replicasShort(_ endpoint: RedisEndpoint) {

@@ -65,6 +65,8 @@ package struct RedisConfiguration: Sendable, Hashable {
     package var connectTimeout: Duration
     /// From the call to the answer, queueing included.
     package var commandTimeout: Duration
+    /// How long a replica has to confirm a write; Redis answers `WAIT` by then in any case.
+    package var confirmationTimeout = Duration.milliseconds(50)
     package var limits: ReplyLimits
 
     package init(

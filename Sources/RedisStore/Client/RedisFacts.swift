@@ -6,6 +6,7 @@ package struct RedisFacts: Sendable, Hashable {
     package var isPrimary: Bool
     /// Names the primary's reign: it changes with every start and every promotion (`master_replid`).
     package var replicationID: String
+    /// Those that are in step: one that is still being sent the data cannot confirm a write.
     package var connectedReplicas: Int
     /// Bytes; 0: no limit.
     package var maxMemory: Int
@@ -33,7 +34,13 @@ package struct RedisFacts: Sendable, Hashable {
         self.runID = String(fields["run_id"] ?? "")
         self.isPrimary = role == "master"
         self.replicationID = String(reign)
-        self.connectedReplicas = number("connected_slaves")
+        // slave0:ip=127.0.0.1,port=6380,state=online,offset=42,lag=0
+        let replicas = fields.filter { name, value in
+            name.hasPrefix("slave") && name.dropFirst(5).allSatisfy(\.isNumber) && value.contains("state=")
+        }
+        self.connectedReplicas =
+            replicas.isEmpty
+            ? number("connected_slaves") : replicas.count { $0.value.split(separator: ",").contains("state=online") }
         self.maxMemory = number("maxmemory")
         self.maxMemoryPolicy = String(fields["maxmemory_policy"] ?? "noeviction")
         self.evictedKeys = number("evicted_keys")

@@ -4,7 +4,7 @@ internal import NIOCore
 ///
 /// No command waits for a connect: without a connection it fails at once.
 final class RedisLink {
-    /// What the owner of the link is told, on the loop.
+    /// What the owner of the link is told, on the loop, until it shuts the link down.
     struct Events {
         /// A connection serves; these are its server's facts.
         var up: (RedisFacts) -> Void
@@ -86,6 +86,9 @@ final class RedisLink {
         return promise.futureResult.always { _ in timer.cancel() }
     }
 
+    /// Answers what was asked and connects anew: the server may not be what it was.
+    func renew() { self.handler?.drain() }
+
     /// Answers what was asked, then closes; nothing is sent from now on.
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
@@ -109,6 +112,8 @@ final class RedisLink {
         asking: Bool,
         deadline: NIODeadline
     ) -> EventLoopFuture<RedisReply> {
+        // One that is late already would only cut the connection that serves others.
+        guard deadline > .now() else { return self.loop.makeFailedFuture(RedisError.notSent(.timedOut)) }
         if asking {
             // Its answer says nothing that the command's own would not say.
             handler.send(RedisCommand("ASKING"), deadline: deadline, promise: self.loop.makePromise())
@@ -159,8 +164,8 @@ final class RedisLink {
     /// The server has said who it is: whether it is used.
     private func ready(_ facts: RedisFacts?) -> Bool {
         // Nothing is read from a replica: it may not know yet what has ended (security.md 8, row 7).
-        guard let facts, facts.isPrimary else {
-            self.events.misplaced()
+        guard !self.isShutDown, let facts, facts.isPrimary else {
+            if !self.isShutDown { self.events.misplaced() }
             return false
         }
         self.breaker.connected()
@@ -176,7 +181,7 @@ final class RedisLink {
         self.handler = nil
         self.channel = nil
         let pause = self.breaker.failed(chance: Double.random(in: 0...1))
-        self.events.down(cause, refusal)
+        if !self.isShutDown { self.events.down(cause, refusal) }
         self.endFirstAttempt()
         guard !self.isShutDown else { return }
         let link = NIOLoopBound(self, eventLoop: self.loop)

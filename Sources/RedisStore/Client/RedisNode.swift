@@ -19,6 +19,8 @@ final class RedisNode {
     private let events: Events
     private let reads: RedisLink
     private var commits: CommitLink?
+    /// What is to become `commits` when it has tried to connect.
+    private var opening: CommitLink?
     private var firstCommitAttempt: EventLoopFuture<Void>?
     private var isShutDown = false
 
@@ -40,11 +42,13 @@ final class RedisNode {
 
     /// Succeeds when the first attempt to connect is over, whatever came of it.
     func start() -> EventLoopFuture<Void> {
-        let node = NIOLoopBound(self, eventLoop: self.loop)
-        return self.reads.start().flatMap { node.value.firstCommitAttempt ?? node.value.loop.makeSucceededVoidFuture() }
+        self.andCommits(after: self.reads.start())
     }
 
-    func becomeUp(within patience: Duration) -> EventLoopFuture<Void> { self.reads.becomeUp(within: patience) }
+    /// Succeeds once commands can be sent, which is waited for at most so long.
+    func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
+        self.andCommits(after: self.reads.becomeUp(within: patience))
+    }
 
     func send(_ command: RedisCommand, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         self.reads.send(command, asking: asking, deadline: deadline)
@@ -57,33 +61,71 @@ final class RedisNode {
         return self.reads.evaluate(call, asking: asking, deadline: deadline)
     }
 
+    /// The server has said, over a connection that has just been made, how it stands.
+    func connected(_ facts: RedisFacts) {
+        guard !self.isShutDown else { return }
+        if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
+            // Known to have replicas from the beginning: nothing is written before they can be asked.
+            let commits = self.makeCommitLink()
+            self.commits = commits
+            self.firstCommitAttempt = commits.start()
+        } else {
+            self.adopt(facts)
+        }
+    }
+
     /// Takes what the server says of its replicas: with none there is nobody who could confirm a write, and no failover
     /// that could forget it. (A primary that must refuse then has `min-replicas-to-write`.)
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
-        if facts.connectedReplicas > 0, self.commits == nil {
-            let commits = CommitLink(
-                link: RedisLink(
-                    to: self.endpoint,
-                    over: self.connector,
-                    on: self.loop,
-                    events: RedisLink.Events(up: { _ in }, down: { _, _ in }, misplaced: self.events.misplaced)
-                ),
-                commandTimeout: self.connector.configuration.commandTimeout,
-                on: self.loop,
-                onShortage: self.events.replicasShort
-            )
-            self.commits = commits
-            self.firstCommitAttempt = commits.start()
-        } else if facts.connectedReplicas == 0, let commits = self.commits {
+        guard facts.isPrimary else {
+            // It was replaced and has kept its connections.
+            self.reads.renew()
+            self.events.misplaced()
+            return
+        }
+        if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
+            // The first replica has come: until there is a connection for its confirmations, writes do without, as before.
+            let commits = self.makeCommitLink()
+            self.opening = commits
+            let node = NIOLoopBound(self, eventLoop: self.loop)
+            commits.start().whenComplete { _ in
+                if let opened = node.value.opening { node.value.commits = opened }
+                node.value.opening = nil
+            }
+        } else if facts.connectedReplicas == 0 {
+            _ = self.commits?.shutDown()
+            _ = self.opening?.shutDown()
             self.commits = nil
-            _ = commits.shutDown()
+            self.opening = nil
         }
     }
 
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
-        let links = [self.reads.shutDown()] + (self.commits.map { [$0.shutDown()] } ?? [])
+        let links = [self.reads.shutDown()] + [self.commits, self.opening].compactMap { $0?.shutDown() }
         return EventLoopFuture.andAllComplete(links, on: self.loop)
+    }
+
+    // MARK: Steps
+
+    /// Until the first attempt to connect for confirmations is over, too, where one was begun.
+    private func andCommits(after attempt: EventLoopFuture<Void>) -> EventLoopFuture<Void> {
+        let node = NIOLoopBound(self, eventLoop: self.loop)
+        return attempt.flatMap { node.value.firstCommitAttempt ?? node.value.loop.makeSucceededVoidFuture() }
+    }
+
+    private func makeCommitLink() -> CommitLink {
+        CommitLink(
+            link: RedisLink(
+                to: self.endpoint,
+                over: self.connector,
+                on: self.loop,
+                events: RedisLink.Events(up: { _ in }, down: { _, _ in }, misplaced: self.events.misplaced)
+            ),
+            configuration: self.connector.configuration,
+            on: self.loop,
+            onShortage: self.events.replicasShort
+        )
     }
 }

@@ -7,17 +7,24 @@ package enum RedisProbe {
     /// The future succeeds with one reply for each command, which may be an error reply. It fails with what NIO or NIOSSL
     /// says of a connection that could not be made, with `RedisError.server` when the greeting was refused, or with another
     /// `RedisError`.
+    ///
+    /// - Parameters:
+    ///   - greeting: Nil: that of the configuration.
+    ///   - limits: Nil: those of the configuration.
     package static func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
         greeting: [HandshakeStep]? = nil,
+        limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
         connector.connect(to: endpoint, on: loop).flatMap { channel in
             let done = loop.makePromise(of: [RedisReply].self)
+            var configuration = connector.configuration
+            if let limits { configuration.limits = limits }
             do {
-                try Self.converse(commands, greeting, over: channel, connector.configuration, done)
+                try Self.converse(commands, greeting, over: channel, configuration, done)
             } catch {
                 done.fail(error)
             }

@@ -12,14 +12,18 @@ final class RedisRouter {
         var replicasShort: (RedisEndpoint) -> Void
     }
 
-    /// How often one command is sent on before its redirection counts as its answer.
+    /// How often one command is sent on in a row before its redirection counts as its answer.
     private static let maxRedirections = 4
+    /// More nodes than a cluster has (Redis Cluster specification: some 1,000) are made for no redirection.
+    private static let maxNodes = 1000
     /// Between two tries of a command whose keys a cluster is moving.
     private static let migrationPause = TimeAmount.milliseconds(10)
 
     private let loop: any EventLoop
     private let connector: RedisConnector
     private let events: Events
+    private var topology: Topology?
+    /// Those of the topology, and those that redirections named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
     /// The only node, where there is one shard: then no slot is computed.
     private var onlyNode: RedisNode?
@@ -37,6 +41,7 @@ final class RedisRouter {
     /// Takes these primaries; the future succeeds when each new node has been tried once.
     func adopt(_ topology: Topology) -> EventLoopFuture<Void> {
         guard !self.isShutDown else { return self.loop.makeSucceededVoidFuture() }
+        self.topology = topology
         var attempts: [EventLoopFuture<Void>] = []
         var nodeOfSlot = [RedisNode?](repeating: nil, count: topology.shards.count > 1 ? Topology.slotCount : 0)
         var current: Set<RedisEndpoint> = []
@@ -51,6 +56,7 @@ final class RedisRouter {
         for (endpoint, node) in self.nodes where !current.contains(endpoint) {
             self.nodes[endpoint] = nil
             _ = node.shutDown()
+            self.events.down(endpoint, .shuttingDown, nil)
         }
         self.nodeOfSlot = nodeOfSlot
         self.onlyNode = topology.shards.count == 1 ? self.nodes[topology.shards[0].endpoint] : nil
@@ -72,19 +78,25 @@ final class RedisRouter {
             on: self.loop,
             events: RedisNode.Events(
                 up: { facts in
-                    router.value.nodes[endpoint]?.adopt(facts)
+                    router.value.nodes[endpoint]?.connected(facts)
                     router.value.events.up(endpoint, facts)
                 },
-                down: { cause, refusal in
-                    router.value.events.down(endpoint, cause, refusal)
-                    router.value.events.lookAgain()
-                },
+                down: { cause, refusal in router.value.lost(endpoint, cause, refusal) },
                 misplaced: { router.value.events.lookAgain() },
                 replicasShort: { router.value.events.replicasShort(endpoint) }
             )
         )
         self.nodes[endpoint] = node
         return (node, node.start())
+    }
+
+    private func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
+        self.events.down(endpoint, cause, refusal)
+        self.events.lookAgain()
+        // One that only a redirection named is not tried again and again: the slots are where they were known to be.
+        if let topology = self.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) {
+            _ = self.adopt(topology)
+        }
     }
 
     // MARK: Commands
@@ -115,7 +127,13 @@ final class RedisRouter {
 
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
-        return EventLoopFuture.andAllComplete(self.nodes.values.map { $0.shutDown() }, on: self.loop)
+        let nodes = self.nodes
+        self.nodes = [:]
+        self.nodeOfSlot = []
+        self.onlyNode = nil
+        let ends = nodes.values.map { $0.shutDown() }
+        for endpoint in nodes.keys { self.events.down(endpoint, .shuttingDown, nil) }
+        return EventLoopFuture.andAllComplete(ends, on: self.loop)
     }
 
     // MARK: Steps
@@ -155,38 +173,53 @@ final class RedisRouter {
     ) -> EventLoopFuture<RedisReply> {
         let context = NIOLoopBound((self, node, step), eventLoop: self.loop)
         return reply.flatMap { reply in
-            let (router, node, step) = context.value
-            guard case .error(let error) = reply, redirections < Self.maxRedirections else {
+            let (router, node, _) = context.value
+            guard case .error(let error) = reply else { return router.loop.makeSucceededFuture(reply) }
+            if ["MOVED", "CLUSTERDOWN"].contains(error.code) { router.events.lookAgain() }
+            if let redirection = Redirection(error, from: node.endpoint) {
+                guard redirections < Self.maxRedirections, let target = router.target(of: redirection),
+                    let patience = router.patience(until: deadline)
+                else { return router.loop.makeSucceededFuture(reply) }
+                let bound = NIOLoopBound(target, eventLoop: router.loop)
+                // A node that is new to us: it is connected to at once, and that takes less than the command may.
+                let isUp = target.isUp ? router.loop.makeSucceededVoidFuture() : target.becomeUp(within: patience)
+                return isUp.flatMap {
+                    let (router, _, step) = context.value
+                    let again = step(bound.value, !redirection.isMoved, deadline)
+                    return router.following(again, of: bound.value, key, deadline, redirections: redirections + 1, step)
+                }
+            }
+            // TRYAGAIN: some of the keys have been moved and others have not, or do not exist.
+            guard error.code == "TRYAGAIN", router.patience(until: deadline) != nil else {
                 return router.loop.makeSucceededFuture(reply)
             }
-            if let redirection = Redirection(error, from: node.endpoint) {
-                guard let target = router.target(of: redirection), target.isUp else {
-                    return router.loop.makeSucceededFuture(reply)
-                }
-                let again = step(target, !redirection.isMoved, deadline)
-                return router.following(again, of: target, key, deadline, redirections: redirections + 1, step)
-            }
-            if error.code == "CLUSTERDOWN" { router.events.lookAgain() }
-            let later = NIODeadline.now() + Self.migrationPause
-            // TRYAGAIN: some of the keys have been moved and others have not.
-            guard error.code == "TRYAGAIN", later < deadline else { return router.loop.makeSucceededFuture(reply) }
             let retry = router.loop.makePromise(of: RedisReply.self)
-            router.loop.scheduleTask(deadline: later) {
+            router.loop.scheduleTask(in: Self.migrationPause) {
                 let (router, node, step) = context.value
                 let serving = router.node(for: key) ?? node
                 let again = step(serving, false, deadline)
-                router.following(again, of: serving, key, deadline, redirections: redirections, step)
-                    .cascade(to: retry)
+                router.following(again, of: serving, key, deadline, redirections: 0, step).cascade(to: retry)
             }
             return retry.futureResult
         }
     }
 
+    /// How long a command may still wait before it is sent again; nil: it may not be. Half of its time is for its answer:
+    /// without that, it would soon cut a connection that serves others well.
+    private func patience(until deadline: NIODeadline) -> Duration? {
+        let reserve = TimeAmount(self.connector.configuration.commandTimeout / 2)
+        let left = (deadline - reserve - .now()).nanoseconds
+        return left > 0 ? .nanoseconds(left) : nil
+    }
+
     /// The node that a redirection names. A slot that has moved for good is entered at once; the whole map follows.
     private func target(of redirection: Redirection) -> RedisNode? {
-        guard redirection.isMoved else { return self.nodes[redirection.endpoint] }
-        self.events.lookAgain()
+        guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
+            return nil
+        }
+        // One that has no slot yet stands in no topology: while it gets its first ones, only ASK names it.
         let (node, _) = self.node(at: redirection.endpoint)
+        guard redirection.isMoved else { return node }
         if self.nodeOfSlot.isEmpty {
             self.nodeOfSlot = [RedisNode?](repeating: self.onlyNode, count: Topology.slotCount)
             self.onlyNode = nil

@@ -1,12 +1,96 @@
 internal import NIOCore
 import Synchronization
 
-/// The primaries of a cluster and their slots.
+/// The primaries of a cluster and their slots, as one of its nodes sees them.
+///
+/// Nodes agree after a moment, so one view is enough: `MOVED` mends what is out of date, and asks for another look. Only a
+/// view with fewer slots than are known is doubted, since a node that just joined, or lost its configuration, knows
+/// little: it is taken when the next answer, of another node if there is one, has fewer too. Nodes that serve are asked
+/// before the seeds, which may be retired: a primary that comes back after a failover holds itself for one for a while.
 final class ClusterTopology: TopologySource {
-    init(seeds: [RedisEndpoint], over connector: RedisConnector, on loop: any EventLoop) {
+    private struct State {
+        /// Whose view was taken last: it is asked first.
+        var guide: RedisEndpoint?
+        /// The last answer had fewer slots than are known.
+        var hadFewer = false
     }
 
-    func start(adopt: @escaping @Sendable (Topology) -> Void) {}
-    func lookAgain() {}
-    func shutDown() async {}
+    /// How often the cluster is asked unasked.
+    private static let interval = Duration.seconds(10)
+    /// How many of the primaries, and how many of the seeds, are asked in one round.
+    private static let attempts = 4
+
+    private let seeds: [RedisEndpoint]
+    private let connector: RedisConnector
+    private let loop: any EventLoop
+    private let lookout: Lookout
+    private let state = Mutex(State())
+
+    init(seeds: [RedisEndpoint], over connector: RedisConnector, on loop: any EventLoop) {
+        self.seeds = seeds
+        self.connector = connector
+        self.loop = loop
+        self.lookout = Lookout(every: Self.interval, on: loop)
+    }
+
+    func start(
+        adopt: @escaping @Sendable (Topology) -> Void,
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+    ) {
+        self.lookout.start(adopt: adopt, refused: refused) { current, refused in
+            await self.look(current, refused)
+        }
+    }
+
+    func lookAgain() { self.lookout.lookAgain() }
+    func shutDown() async { await self.lookout.shutDown() }
+
+    // MARK: A round
+
+    private func look(_ current: Topology?, _ refused: Lookout.Refused) async -> Topology? {
+        let known = current?.coveredSlots ?? 0
+        for node in self.nodes(current) {
+            guard !Task.isCancelled else { return nil }
+            guard let view = await self.view(of: node, refused) else { continue }
+            let isTaken = self.state.withLock { state in
+                let hasFewer = view.coveredSlots < known
+                let isTaken = !hasFewer || state.hadFewer
+                state.hadFewer = !isTaken
+                if isTaken { state.guide = node }
+                return isTaken
+            }
+            if isTaken { return view }
+        }
+        return nil
+    }
+
+    /// Whom to ask, in this order.
+    private func nodes(_ current: Topology?) -> [RedisEndpoint] {
+        let primaries = (current?.shards ?? []).map(\.endpoint)
+        var nodes = self.state.withLock { $0.guide }.map { primaries.contains($0) ? [$0] : [] } ?? []
+        for node in primaries.shuffled().prefix(Self.attempts) + self.seeds.shuffled().prefix(Self.attempts)
+        where !nodes.contains(node) {
+            nodes.append(node)
+        }
+        return nodes
+    }
+
+    private func view(of node: RedisEndpoint, _ refused: Lookout.Refused) async -> Topology? {
+        do {
+            let replies = try await RedisProbe.ask(
+                [RedisCommand("CLUSTER", "SLOTS")],
+                of: node,
+                over: self.connector,
+                limits: ClusterSlots.limits,
+                on: self.loop
+            ).get()
+            if case .error(let error) = replies.first { throw RedisError.server(error) }
+            return replies.first.flatMap { ClusterSlots.topology($0, from: node) }
+        } catch RedisError.server(let refusal) {
+            refused(node, refusal)
+            return nil
+        } catch {
+            return nil
+        }
+    }
 }

@@ -7,7 +7,8 @@ package struct Redirection: Sendable, Hashable {
 
     /// Reads an error reply; nil when it is not a redirection.
     ///
-    /// - Parameter asked: The node that answered: one that leaves the host out means its own.
+    /// - Parameter asked: The node that answered: one that leaves the host out means its own. (`?` means that the host is
+    ///   not known.)
     package init?(_ error: RedisServerError, from asked: RedisEndpoint) {
         guard error.code == "MOVED" || error.code == "ASK" else { return nil }
         let words = error.message.split(separator: " ")
@@ -17,7 +18,8 @@ package struct Redirection: Sendable, Hashable {
         else { return nil }
         var host = words[2][..<colon]
         if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
-        if host.isEmpty || host == "?" {
+        if host == "?" { return nil }
+        if host.isEmpty {
             guard case .tcp(let own, _) = asked else { return nil }
             host = Substring(own)
         }

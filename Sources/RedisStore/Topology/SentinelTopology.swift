@@ -1,12 +1,120 @@
 internal import NIOCore
-import Synchronization
 
-/// The primary that sentinels name.
+/// The primary that sentinels name (Redis documentation, "Sentinel client spec").
+///
+/// In each round all sentinels are asked at once, and an address counts only when the server there says that it is a
+/// primary: sentinels may be out of date, and a primary that came back may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
+    /// How often sentinels are asked unasked. A primary that dies, and one that is replaced in an orderly way, cuts its
+    /// connections, and whoever loses one asks at once; this is for one that is cut off from its sentinels but not from
+    /// this gateway.
+    private static let interval = Duration.seconds(1)
+
+    private let sentinels: RedisConfiguration.Sentinels
+    private let connector: RedisConnector
+    private let loop: any EventLoop
+    private let lookout: Lookout
+
     init(_ sentinels: RedisConfiguration.Sentinels, over connector: RedisConnector, on loop: any EventLoop) {
+        self.sentinels = sentinels
+        self.connector = connector
+        self.loop = loop
+        self.lookout = Lookout(every: Self.interval, on: loop)
     }
 
-    func start(adopt: @escaping @Sendable (Topology) -> Void) {}
-    func lookAgain() {}
-    func shutDown() async {}
+    func start(
+        adopt: @escaping @Sendable (Topology) -> Void,
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+    ) {
+        self.lookout.start(adopt: adopt, refused: refused) { current, refused in
+            await self.look(current, refused)
+        }
+    }
+
+    func lookAgain() { self.lookout.lookAgain() }
+    func shutDown() async { await self.lookout.shutDown() }
+
+    // MARK: A round
+
+    /// What a server is that was named as the primary.
+    private enum Standing {
+        case primary
+        case replica
+        /// It will not say; the links will tell why.
+        case refusing
+        case unreachable
+    }
+
+    private func look(_ current: Topology?, _ refused: Lookout.Refused) async -> Topology? {
+        var votes = SentinelVotes(voters: self.sentinels.endpoints.count)
+        var tried: Set<RedisEndpoint> = []
+        var refusing: RedisEndpoint?
+        var unreachable: RedisEndpoint?
+        for await (sentinel, answer) in self.answers() {
+            votes.add(self.address(in: answer, of: sentinel, refused))
+            for candidate in votes.candidates where tried.insert(candidate).inserted {
+                switch await self.standing(of: candidate) {
+                case .primary: return Topology(candidate)
+                case .replica: break
+                case .refusing: refusing = refusing ?? candidate
+                case .unreachable: unreachable = unreachable ?? candidate
+                }
+            }
+            if votes.isComplete { break }
+        }
+        // What cannot be used is told only where it says more than what is known: why there is no connection.
+        return (refusing ?? (current == nil ? unreachable : nil)).map { Topology($0) }
+    }
+
+    private typealias Answer = (sentinel: RedisEndpoint, replies: Result<[RedisReply], any Error>)
+
+    /// The sentinels' answers as they come, one for each. Whoever leaves early does not wait for the rest.
+    private func answers() -> AsyncStream<Answer> {
+        let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
+        for sentinel in self.sentinels.endpoints {
+            RedisProbe.ask(
+                [RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.sentinels.primaryName)],
+                of: sentinel,
+                over: self.connector,
+                greeting: RedisConfiguration.authentication(
+                    user: self.sentinels.user,
+                    password: self.sentinels.password
+                ),
+                on: self.loop
+            ).whenComplete { continuation.yield((sentinel, $0)) }
+        }
+        return answers
+    }
+
+    private func address(
+        in answer: Result<[RedisReply], any Error>,
+        of sentinel: RedisEndpoint,
+        _ refused: Lookout.Refused
+    ) -> RedisEndpoint? {
+        switch answer.map(\.first) {
+        case .success(.null):
+            // Redis has no error of its own for this.
+            refused(sentinel, RedisServerError(line: "NOMASTER this sentinel knows no primary of that name"))
+        case .success(.error(let error)), .failure(RedisError.server(let error)):
+            refused(sentinel, error)
+        case .success(let reply?):
+            return RedisEndpoint(sentinelReply: reply)
+        case .success, .failure:
+            break
+        }
+        return nil
+    }
+
+    private func standing(of endpoint: RedisEndpoint) async -> Standing {
+        do {
+            let command = RedisCommand("INFO", "replication")
+            let reply = try await RedisProbe.ask([command], of: endpoint, over: self.connector, on: self.loop).get()
+            guard let facts = RedisFacts(reply.first) else { return .refusing }
+            return facts.isPrimary ? .primary : .replica
+        } catch RedisError.server {
+            return .refusing
+        } catch {
+            return .unreachable
+        }
+    }
 }

@@ -25,4 +25,9 @@ package struct Topology: Sendable, Hashable {
     package init(_ endpoint: RedisEndpoint) {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }
+
+    /// How many slots have a primary.
+    package var coveredSlots: Int {
+        self.shards.reduce(0) { $0 + $1.slots.reduce(0) { $0 + $1.count } }
+    }
 }

@@ -1,8 +1,16 @@
 /// Finds the primaries and keeps looking.
 protocol TopologySource: Sendable {
-    /// Begins to look. `adopt` is called, from any thread and in order, with the first topology that is found and with
-    /// each that differs from the one before.
-    func start(adopt: @escaping @Sendable (Topology) -> Void)
+    /// Begins to look.
+    ///
+    /// - Parameters:
+    ///   - adopt: Called, from any thread and in order, with the first topology that is found and with each that differs
+    ///     from the one before.
+    ///   - refused: Called, from any thread and as often as it happens, when a server that was asked for the primaries
+    ///     answered with an error.
+    func start(
+        adopt: @escaping @Sendable (Topology) -> Void,
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+    )
 
     /// What was found may be out of date: look again, at once but not more often than makes sense.
     func lookAgain()
@@ -15,7 +23,10 @@ protocol TopologySource: Sendable {
 struct FixedTopology: TopologySource {
     let endpoint: RedisEndpoint
 
-    func start(adopt: @escaping @Sendable (Topology) -> Void) { adopt(Topology(self.endpoint)) }
+    func start(
+        adopt: @escaping @Sendable (Topology) -> Void,
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+    ) { adopt(Topology(self.endpoint)) }
     func lookAgain() {}
     func shutDown() async {}
 }

@@ -1,14 +1,14 @@
-import Foundation
-import Testing
+package import Foundation
+package import Testing
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
 /// Real programs that tests use where they are installed.
-enum Servers {
+package enum Servers {
     /// A missing program is no failure on a developer's machine, and one where everything has to be tested.
-    static func missing(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    package static func missing(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) {
         if ProcessInfo.processInfo.environment["CI"] == "true" {
             Issue.record("\(name) is not installed", sourceLocation: sourceLocation)
         } else {
@@ -16,12 +16,13 @@ enum Servers {
         }
     }
 
-    static func find(_ names: [String]) -> String? {
+    /// The first of the paths that is a program.
+    package static func find(_ names: [String]) -> String? {
         names.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
     /// Runs a program to its end.
-    static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> (
+    package static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> (
         status: Int32, output: String
     ) {
         let process = Process()
@@ -42,10 +43,11 @@ enum Servers {
     }
 
     /// A program that serves on `port` until it is stopped.
-    final class Running: @unchecked Sendable {
+    package final class Running: @unchecked Sendable {
         private let process = Process()
 
-        init(_ program: String, _ arguments: [String], in folder: URL, port: Int) throws {
+        /// Starts it and waits until it takes connections.
+        package init(_ program: String, _ arguments: [String], in folder: URL, port: Int) throws {
             self.process.executableURL = URL(filePath: program)
             self.process.arguments = arguments
             self.process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": folder.path]
@@ -64,7 +66,8 @@ enum Servers {
             }
         }
 
-        func stop() {
+        /// Ends it.
+        package func stop() {
             guard self.process.isRunning else { return }
             self.process.terminate()
             if !eventually(within: 5, { !self.process.isRunning }) { kill(self.process.processIdentifier, SIGKILL) }
@@ -72,7 +75,7 @@ enum Servers {
     }
 
     /// A folder for one test.
-    static func folder() throws -> URL {
+    package static func folder() throws -> URL {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-servers-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         return folder

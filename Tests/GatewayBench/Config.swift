@@ -1,7 +1,7 @@
 /// Settings files for tests.
-enum Config {
+package enum Config {
     /// Two routes: everything needs a session, `/public/**` is open.
-    static let routes = """
+    package static let routes = """
           - path: /**
             name: app
             client: web
@@ -11,7 +11,7 @@ enum Config {
         """
 
     /// Ada is staff and admin, Grace is staff, Mary signs in with two factors and has no email.
-    static let users = """
+    package static let users = """
               - identifier: ada@example.com
                 id: user-1815
                 password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"
@@ -28,7 +28,8 @@ enum Config {
         """
 
     /// The native client and one web client.
-    static func clients(binding: String = "ip", methods: String = "cookie, query", more: String = "") -> String {
+    package static func clients(binding: String = "ip", methods: String = "cookie, query", more: String = "") -> String
+    {
         """
           - client_id: native
             session_transfer:
@@ -46,7 +47,7 @@ enum Config {
     /// - Parameters:
     ///   - upstream: The port of the app.
     ///   - more: Top-level keys that are not set here.
-    static func file(
+    package static func file(
         upstream: Int,
         routes: String = Config.routes,
         clients: String = Config.clients(),
@@ -84,7 +85,9 @@ enum Config {
     }
 
     /// A file whose one route is open: for what has nothing to do with sessions.
-    static func open(upstream: Int, _ route: String = "", more: String = "", drainTimeout: String = "1s") -> String {
+    package static func open(upstream: Int, _ route: String = "", more: String = "", drainTimeout: String = "1s")
+        -> String
+    {
         let lines = ["  - path: /**", "    auth: public"] + route.split(separator: "\n").map { "    \($0)" }
         return self.file(
             upstream: upstream,

@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+package import Foundation
 import Synchronization
 
 #if canImport(Glibc)
@@ -7,9 +7,9 @@ import Glibc
 #endif
 
 /// One TCP connection as the system has it, with a deadline on every read. Used by one thread at a time.
-final class Wire: Sendable {
+package final class Wire: Sendable {
     /// What a read came to.
-    enum Event: Equatable {
+    package enum Event: Equatable {
         case bytes([UInt8])
         case end
         case reset
@@ -23,7 +23,8 @@ final class Wire: Sendable {
 
     private let state: Mutex<State>
 
-    init(descriptor: Int32) {
+    /// A socket that is connected; it is closed with this object.
+    package init(descriptor: Int32) {
         var one: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         self.state = Mutex(State(descriptor: descriptor))
@@ -34,7 +35,7 @@ final class Wire: Sendable {
     /// - Parameters:
     ///   - source: The address to come from.
     ///   - receiveBuffer: Bytes that the kernel may hold for a reader that does not read.
-    convenience init(to port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
+    package convenience init(to port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw BenchFailure("socket: \(errno)") }
         if var size = receiveBuffer {
@@ -57,7 +58,8 @@ final class Wire: Sendable {
         self.close()
     }
 
-    static func withAddress<Result>(
+    /// Lends an IPv4 socket address.
+    package static func withAddress<Result>(
         _ host: String,
         _ port: Int,
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
@@ -79,7 +81,7 @@ final class Wire: Sendable {
 
     /// Sends everything; false when the other side no longer takes it, or not for ten seconds.
     @discardableResult
-    func send(_ bytes: [UInt8]) -> Bool {
+    package func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             guard self.wait(for: Int16(POLLOUT), seconds: 10) else { return false }
@@ -101,12 +103,13 @@ final class Wire: Sendable {
     }
 
     @discardableResult
-    func send(_ text: String) -> Bool {
+    /// The same with text.
+    package func send(_ text: String) -> Bool {
         self.send(Array(text.utf8))
     }
 
     /// Sends as much as goes without waiting; the count.
-    func sendWhatFits(_ bytes: [UInt8]) -> Int {
+    package func sendWhatFits(_ bytes: [UInt8]) -> Int {
         let count = bytes.withUnsafeBytes {
             Glibc.send(
                 self.descriptor,
@@ -121,7 +124,7 @@ final class Wire: Sendable {
     // MARK: Receiving
 
     /// The next bytes, or how it ended.
-    func receive(seconds: Double = 5) -> Event {
+    package func receive(seconds: Double = 5) -> Event {
         let kept = self.state.withLock { state in
             defer { state.kept = [] }
             return state.kept
@@ -135,12 +138,12 @@ final class Wire: Sendable {
     }
 
     /// Puts bytes back that belong to what follows.
-    func keep(_ bytes: some Sequence<UInt8>) {
+    package func keep(_ bytes: some Sequence<UInt8>) {
         self.state.withLock { $0.kept = Array(bytes) + $0.kept }
     }
 
     /// Everything until the end; the last event is not bytes.
-    func receiveAll(seconds: Double = 5) -> (bytes: [UInt8], last: Event) {
+    package func receiveAll(seconds: Double = 5) -> (bytes: [UInt8], last: Event) {
         var all: [UInt8] = []
         while true {
             switch self.receive(seconds: seconds) {
@@ -153,7 +156,7 @@ final class Wire: Sendable {
     }
 
     /// Bytes up to and with `mark`; nil when it does not come.
-    func receive(through mark: String, seconds: Double = 5) -> [UInt8]? {
+    package func receive(through mark: String, seconds: Double = 5) -> [UInt8]? {
         var all: [UInt8] = []
         let mark = Array(mark.utf8)
         let deadline = DispatchTime.now() + seconds
@@ -170,7 +173,7 @@ final class Wire: Sendable {
     }
 
     /// Exactly `count` bytes; nil when they do not come.
-    func receive(count: Int, seconds: Double = 5) -> [UInt8]? {
+    package func receive(count: Int, seconds: Double = 5) -> [UInt8]? {
         var all: [UInt8] = []
         while all.count < count {
             guard case .bytes(let bytes) = self.receive(seconds: seconds) else {
@@ -190,7 +193,8 @@ final class Wire: Sendable {
 
     // MARK: The end
 
-    func close() {
+    /// Closes it.
+    package func close() {
         let descriptor = self.state.withLock { state in
             defer { state.descriptor = -1 }
             return state.descriptor
@@ -199,26 +203,26 @@ final class Wire: Sendable {
     }
 
     /// Sends FIN and reads on.
-    func finish() {
+    package func finish() {
         shutdown(self.descriptor, Int32(SHUT_WR))
     }
 
     /// Ends with RST.
-    func reset() {
+    package func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         self.close()
     }
 
     /// Wakes a thread that reads here.
-    func interrupt() {
+    package func interrupt() {
         shutdown(self.descriptor, Int32(SHUT_RDWR))
     }
 }
 
 extension String {
     /// Every byte is a character, whatever it means.
-    init(latin1 bytes: some Sequence<UInt8>) {
+    package init(latin1 bytes: some Sequence<UInt8>) {
         var text = String.UnicodeScalarView()
         text.append(contentsOf: bytes.map { Unicode.Scalar($0) })
         self.init(text)
@@ -226,7 +230,7 @@ extension String {
 }
 
 /// Waits until something holds, for a while.
-func eventually(within seconds: Double = 5, _ condition: () -> Bool) -> Bool {
+package func eventually(within seconds: Double = 5, _ condition: () -> Bool) -> Bool {
     let deadline = DispatchTime.now() + seconds
     while !condition() {
         if DispatchTime.now() > deadline { return false }

@@ -1,22 +1,28 @@
-import Foundation
+package import Foundation
 import Synchronization
-import Testing
+package import Testing
 
 #if canImport(Glibc)
 import Glibc
 #endif
 
 /// The built binary, serving settings of the test's making on free ports.
-final class Gateway: Sendable {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-    static let binary = root.appending(path: ".build/release/sallyport")
+package final class Gateway: Sendable {
+    /// The top of the package.
+    package static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    /// What `swift build -c release` makes.
+    package static let binary = root.appending(path: ".build/release/sallyport")
 
-    let port: Int
-    let adminPort: Int
-    let folder: URL
+    /// Where it serves.
+    package let port: Int
+    /// Where its operator's listener is.
+    package let adminPort: Int
+    /// Its settings, its other files and its output lie here.
+    package let folder: URL
     private let process: Mutex<Process>
-    let processID: Int32
+    /// The process, for signals.
+    package let processID: Int32
     private let hasEnded = Mutex(false)
 
     /// Starts it and waits until it serves.
@@ -24,8 +30,15 @@ final class Gateway: Sendable {
     /// - Parameters:
     ///   - settings: The file; what it names by relative path is looked for in `folder`.
     ///   - files: More files by name, for the same folder.
+    ///   - environment: Variables beside `PATH`.
     ///   - descriptors: How many files it may open.
-    init(_ settings: String, files: [String: String] = [:], arguments: [String] = [], descriptors: Int? = nil) throws {
+    package init(
+        _ settings: String,
+        files: [String: String] = [:],
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        descriptors: Int? = nil
+    ) throws {
         guard FileManager.default.isExecutableFile(atPath: Self.binary.path) else {
             throw BenchFailure("\(Self.binary.path) is missing: build the package in release mode first")
         }
@@ -48,7 +61,7 @@ final class Gateway: Sendable {
             process.executableURL = Self.binary
             process.arguments = command
         }
-        process.environment = ["PATH": "/usr/bin:/bin"]
+        process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { own, _ in own }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = output
@@ -75,13 +88,14 @@ final class Gateway: Sendable {
 
     /// Runs `body` with a gateway that is stopped afterwards, whatever happens.
     @discardableResult
-    static func with<Result>(
+    package static func with<Result>(
         _ settings: String,
         files: [String: String] = [:],
+        environment: [String: String] = [:],
         descriptors: Int? = nil,
         _ body: (Gateway) throws -> Result
     ) throws -> Result {
-        let gateway = try Gateway(settings, files: files, descriptors: descriptors)
+        let gateway = try Gateway(settings, files: files, environment: environment, descriptors: descriptors)
         defer { gateway.stop() }
         return try body(gateway)
     }
@@ -89,41 +103,44 @@ final class Gateway: Sendable {
     // MARK: What it says
 
     /// Everything that it has written so far.
-    var output: String {
+    package var output: String {
         let data = (try? Data(contentsOf: self.folder.appending(path: "output.log"))) ?? Data()
         return String(decoding: data, as: UTF8.self)
     }
 
-    func admin(_ path: String) throws -> Answer {
+    /// Asks the operator's listener.
+    package func admin(_ path: String) throws -> Answer {
         try Wire(to: self.adminPort).request("GET \(path) HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
     }
 
     /// The value of a series, with its labels as they are written; 0 when it is not there.
-    func metric(_ series: String) throws -> Double {
+    package func metric(_ series: String) throws -> Double {
         let text = try self.admin("/metrics").text
         let line = text.split(separator: "\n").first { $0.hasPrefix(series + " ") }
         return line.flatMap { Double($0.dropFirst(series.count + 1)) } ?? 0
     }
 
     /// Bytes of memory in use.
-    var residentBytes: Int {
+    package var residentBytes: Int {
         let text = (try? String(contentsOfFile: "/proc/\(self.processID)/statm", encoding: .utf8)) ?? ""
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
         return pages * 4096
     }
 
-    var descriptorCount: Int {
+    /// How many files it has open.
+    package var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.processID)/fd").count) ?? 0
     }
 
     // MARK: Signals and the end
 
-    func signal(_ number: Int32) {
+    /// Sends it a signal.
+    package func signal(_ number: Int32) {
         kill(self.processID, number)
     }
 
     /// Replaces the settings and asks for a reload; waits until the log tells how it went.
-    func reload(_ settings: String) throws {
+    package func reload(_ settings: String) throws {
         let marks = ["configuration reloaded", "configuration not reloaded"]
         func count() -> Int { marks.map { self.output.components(separatedBy: $0).count - 1 }.reduce(0, +) }
         let before = count()
@@ -133,14 +150,14 @@ final class Gateway: Sendable {
     }
 
     /// The exit status once it has ended by itself; nil when it does not.
-    func exitStatus(within seconds: Double = 10) -> Int32? {
+    package func exitStatus(within seconds: Double = 10) -> Int32? {
         guard eventually(within: seconds, { !self.process.withLock { $0.isRunning } }) else { return nil }
         self.hasEnded.withLock { $0 = true }
         return self.process.withLock { $0.terminationStatus }
     }
 
     /// Ends it and looks for secrets in everything that it wrote.
-    func stop(sourceLocation: SourceLocation = #_sourceLocation) {
+    package func stop(sourceLocation: SourceLocation = #_sourceLocation) {
         if !self.hasEnded.withLock({ $0 }), self.process.withLock({ $0.isRunning }) {
             let metrics = (try? self.admin("/metrics").text) ?? ""
             #expect(Secrets.shared.found(in: metrics).isEmpty, "metrics tell secrets", sourceLocation: sourceLocation)

@@ -2,26 +2,29 @@ import Foundation
 import Synchronization
 
 /// Everything secret that the gateway has issued to this suite; none of it may stand in what the gateway writes.
-final class Secrets: Sendable {
-    static let shared = Secrets()
+package final class Secrets: Sendable {
+    /// Those of the whole run.
+    package static let shared = Secrets()
     private let known = Mutex<Set<String>>(["analytical-engine", "compiler-a0"])
 
-    var count: Int { self.known.withLock { $0.count } }
+    /// How many are known.
+    package var count: Int { self.known.withLock { $0.count } }
 
     /// Remembers every token of ours that stands in `bytes`.
-    func note(in bytes: [UInt8]) {
+    package func note(in bytes: [UInt8]) {
         guard bytes.count < 1 << 20, bytes.firstRange(of: Array("sp".utf8)) != nil else { return }
         for match in String(latin1: bytes).matches(of: /sp[a-z]_[A-Za-z0-9_-]{40,}/) {
             self.known.withLock { _ = $0.insert(String(match.0)) }
         }
     }
 
-    func note(_ secret: String) {
+    /// Remembers this one.
+    package func note(_ secret: String) {
         self.known.withLock { _ = $0.insert(secret) }
     }
 
     /// The secrets that stand in `text`, whole or by their random part.
-    func found(in text: String) -> [String] {
+    package func found(in text: String) -> [String] {
         let words = Set(
             text.matches(of: /[A-Za-z0-9_-]{40,}/).flatMap { match -> [String] in
                 let word = String(match.0)

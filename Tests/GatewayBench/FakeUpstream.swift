@@ -6,22 +6,27 @@ import Glibc
 #endif
 
 /// A request as it reached the app.
-struct Received: Sendable {
+package struct Received: Sendable {
     /// The head's exact bytes.
-    var head: [UInt8]
+    package var head: [UInt8]
     /// The body without its framing.
-    var body: [UInt8] = []
+    package var body: [UInt8] = []
     /// The body's exact bytes.
-    var rawBody: [UInt8] = []
+    package var rawBody: [UInt8] = []
     /// Which connection it came on.
-    var connection: Int
+    package var connection: Int
 
-    var text: String { String(latin1: self.head) }
-    var lines: [String] { self.text.split(separator: "\r\n").map(String.init) }
-    var target: String { self.lines.first.map { String($0.split(separator: " ")[1]) } ?? "" }
-    var method: String { self.lines.first.map { String($0.split(separator: " ")[0]) } ?? "" }
+    /// The head as text.
+    package var text: String { String(latin1: self.head) }
+    /// The request line and the fields.
+    package var lines: [String] { self.text.split(separator: "\r\n").map(String.init) }
+    /// The request target.
+    package var target: String { self.lines.first.map { String($0.split(separator: " ")[1]) } ?? "" }
+    /// The method.
+    package var method: String { self.lines.first.map { String($0.split(separator: " ")[0]) } ?? "" }
 
-    func values(_ name: String) -> [String] {
+    /// All values of a field, in order.
+    package func values(_ name: String) -> [String] {
         self.lines.dropFirst().compactMap { line in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
@@ -31,20 +36,21 @@ struct Received: Sendable {
 }
 
 /// One connection to the fake app.
-struct Link: Sendable {
-    let wire: Wire
+package struct Link: Sendable {
+    /// The connection itself.
+    package let wire: Wire
     /// Counted from 0.
-    let number: Int
+    package let number: Int
     fileprivate let record: @Sendable (Received) -> Void
 
     /// The next head, its body left on the wire; nil at the end.
-    func nextHead() -> Received? {
+    package func nextHead() -> Received? {
         guard let head = self.wire.receive(through: "\r\n\r\n", seconds: 30) else { return nil }
         return Received(head: head, connection: self.number)
     }
 
     /// The next whole request; nil at the end. It is recorded.
-    func next() -> Received? {
+    package func next() -> Received? {
         guard var request = self.nextHead() else { return nil }
         if let length = request.values("content-length").first.flatMap({ Int($0) }) {
             guard let body = self.wire.receive(count: length, seconds: 10) else { return nil }
@@ -77,16 +83,16 @@ struct Link: Sendable {
 
     /// Answers with `text`; false when nobody takes it.
     @discardableResult
-    func send(_ text: String) -> Bool { self.wire.send(text) }
+    package func send(_ text: String) -> Bool { self.wire.send(text) }
 
     /// An answer with a length.
-    func answer(_ status: String = "200 OK", _ fields: String = "", body: String = "") {
+    package func answer(_ status: String = "200 OK", _ fields: String = "", body: String = "") {
         self.send("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
     }
 }
 
 /// An app of the test's making: records what reaches it and answers what it is told to.
-final class FakeUpstream: Sendable {
+package final class FakeUpstream: Sendable {
     private struct State {
         var requests: [Received] = []
         var links: [Wire] = []
@@ -94,14 +100,15 @@ final class FakeUpstream: Sendable {
         var isStopped = false
     }
 
-    let port: Int
+    /// Where it listens.
+    package let port: Int
     private let descriptor: Int32
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - port: 0 for a free one.
     ///   - serve: What becomes of a connection; it is closed afterwards.
-    init(port: Int = 0, serve: @escaping @Sendable (Link) -> Void = FakeUpstream.echo) throws {
+    package init(port: Int = 0, serve: @escaping @Sendable (Link) -> Void = FakeUpstream.echo) throws {
         self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var one: Int32 = 1
         setsockopt(self.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
@@ -139,12 +146,12 @@ final class FakeUpstream: Sendable {
     }
 
     /// Answers every request with 200 and its own head as the body.
-    static let echo: @Sendable (Link) -> Void = { link in
+    package static let echo: @Sendable (Link) -> Void = { link in
         while let request = link.next() { link.answer(body: String(latin1: request.head)) }
     }
 
     /// Runs `answer` for every whole request of every connection.
-    static func answering(_ answer: @escaping @Sendable (Link, Received) -> Void) -> @Sendable (Link) -> Void {
+    package static func answering(_ answer: @escaping @Sendable (Link, Received) -> Void) -> @Sendable (Link) -> Void {
         { link in while let request = link.next() { answer(link, request) } }
     }
 
@@ -158,17 +165,20 @@ final class FakeUpstream: Sendable {
     }
 
     /// A port that nobody listens on.
-    static func freePort() throws -> Int {
+    package static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         guard Wire.withAddress("127.0.0.1", 0, { bind(descriptor, $0, $1) }) == 0 else { throw BenchFailure("bind") }
         return self.port(of: descriptor)
     }
 
-    var requests: [Received] { self.state.withLock { $0.requests } }
-    var connectionCount: Int { self.state.withLock { $0.count } }
+    /// Every request that was read whole.
+    package var requests: [Received] { self.state.withLock { $0.requests } }
+    /// How many connections it took.
+    package var connectionCount: Int { self.state.withLock { $0.count } }
 
-    func stop() {
+    /// Closes every connection and the port.
+    package func stop() {
         let links = self.state.withLock { state in
             state.isStopped = true
             return state.links

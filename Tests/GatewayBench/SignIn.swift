@@ -1,10 +1,11 @@
 import Foundation
 
 /// Somebody who can sign in.
-enum User: Sendable {
+package enum User: Sendable {
     case ada, grace, mary
 
-    var identifier: String {
+    /// What is typed to sign in.
+    package var identifier: String {
         switch self {
         case .ada: "ada@example.com"
         case .grace: "grace@example.com"
@@ -12,7 +13,8 @@ enum User: Sendable {
         }
     }
 
-    var id: String {
+    /// The subject that apps are told.
+    package var id: String {
         switch self {
         case .ada: "user-1815"
         case .grace: "user-1906"
@@ -20,26 +22,28 @@ enum User: Sendable {
         }
     }
 
-    var password: String { self == .ada ? "analytical-engine" : "compiler-a0" }
+    /// The password.
+    package var password: String { self == .ada ? "analytical-engine" : "compiler-a0" }
 }
 
 extension Gateway {
     /// A new connection to it.
-    func connect(from source: String? = nil) throws -> Wire {
+    package func connect(from source: String? = nil) throws -> Wire {
         try Wire(to: self.port, from: source)
     }
 
     /// One request on a connection of its own.
-    func request(_ text: String, from source: String? = nil, seconds: Double = 5) throws -> Answer {
+    package func request(_ text: String, from source: String? = nil, seconds: Double = 5) throws -> Answer {
         try self.connect(from: source).request(text, seconds: seconds)
     }
 
-    func get(_ target: String = "/", _ fields: [String] = [], from source: String? = nil) throws -> Answer {
+    /// A `GET` on a connection of its own.
+    package func get(_ target: String = "/", _ fields: [String] = [], from source: String? = nil) throws -> Answer {
         try self.request(Request.get(target, fields), from: source)
     }
 
     /// Signs in as a browser does; the session cookie's value.
-    func browser(_ user: User = .ada, from source: String? = nil) throws -> String {
+    package func browser(_ user: User = .ada, from source: String? = nil) throws -> String {
         let answer = try self.request(
             Request.post(
                 "/.sallyport/login",
@@ -55,7 +59,7 @@ extension Gateway {
     }
 
     /// Signs in as a native app does; the session token.
-    func native(_ user: User = .ada, from source: String? = nil) throws -> String {
+    package func native(_ user: User = .ada, from source: String? = nil) throws -> String {
         let flow = try self.get("/self-service/login/api", from: source)
         guard let action = flow.text.firstMatch(of: /"action":"https?:\/\/[^\/]*(\/[^"]*)"/) else {
             throw BenchFailure("no flow: \(flow.lines) \(flow.text)")
@@ -75,7 +79,7 @@ extension Gateway {
     }
 
     /// Mints a session-transfer token.
-    func mint(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> String {
+    package func mint(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> String {
         let answer = try self.exchange(sessionToken, from: source, fields: fields)
         guard let token = answer.text.firstMatch(of: /"access_token":"([^"]+)"/) else {
             throw BenchFailure("no transfer token: \(answer.lines) \(answer.text)")
@@ -83,7 +87,8 @@ extension Gateway {
         return String(token.1)
     }
 
-    func exchange(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> Answer {
+    /// Asks for a session-transfer token; the answer as it is.
+    package func exchange(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> Answer {
         let form = [
             "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=native",
             "subject_token=\(sessionToken)",
@@ -102,12 +107,12 @@ extension Gateway {
     }
 
     /// A fresh transfer token of a fresh native session.
-    func transferToken(_ user: User = .ada, from source: String? = nil) throws -> String {
+    package func transferToken(_ user: User = .ada, from source: String? = nil) throws -> String {
         try self.mint(self.native(user, from: source), from: source)
     }
 
     /// Ends the browser's session.
-    func signOut(_ cookie: String) throws -> Answer {
+    package func signOut(_ cookie: String) throws -> Answer {
         try self.request(
             Request.post(
                 "/.sallyport/logout",
@@ -123,7 +128,7 @@ extension Gateway {
 
 extension Answer {
     /// The session cookie that it sets: empty when it clears it, nil when it does neither.
-    var sessionCookie: String? {
+    package var sessionCookie: String? {
         for line in self.values("set-cookie") where line.hasPrefix("sallyport=") {
             return String(line.dropFirst("sallyport=".count).prefix { $0 != ";" })
         }
@@ -131,7 +136,7 @@ extension Answer {
     }
 
     /// The names of the cookies that it clears.
-    var clearedCookies: Set<String> {
+    package var clearedCookies: Set<String> {
         Set(
             self.values("set-cookie").filter { $0.contains("Max-Age=0") }
                 .map { String($0.prefix { $0 != "=" }) }

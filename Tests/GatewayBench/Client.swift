@@ -1,23 +1,29 @@
 import Foundation
 
 /// An answer as a client reads it.
-struct Answer: Sendable {
-    var head: [UInt8]
-    var body: [UInt8] = []
+package struct Answer: Sendable {
+    /// The head's exact bytes.
+    package var head: [UInt8]
+    /// The body without its framing.
+    package var body: [UInt8] = []
     /// The body with its framing, as it came.
-    var rawBody: [UInt8] = []
+    package var rawBody: [UInt8] = []
     /// Interim answers before it.
-    var interim: [Int] = []
+    package var interim: [Int] = []
     /// The message ended where its framing said; without a length that is the end of the stream.
-    var isWhole = false
+    package var isWhole = false
     /// What came instead of the rest.
-    var ended: Wire.Event?
+    package var ended: Wire.Event?
 
-    var text: String { String(latin1: self.body) }
-    var lines: [String] { String(latin1: self.head).split(separator: "\r\n").map(String.init) }
-    var status: Int { self.lines.first.flatMap { Int($0.dropFirst(9).prefix(3)) } ?? 0 }
+    /// The body as text.
+    package var text: String { String(latin1: self.body) }
+    /// The status line and the fields.
+    package var lines: [String] { String(latin1: self.head).split(separator: "\r\n").map(String.init) }
+    /// The status code; 0 when it has none.
+    package var status: Int { self.lines.first.flatMap { Int($0.dropFirst(9).prefix(3)) } ?? 0 }
 
-    func values(_ name: String) -> [String] {
+    /// All values of a field, in order.
+    package func values(_ name: String) -> [String] {
         self.lines.dropFirst().compactMap { line in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
@@ -25,10 +31,11 @@ struct Answer: Sendable {
         }
     }
 
-    func value(_ name: String) -> String? { self.values(name).first }
+    /// The first value of a field.
+    package func value(_ name: String) -> String? { self.values(name).first }
 
     /// The reason id of a problem document.
-    var reason: String? {
+    package var reason: String? {
         guard self.value("content-type") == "application/problem+json" else { return nil }
         return self.text.firstMatch(of: /"reason":"([a-z_.]+)"/).map { String($0.1) }
     }
@@ -36,13 +43,13 @@ struct Answer: Sendable {
 
 extension Wire {
     /// Sends a request and reads its answer.
-    func request(_ text: String, seconds: Double = 5) throws -> Answer {
+    package func request(_ text: String, seconds: Double = 5) throws -> Answer {
         self.send(text)
         return try self.answer(to: text.hasPrefix("HEAD ") ? "HEAD" : "GET", seconds: seconds)
     }
 
     /// Reads one answer, interim ones before it included.
-    func answer(to method: String = "GET", seconds: Double = 5) throws -> Answer {
+    package func answer(to method: String = "GET", seconds: Double = 5) throws -> Answer {
         var interim: [Int] = []
         while true {
             guard let head = self.receive(through: "\r\n\r\n", seconds: seconds) else {
@@ -130,18 +137,26 @@ extension Wire {
     }
 
     /// The connection ends without another byte.
-    func endsNow(within seconds: Double = 5) -> Bool {
+    package func endsNow(within seconds: Double = 5) -> Bool {
         let event = self.receive(seconds: seconds)
         return event == .end || event == .reset
     }
 }
 
 /// Requests as text.
-enum Request {
-    static let host = "app.example.com"
-    static let origin = "http://app.example.com"
+package enum Request {
+    /// The public host of the settings that `Config` writes.
+    package static let host = "app.example.com"
+    /// Its origin.
+    package static let origin = "http://app.example.com"
 
-    static func get(_ target: String = "/", _ fields: [String] = [], method: String = "GET", body: String? = nil)
+    /// A request, by default a `GET` without a body.
+    package static func get(
+        _ target: String = "/",
+        _ fields: [String] = [],
+        method: String = "GET",
+        body: String? = nil
+    )
         -> String
     {
         var lines = ["\(method) \(target) HTTP/1.1", "Host: \(self.host)"] + fields
@@ -149,7 +164,8 @@ enum Request {
         return lines.joined(separator: "\r\n") + "\r\n\r\n" + (body ?? "")
     }
 
-    static func post(_ target: String, _ fields: [String] = [], body: String) -> String {
+    /// A `POST`.
+    package static func post(_ target: String, _ fields: [String] = [], body: String) -> String {
         self.get(target, fields, method: "POST", body: body)
     }
 }

@@ -1,24 +1,26 @@
 import Dispatch
-import Testing
+package import Testing
 
 /// What a test finds wrong with its surroundings.
-struct BenchFailure: Error, CustomStringConvertible {
-    let description: String
+package struct BenchFailure: Error, CustomStringConvertible {
+    /// What it is, for whoever reads the test's output.
+    package let description: String
 
-    init(_ description: String) {
+    /// A failure that says this.
+    package init(_ description: String) {
         self.description = description
     }
 }
 
 /// Lets tests block: each runs on a thread of its own beside the cooperative pool, a few at a time.
-struct Blocking: SuiteTrait, TestTrait, TestScoping {
-    var isRecursive: Bool { true }
+package struct Blocking: SuiteTrait, TestTrait, TestScoping {
+    package var isRecursive: Bool { true }
 
-    func scopeProvider(for test: Test, testCase: Test.Case?) -> Blocking? {
+    package func scopeProvider(for test: Test, testCase: Test.Case?) -> Blocking? {
         testCase == nil ? nil : self
     }
 
-    func provideScope(
+    package func provideScope(
         for test: Test,
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
@@ -35,7 +37,8 @@ struct Blocking: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == Blocking {
-    static var blocking: Self { Blocking() }
+    /// For suites and tests that block.
+    package static var blocking: Self { Blocking() }
 }
 
 /// Threads that may sleep in a system call.

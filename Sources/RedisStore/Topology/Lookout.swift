@@ -1,0 +1,93 @@
+internal import NIOCore
+
+/// Looks for the primaries again and again, at the pace of `LookPace`, and tells whenever they have changed. May be called
+/// from any thread; its state is confined to its loop.
+final class Lookout: Sendable {
+    /// Told when a server answers the question for the primaries with an error.
+    typealias Refused = @Sendable (RedisEndpoint, RedisServerError) -> Void
+    /// One round, which must end whatever servers do: what was found, nil when nothing that can be used.
+    typealias Look = @Sendable (_ current: Topology?, Refused) async -> Topology?
+
+    private struct Running {
+        let look: Look
+        let adopt: @Sendable (Topology) -> Void
+        let refused: Refused
+        var pace: LookPace
+        var timer: Scheduled<Void>?
+        var round: Task<Void, Never>?
+        var current: Topology?
+    }
+
+    private let loop: any EventLoop
+    private let interval: Duration
+    /// Nil before the start and after the end.
+    private let running: NIOLoopBoundBox<Running?>
+
+    /// - Parameter interval: How often to look unasked.
+    init(every interval: Duration, on loop: any EventLoop) {
+        self.loop = loop
+        self.interval = interval
+        self.running = NIOLoopBoundBox.makeEmptyBox(eventLoop: loop)
+    }
+
+    /// Begins; `adopt` is called on the loop.
+    func start(adopt: @escaping @Sendable (Topology) -> Void, refused: @escaping Refused, look: @escaping Look) {
+        self.loop.execute {
+            self.running.value = Running(
+                look: look,
+                adopt: adopt,
+                refused: refused,
+                pace: LookPace(interval: self.interval)
+            )
+            self.lookAgain()
+        }
+    }
+
+    /// Looks at once, or as soon as the pace allows.
+    ///
+    /// - Parameter isNews: Somebody said that the primaries have changed.
+    func lookAgain(isNews: Bool = false) {
+        self.loop.execute {
+            let due = self.running.value?.pace.want(isNews: isNews, at: .now(), chance: Double.random(in: 0...1))
+            if let due { self.schedule(due) }
+        }
+    }
+
+    /// Ends with the round that is under way, which tells nothing any more.
+    func shutDown() async {
+        let round = try? await self.loop.submit {
+            defer { self.running.value = nil }
+            self.running.value?.timer?.cancel()
+            self.running.value?.round?.cancel()
+            return self.running.value?.round
+        }.get()
+        await round?.value
+    }
+
+    // MARK: Steps, on the loop
+
+    private func schedule(_ due: NIODeadline) {
+        self.running.value?.timer?.cancel()
+        self.running.value?.timer = self.loop.scheduleTask(deadline: due) { self.begin() }
+    }
+
+    private func begin() {
+        guard self.running.value?.pace.begin() == true, let running = self.running.value else { return }
+        self.running.value?.round = Task {
+            let found = await running.look(running.current, running.refused)
+            self.loop.execute { self.end(found) }
+        }
+    }
+
+    private func end(_ found: Topology?) {
+        guard let running = self.running.value else { return }
+        let outcome: LookPace.Outcome = found == nil ? .nothing : found == running.current ? .same : .new
+        if let found, outcome == .new {
+            self.running.value?.current = found
+            running.adopt(found)
+        }
+        self.running.value?.round = nil
+        let due = self.running.value?.pace.end(outcome, at: .now(), chance: Double.random(in: 0...1))
+        if let due { self.schedule(due) }
+    }
+}

@@ -1,0 +1,56 @@
+/// What sentinels answer when they are asked where the primary is, and whose word counts.
+///
+/// They may disagree: one that was cut off still names the old primary, and just after a failover only its leader names
+/// the new one. What most of them name is tried first, as soon as most have named it; the rest when all have answered.
+package struct SentinelVotes: Sendable {
+    private let voters: Int
+    private var answers = 0
+    /// In the order in which they were first named.
+    private var votes: [(endpoint: RedisEndpoint, count: Int)] = []
+
+    /// - Parameter voters: How many sentinels there are, whether they answer or not.
+    package init(voters: Int) {
+        self.voters = voters
+    }
+
+    /// One more has answered, or will not; nil when it named nobody.
+    package mutating func add(_ endpoint: RedisEndpoint?) {
+        self.answers += 1
+        guard let endpoint else { return }
+        if let index = self.votes.firstIndex(where: { $0.endpoint == endpoint }) {
+            self.votes[index].count += 1
+        } else {
+            self.votes.append((endpoint, 1))
+        }
+    }
+
+    /// All have answered, or will not.
+    package var isComplete: Bool { self.answers >= self.voters }
+
+    /// Who may be taken for the primary by now, the likeliest first.
+    package var candidates: [RedisEndpoint] {
+        let ranked = self.votes.indices
+            .sorted { (self.votes[$1].count, $0) < (self.votes[$0].count, $1) }
+            .map { self.votes[$0] }
+        return ranked.filter { self.isComplete || $0.count > self.voters / 2 }.map(\.endpoint)
+    }
+}
+
+extension RedisEndpoint {
+    /// Reads the reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`, an address or (with `resolve-hostnames`) a host name and a
+    /// port; nil when it is neither.
+    package init?(sentinelReply reply: RedisReply) {
+        guard case .array(let parts) = reply, parts.count == 2, case .bulk(let host) = parts[0],
+            case .bulk(let digits) = parts[1], let port = Int(String(decoding: digits, as: UTF8.self))
+        else { return nil }
+        self.init(announcedHost: host, port: port)
+    }
+
+    /// What servers announce of each other; nil when nobody could connect to it.
+    init?(announcedHost host: [UInt8], port: Int) {
+        guard (1...255).contains(host.count), host.allSatisfy({ (0x21...0x7E).contains($0) }),
+            (1...65_535).contains(port)
+        else { return nil }
+        self = .tcp(host: String(decoding: host, as: UTF8.self), port: port)
+    }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import NIOCore
+
+/// A primary with two replicas, and three sentinels who watch over them.
+///
+/// With proxies every node is known, to sentinels and clients, by a proxy's address. Replicas and sentinels come from
+/// `backbone` and clients from another address, so a primary can be cut off from its group while clients still reach it.
+package final class RedisSentinelGroup: Sendable {
+    /// The name under which sentinels know the primary.
+    package static let name = "gate"
+
+    /// The address that replicas and sentinels connect from.
+    package static let backbone = "127.0.0.2"
+
+    /// The first is the primary at the start.
+    package let nodes: [RedisServer]
+    package let sentinels: [RedisServer]
+    /// One before each node; empty without proxies.
+    package let proxies: [FaultProxy]
+
+    /// How many milliseconds a node must be silent to be held for down.
+    private static let downAfter = 500
+
+    private init(nodes: [RedisServer], sentinels: [RedisServer], proxies: [FaultProxy]) {
+        self.nodes = nodes
+        self.sentinels = sentinels
+        self.proxies = proxies
+    }
+
+    /// Runs `body` with a group that is complete: replicas in step, sentinels that know each other.
+    ///
+    /// - Parameters:
+    ///   - arguments: more of `redis-server`'s own for each node.
+    ///   - sentinelPassword: what sentinels want to be told by clients.
+    @discardableResult
+    package static func with<Answer>(
+        proxied: Bool = false,
+        arguments: [String] = [],
+        sentinelPassword: String? = nil,
+        _ body: (RedisSentinelGroup) async throws -> Answer
+    ) async throws -> Answer {
+        var servers: [RedisServer] = []
+        defer { for server in servers { server.remove() } }
+        var proxies: [FaultProxy] = []
+        func stopProxies() async throws { for proxy in proxies { try await proxy.stop() } }
+        do {
+            var ports: [Int] = []
+            for _ in 0..<3 {
+                var own = [
+                    "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--bind-source-addr",
+                    Self.backbone, "--replica-announce-ip", loopback,
+                ]
+                if let primary = ports.first { own += ["--replicaof", "\(loopback) \(primary)"] }
+                let node = try RedisServer(own + arguments)
+                servers.append(node)
+                if proxied { proxies.append(try await FaultProxy.start(to: node.port)) }
+                ports.append(proxied ? proxies[proxies.count - 1].port : node.port)
+                try await node.start()
+                try node.command("CONFIG", "SET", "replica-announce-port", "\(ports[ports.count - 1])")
+            }
+            let nodes = servers
+            try await waitUntil("replicas in step") {
+                try nodes[0].info("connected_slaves") == "2"
+                    && nodes.dropFirst().allSatisfy { try $0.info("master_link_status") == "up" }
+            }
+            for _ in 0..<3 {
+                let sentinel = try RedisServer(
+                    ["--sentinel"],
+                    configuration: Self.configuration(primary: ports[0], password: sentinelPassword)
+                )
+                servers.append(sentinel)
+                try await sentinel.start()
+                try sentinel.authorized(
+                    sentinelPassword,
+                    "SENTINEL",
+                    "CONFIG",
+                    "SET",
+                    "announce-port",
+                    "\(sentinel.port)"
+                )
+            }
+            let group = RedisSentinelGroup(nodes: nodes, sentinels: Array(servers.dropFirst(3)), proxies: proxies)
+            try await waitUntil("sentinels know each other") {
+                try group.sentinels.allSatisfy { sentinel in
+                    let text = try sentinel.authorized(sentinelPassword, "INFO", "sentinel")
+                    return text.contains("slaves=2,sentinels=3")
+                }
+            }
+            let answer = try await body(group)
+            try await stopProxies()
+            return answer
+        } catch {
+            try await stopProxies()
+            throw error
+        }
+    }
+
+    private static func configuration(primary: Int, password: String?) -> String {
+        var lines = [
+            "sentinel monitor \(self.name) \(loopback) \(primary) 2",
+            "sentinel down-after-milliseconds \(self.name) \(self.downAfter)",
+            "sentinel failover-timeout \(self.name) 2000", "sentinel parallel-syncs \(self.name) 2",
+            "sentinel announce-ip \(loopback)", "bind-source-addr \(self.backbone)",
+        ]
+        if let password {
+            lines += ["requirepass \(password)", "sentinel sentinel-pass \(password)"]
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    // MARK: Who is primary
+
+    /// Where the gateways are told that the nodes are.
+    package func port(of node: RedisServer) -> Int {
+        guard let index = self.nodes.firstIndex(where: { $0 === node }), !self.proxies.isEmpty else { return node.port }
+        return self.proxies[index].port
+    }
+
+    /// The proxy before a node; nil without proxies.
+    package func proxy(of node: RedisServer) -> FaultProxy? {
+        self.nodes.firstIndex { $0 === node }.flatMap { self.proxies.isEmpty ? nil : self.proxies[$0] }
+    }
+
+    /// The node that a sentinel holds for the primary.
+    package func primary(by sentinel: Int = 0) throws -> RedisServer {
+        let address = try self.sentinels[sentinel].command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Self.name)
+        guard let port = address.split(separator: "\n").last.flatMap({ Int($0) }),
+            let node = self.nodes.first(where: { self.port(of: $0) == port })
+        else { throw ServerFailure("the sentinel names a primary that is none: \(address)") }
+        return node
+    }
+
+    /// Waits until all sentinels name another primary than `old`, and that one is a primary.
+    @discardableResult
+    package func waitForPrimary(otherThan old: RedisServer) async throws -> RedisServer {
+        try await waitUntil("another primary", within: .seconds(40)) {
+            let primaries = try self.sentinels.indices.map { try self.primary(by: $0) }
+            return primaries.allSatisfy { $0 === primaries[0] && $0 !== old } && primaries[0].isPrimary
+        }
+        return try self.primary()
+    }
+
+    /// Waits until there are one primary and two replicas in step with it again.
+    package func waitUntilComplete() async throws {
+        try await waitUntil("a complete group", within: .seconds(60)) {
+            guard let primary = try? self.primary() else { return false }
+            let replicas = self.nodes.filter { $0 !== primary }
+            let port = "\(self.port(of: primary))"
+            return primary.isPrimary
+                && replicas.allSatisfy { node in
+                    (try? node.info("master_port")) == port && (try? node.info("master_link_status")) == "up"
+                }
+        }
+    }
+
+    // MARK: Failovers
+
+    /// Kills the primary as a power cut does; the one that was killed.
+    @discardableResult
+    package func killPrimary() throws -> RedisServer {
+        let primary = try self.primary()
+        primary.kill()
+        return primary
+    }
+
+    /// Has a sentinel begin a failover, as an operator does; the old primary, which lives on.
+    @discardableResult
+    package func failOver() async throws -> RedisServer {
+        // It refuses while it knows of no replica that is good enough, as shortly after another failover.
+        var primary = try self.primary()
+        try await waitUntil("a sentinel that fails over") {
+            primary = try self.primary()
+            return (try? self.sentinels[0].command("SENTINEL", "FAILOVER", Self.name)) != nil
+        }
+        return primary
+    }
+
+    /// Cuts the primary off from replicas and sentinels while clients still reach it; the one that was cut off.
+    @discardableResult
+    package func isolatePrimary() async throws -> RedisServer {
+        let primary = try self.primary()
+        guard let proxy = self.proxy(of: primary) else { throw ServerFailure("a group without proxies") }
+        try await proxy.set(.refused, from: Self.backbone)
+        return primary
+    }
+}
+
+extension RedisServer {
+    /// It says that it is a primary.
+    package var isPrimary: Bool { (try? self.info("role")) == "master" }
+
+    /// A command after the password, where there is one.
+    @discardableResult
+    fileprivate func authorized(_ password: String?, _ arguments: String...) throws -> String {
+        let options = password.map { ["--no-auth-warning", "-a", $0] } ?? []
+        return try self.command(options + arguments)
+    }
+}

@@ -1,0 +1,219 @@
+package import Foundation
+package import NIOCore
+import NIOPosix
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The event loops of all tests with Redis.
+package let loops: any EventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+/// A real `redis-server` on a loopback port, with a directory of its own.
+package final class RedisServer: Sendable {
+    /// How it serves.
+    package enum Access: Sendable {
+        /// On a TCP port and a unix socket, without TLS.
+        case plain
+        /// With TLS alone, to clients that show a certificate of the same authority.
+        case tls(Certificates)
+    }
+
+    /// Where it listens, before and after every restart.
+    package let port: Int
+    /// Its working directory, where a database that is kept lies; it goes with the server.
+    package let directory: URL
+    private let arguments: [String]
+    private let access: Access
+    private let process = Mutex<Process?>(nil)
+
+    /// A server that does not run yet.
+    ///
+    /// - Parameters:
+    ///   - arguments: more of `redis-server`'s own; they come last and so win.
+    ///   - configuration: the text of a configuration file, which the server may rewrite.
+    package init(
+        _ arguments: [String] = [],
+        configuration: String? = nil,
+        access: Access = .plain
+    ) throws {
+        self.port = try ServerPorts.take()
+        self.directory = FileManager.default.temporaryDirectory
+            .appending(path: "redis-\(UInt64.random(in: 0...UInt64.max))")
+        try FileManager.default.createDirectory(at: self.directory, withIntermediateDirectories: true)
+        self.access = access
+        var own: [String] = []
+        if let configuration {
+            let file = self.directory.appending(path: "redis.conf")
+            try configuration.write(to: file, atomically: true, encoding: .utf8)
+            own = [file.path]
+        }
+        own += ["--bind", loopback, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
+        // Loopback is all there is, of which protected mode knows one address only.
+        own += ["--protected-mode", "no"]
+        own += ["--dir", self.directory.path]
+        switch access {
+        case .plain:
+            own += ["--port", "\(self.port)", "--unixsocket", self.directory.appending(path: "s").path]
+        case .tls(let certificates):
+            own += [
+                "--port", "0", "--tls-port", "\(self.port)", "--tls-cert-file", certificates.server,
+                "--tls-key-file", certificates.serverKey, "--tls-ca-cert-file", certificates.authority,
+                "--tls-auth-clients", "yes",
+            ]
+        }
+        self.arguments = own + arguments
+    }
+
+    /// Runs `body` with a server that answers, and ends the server after it, whatever happens.
+    @discardableResult
+    package static func with<Answer>(
+        _ arguments: [String] = [],
+        access: Access = .plain,
+        _ body: (RedisServer) async throws -> Answer
+    ) async throws -> Answer {
+        let server = try RedisServer(arguments, access: access)
+        defer { server.remove() }
+        try await server.start()
+        return try await body(server)
+    }
+
+    /// The path of its unix socket.
+    package var socketPath: String { self.directory.appending(path: "s").path }
+
+    /// The process's id; nil while it does not run.
+    package var processID: Int32? { self.process.withLock { $0?.processIdentifier } }
+
+    // MARK: Its life
+
+    /// Starts it, or starts it again on the same port, and waits until it takes connections.
+    package func start() async throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/redis-server")
+        process.arguments = self.arguments
+        process.standardInput = FileHandle.nullDevice
+        let log = self.directory.appending(path: "log")
+        if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
+        let output = try FileHandle(forWritingTo: log)
+        try output.seekToEnd()
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        self.process.withLock { $0 = process }
+        let address = try SocketAddress(ipAddress: loopback, port: self.port)
+        for _ in 0..<800 {
+            guard process.isRunning else { break }
+            if let channel = try? await ClientBootstrap(group: loops).connect(to: address).get() {
+                try? await channel.close()
+                return
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+        throw ServerFailure("redis-server does not start: \(text.suffix(500))")
+    }
+
+    /// Ends it as a power cut does.
+    package func kill() {
+        let process = self.process.withLock { process in
+            defer { process = nil }
+            return process
+        }
+        guard let process else { return }
+        // A stopped process is killed just as well.
+        _ = Glibc.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+
+    /// Lets it hang: the kernel still takes connections for it, and nothing is answered.
+    package func pause() { self.signal(SIGSTOP) }
+
+    /// Lets it go on.
+    package func resume() { self.signal(SIGCONT) }
+
+    /// Ends it and removes what it left.
+    package func remove() {
+        self.kill()
+        try? FileManager.default.removeItem(at: self.directory)
+    }
+
+    private func signal(_ number: Int32) {
+        if let process = self.processID { _ = Glibc.kill(process, number) }
+    }
+
+    // MARK: What it is asked and told
+
+    /// Runs one command as `redis-cli` does; the reply as text, an array's elements one a line.
+    ///
+    /// - Throws: `ServerFailure` when the server cannot be reached or answers with an error.
+    @discardableResult
+    package func command(_ arguments: String...) throws -> String {
+        try self.command(arguments)
+    }
+
+    @discardableResult
+    package func command(_ arguments: [String]) throws -> String {
+        var options = ["-e", "-h", loopback, "-p", "\(self.port)"]
+        if case .tls(let certificates) = self.access {
+            options += [
+                "--tls", "--cacert", certificates.authority, "--cert", certificates.client, "--key",
+                certificates.clientKey,
+            ]
+        }
+        let (status, output) = try Program.run("/usr/bin/redis-cli", options + arguments)
+        guard status == 0 else { throw ServerFailure("redis-cli \(arguments.first ?? ""): \(output)") }
+        return output.trimmingCharacters(in: .newlines)
+    }
+
+    /// The keys that match a pattern.
+    package func keys(_ pattern: String) throws -> [String] {
+        try self.command("--scan", "--pattern", pattern, "--count", "10000")
+            .split(separator: "\n").map(String.init)
+    }
+
+    /// A field of `INFO`, e.g. `master_replid`; nil when there is none of this name.
+    package func info(_ field: String) throws -> String? {
+        try self.command("INFO", "everything").split(whereSeparator: \.isNewline)
+            .first { $0.hasPrefix("\(field):") }
+            .map { String($0.dropFirst(field.count + 1)) }
+    }
+
+    /// How often a command was run since the start or the last `CONFIG RESETSTAT`, by `INFO commandstats`.
+    package func calls(of command: String) throws -> Int {
+        let text = try self.info("cmdstat_\(command)")
+        return text?.firstMatch(of: /calls=(\d+)/).flatMap { Int($0.1) } ?? 0
+    }
+}
+
+/// Programs that run to their end.
+enum Program {
+    static func run(_ path: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+}
+
+/// Waits until something holds, asking for it again and again.
+///
+/// - Throws: `ServerFailure` when it does not hold for so long.
+package func waitUntil(
+    _ what: String,
+    within patience: Duration = .seconds(20),
+    _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + patience
+    while try await !condition() {
+        guard ContinuousClock.now < deadline else { throw ServerFailure("\(what): not within \(patience)") }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+}

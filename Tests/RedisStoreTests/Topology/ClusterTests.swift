@@ -1,0 +1,140 @@
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import Testing
+import Vocabulary
+
+/// A cluster of real servers whose slots move and whose primaries fail.
+@Suite(.serialized) struct ClusterTests {
+    @Test("The Redis store conforms on a cluster")
+    func conforms() async throws {
+        try await RedisCluster.with { cluster in
+            try await withClient(cluster.configuration()) { client in
+                try await client.waitUntilConnected()
+                #expect(client.status.nodes.count == 3)
+                try await conform(client, on: cluster.primaries)
+            }
+        }
+    }
+
+    /// A node that belongs to the cluster and serves no slot.
+    private func withNewcomer(
+        to cluster: RedisCluster,
+        _ body: (RedisServer) async throws -> Void
+    ) async throws {
+        let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"]
+        try await RedisServer.with(arguments) { newcomer in
+            try newcomer.command("CLUSTER", "SET-CONFIG-EPOCH", "9")
+            try cluster.primaries[0].command("CLUSTER", "MEET", loopback, "\(newcomer.port)")
+            let id = try newcomer.command("CLUSTER", "MYID")
+            try await waitUntil("a node that all know") {
+                try newcomer.command("CLUSTER", "INFO").contains("cluster_state:ok")
+                    && cluster.primaries.allSatisfy { try $0.command("CLUSTER", "NODES").contains(id) }
+            }
+            try await body(newcomer)
+        }
+    }
+
+    /// What became of the tokens of one lineage, whose slot is moved under them.
+    private actor Ledger {
+        private(set) var done: [RecordKey: Int] = [:]
+
+        func note(_ key: RecordKey, _ outcome: Consumption?) {
+            if outcome == .done { self.done[key, default: 0] += 1 }
+        }
+    }
+
+    @Test("While a slot moves to a node that had none, no token is used twice, and each can be used in the end")
+    func migration() async throws {
+        try await RedisCluster.with { cluster in
+            try await self.withNewcomer(to: cluster) { new in
+                // Few retries: what cannot be had while keys are split is unavailable soon.
+                try await withClient(cluster.configuration(commandTimeout: .milliseconds(400))) { client in
+                    try await client.waitUntilConnected()
+                    let fixture = StoreFixture(client)
+                    let lineage = cluster.lineage(at: 0, fixture)
+                    let slot = HashSlot.of(Keyspace.lineage(lineage))
+                    let old = cluster.primaries[0]
+                    let parent = try await fixture.signIn(in: lineage)
+                    var keys: [RecordKey] = []
+                    for _ in 0..<12 { keys.append(try await fixture.mint(from: parent)) }
+                    let ledger = Ledger()
+                    /// Two who race for each of the tokens.
+                    func race(_ range: Range<Int>) async {
+                        await withTaskGroup(of: Void.self) { group in
+                            for key in keys[range] + keys[range] {
+                                group.addTask { await ledger.note(key, await fixture.tryToConsume(key)) }
+                            }
+                        }
+                    }
+                    await race(0..<2)
+                    #expect(await ledger.done.count == 2)
+
+                    try cluster.beginMoving(slot, from: old, to: new)
+                    await race(0..<4)
+                    #expect(try await fixture.session(parent.key) != nil)
+                    try cluster.moveKeys(5, of: slot, from: old, to: new)
+                    await race(0..<6)
+                    while try cluster.moveKeys(100, of: slot, from: old, to: new) > 0 {}
+                    // Only ASK tells where they are: no slot map names the newcomer yet.
+                    #expect(try await fixture.session(parent.key) != nil)
+                    await race(0..<8)
+                    try cluster.finishMoving(slot, to: new)
+                    #expect(try await fixture.session(parent.key) != nil)
+                    try await waitUntil("every token used") {
+                        await race(0..<12)
+                        return await ledger.done.count == 12
+                    }
+                    #expect(await ledger.done.values.allSatisfy { $0 == 1 })
+                    for key in keys {
+                        guard case .spent = try await fixture.transfer(key) else {
+                            Issue.record("a token without its marker")
+                            continue
+                        }
+                    }
+                    try await waitUntil("the newcomer in the map") { client.status.nodes.count == 4 }
+
+                    // And back again, by MOVED alone.
+                    try cluster.beginMoving(slot, from: new, to: old)
+                    while try cluster.moveKeys(100, of: slot, from: new, to: old) > 0 {}
+                    try cluster.finishMoving(slot, to: old)
+                    try new.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", old.command("CLUSTER", "MYID"))
+                    #expect(try await fixture.session(parent.key) != nil)
+                    await race(0..<12)
+                    #expect(await ledger.done.values.allSatisfy { $0 == 1 })
+                }
+            }
+        }
+    }
+
+    @Test("When a shard fails over, the others serve on; its tokens from before are refused, later ones are good")
+    func failover() async throws {
+        try await RedisCluster.with(replicated: true) { cluster in
+            try await withClient(cluster.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn(in: cluster.lineage(at: 1, fixture))
+                let before = try await fixture.mint(from: parent)
+                cluster.primaries[1].kill()
+                try await waitUntil("a new primary", within: .seconds(30)) { cluster.replicas[1].isPrimary }
+                let elected = ContinuousClock.now
+                _ = try await fixture.untilAnswered("a read") { try await fixture.session(parent.key) }
+                print("usable \(ContinuousClock.now - elected) after the cluster's election")
+                let refused = try await fixture.untilAnswered("a consumption") {
+                    try #require(await fixture.tryToConsume(before))
+                }
+                #expect(refused == .quarantined)
+                let after = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                let accepted = try await fixture.untilAnswered("a consumption") {
+                    try #require(await fixture.tryToConsume(after))
+                }
+                #expect(accepted == .done)
+                let other = try await fixture.untilAnswered("another shard") {
+                    try await fixture.signIn(in: cluster.lineage(at: 2, fixture))
+                }
+                #expect(try await fixture.session(other.key) != nil)
+            }
+        }
+    }
+}

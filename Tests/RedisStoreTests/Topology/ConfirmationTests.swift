@@ -1,0 +1,90 @@
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import Testing
+import Vocabulary
+
+/// Writes that a replica must confirm before anybody is told of them.
+@Suite(.serialized) struct ConfirmationTests {
+    @Test("While the replica hangs nothing is handed out; what was done is found when it goes on, and without it too")
+    func replica() async throws {
+        try await RedisServer.with { primary in
+            try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { replica in
+                try await waitUntil("a replica in step") {
+                    try primary.command("INFO", "replication").contains("state=online")
+                }
+                var configuration = primary.configuration(commandTimeout: .seconds(5))
+                configuration.confirmationTimeout = .milliseconds(500)
+                try await withClient(configuration) { client in
+                    try await client.waitUntilConnected()
+                    let fixture = StoreFixture(client)
+                    let parent = try await fixture.signIn()
+                    let token = try await fixture.mint(from: parent)
+                    guard case .live(let stored) = try await fixture.transfer(token) else {
+                        Issue.record("the token is not live")
+                        return
+                    }
+                    let draft = fixture.draft(lineage: token.lineage)
+                    let marker = Marker.used(fixture.authority.newAttempt(), session: draft.key)
+                    func consume() async throws -> Consumption {
+                        try await fixture.store.consume(
+                            token,
+                            judged: stored.version,
+                            marker: marker,
+                            creating: draft,
+                            on: loops.next()
+                        ).get()
+                    }
+                    replica.pause()
+                    await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                    await #expect(throws: StoreError.unavailable) { try await consume() }
+                    #expect(try await fixture.session(parent.key) != nil)
+                    #expect(
+                        RedisMeter.Kind.allCases.map { client.meter.count(of: $0, .unreplicated) }.reduce(0, +) == 2
+                    )
+                    replica.resume()
+                    // The same attempt asks again, and finds its own work.
+                    #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
+                    _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+
+                    // Gone for good: nobody could confirm, and no failover could forget.
+                    replica.kill()
+                    let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                    #expect(await fixture.tryToConsume(last) == .done)
+                }
+            }
+        }
+    }
+
+    @Test("A replica that comes later confirms what is written from then on")
+    func lateReplica() async throws {
+        try await RedisServer.with { primary in
+            try await withClient(primary.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                #expect(try primary.calls(of: "wait") == 0)
+                try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { _ in
+                    try await waitUntil("a confirmed write") {
+                        _ = try await fixture.mint(from: parent)
+                        return try primary.calls(of: "wait") > 0
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A primary that was made a replica and keeps its connections is used no more")
+    func demoted() async throws {
+        try await RedisServer.with { primary in
+            try await withClient(primary.configuration()) { client in
+                try await client.waitUntilConnected()
+                try primary.command("REPLICAOF", loopback, "1")
+                try await client.waitUntilDisconnected()
+                try primary.command("REPLICAOF", "NO", "ONE")
+                try await client.waitUntilConnected()
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import Synchronization
+import Testing
+import Vocabulary
+
+/// A group of real servers with sentinels, of which the primary is lost in every way.
+@Suite(.serialized) struct SentinelTests {
+    @Test("The Redis store conforms behind sentinels, with replicas that confirm its writes")
+    func conforms() async throws {
+        try await RedisSentinelGroup.with { group in
+            try await withClient(group.configuration()) { client in
+                try await client.waitUntilConnected()
+                #expect(client.status.nodes.map(\.facts?.connectedReplicas) == [2])
+                try await conform(client, on: [try group.primary()])
+            }
+        }
+    }
+
+    @Test("After a primary was killed the store serves again; tokens from before are refused, later ones are good")
+    func failover() async throws {
+        try await RedisSentinelGroup.with { group in
+            try await withClient(group.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let (used, unused) = (try await fixture.mint(from: parent), try await fixture.mint(from: parent))
+                #expect(await fixture.tryToConsume(used) == .done)
+                try group.killPrimary()
+                // One sentinel names the new primary first.
+                let old = group.nodes[0]
+                var elected = ContinuousClock.now
+                try await waitUntil("an election", within: .seconds(40)) {
+                    elected = .now
+                    return try group.sentinels.indices.contains { try group.primary(by: $0) !== old }
+                }
+                let session = try await fixture.untilAnswered("a read") { try await fixture.session(parent.key) }
+                print("usable \(ContinuousClock.now - elected) after the sentinels' election")
+                #expect(session != nil)
+                guard case .spent = try await fixture.transfer(used) else {
+                    Issue.record("the marker, which a replica had confirmed, is not there")
+                    return
+                }
+                #expect(await fixture.tryToConsume(unused) == .quarantined)
+                let later = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                let answer = try await fixture.untilAnswered("a consumption") {
+                    try #require(await fixture.tryToConsume(later))
+                }
+                #expect(answer == .done)
+            }
+        }
+    }
+
+    @Test("A marker that no replica had is forgotten by the failover, and the replay is refused all the same")
+    func lostMarker() async throws {
+        try await RedisSentinelGroup.with { group in
+            let old = try group.primary()
+            let replicas = group.nodes.filter { $0 !== old }
+            let key = try await withClient(group.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                return try await fixture.mint(from: fixture.signIn())
+            }
+            // Replicas that hang and have lost their links: the primary knows of none who could confirm.
+            for replica in replicas { replica.pause() }
+            try old.command("CLIENT", "KILL", "TYPE", "replica")
+            try await waitUntil("a primary without replicas") { try old.info("connected_slaves") == "0" }
+            try await withClient(old.configuration()) { client in
+                try await client.waitUntilConnected()
+                #expect(await StoreFixture(client).tryToConsume(key) == .done)
+            }
+            old.kill()
+            for replica in replicas { replica.resume() }
+            let new = try await group.waitForPrimary(otherThan: old)
+            // It has the token and no marker.
+            #expect(try new.keys("sp:t:*").count == 1)
+            #expect(try new.keys("sp:m:*").isEmpty)
+            try await withClient(group.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let replay = try await fixture.untilAnswered("a replay") {
+                    try #require(await fixture.tryToConsume(key))
+                }
+                #expect(replay == .quarantined)
+            }
+        }
+    }
+
+    @Test("A primary that is cut off from its sentinels is left, though it still serves whoever reaches it")
+    func isolated() async throws {
+        try await RedisSentinelGroup.with(proxied: true) { group in
+            try await withClient(group.configuration()) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.signIn()
+                let key = try await fixture.mint(from: parent)
+                let old = try await group.isolatePrimary()
+                let new = try await group.waitForPrimary(otherThan: old)
+                let address = RedisEndpoint.tcp(host: loopback, port: group.port(of: new)).description
+                try await waitUntil("the new primary in use") {
+                    client.status.isConnected && client.status.nodes.map(\.address) == [address]
+                }
+                #expect(old.isPrimary)
+                #expect(await fixture.tryToConsume(key) == .quarantined)
+            }
+        }
+    }
+
+    // MARK: Sentinels by themselves
+
+    /// A server with a sentinel that watches over it alone.
+    private func withSentinel(
+        _ lines: [String],
+        host: String = loopback,
+        _ body: (_ server: RedisServer, _ sentinel: RedisServer) async throws -> Void
+    ) async throws {
+        try await RedisServer.with { server in
+            let monitor = ["sentinel monitor gate \(host) \(server.port) 1"]
+            let configuration = (lines.prefix { $0.hasPrefix("sentinel resolve") } + monitor + lines).joined(
+                separator: "\n"
+            )
+            let sentinel = try RedisServer(["--sentinel"], configuration: configuration + "\n")
+            defer { sentinel.remove() }
+            try await sentinel.start()
+            try await body(server, sentinel)
+        }
+    }
+
+    /// What a client that is refused tells.
+    private func refusals(_ configuration: RedisConfiguration, _ count: Int) async throws -> Set<String> {
+        let codes = Mutex<Set<String>>([])
+        let client = try RedisClient(configuration: configuration, group: loops) { event in
+            if case .refused(_, let error) = event { codes.withLock { _ = $0.insert(error.code) } }
+        }
+        try await client.start()
+        try await waitUntil("refusals") { codes.withLock { $0.count } >= count }
+        #expect(client.status.nodes.isEmpty)
+        try await client.shutDown()
+        return codes.withLock { $0 }
+    }
+
+    @Test("Sentinels have a password of their own, and one that knows no such primary says so")
+    func refusing() async throws {
+        try await self.withSentinel(["requirepass of-the-sentinel"]) { _, sentinel in
+            let right = Secret("of-the-sentinel")
+            try await withClient(.sentinel([sentinel.port], name: "gate", password: right)) { client in
+                try await client.waitUntilConnected()
+                #expect(try await client.ask("PING") == .status("PONG"))
+            }
+            let none = try await self.refusals(.sentinel([sentinel.port], name: "gate"), 1)
+            #expect(none == ["NOAUTH"])
+            let wrong = RedisConfiguration.sentinel([sentinel.port], name: "gate", password: Secret("wrong"))
+            #expect(try await self.refusals(wrong, 1) == ["WRONGPASS"])
+            let unknown = RedisConfiguration.sentinel([sentinel.port], name: "other", password: right)
+            #expect(try await self.refusals(unknown, 1) == ["NOMASTER"])
+        }
+    }
+
+    @Test("A sentinel may name the primary by its host name")
+    func hostNames() async throws {
+        let lines = ["sentinel resolve-hostnames yes", "sentinel announce-hostnames yes"]
+        try await self.withSentinel(lines, host: "localhost") { server, sentinel in
+            try await withClient(.sentinel([sentinel.port], name: "gate")) { client in
+                try await client.waitUntilConnected()
+                #expect(client.status.nodes.map(\.address) == ["localhost:\(server.port)"])
+            }
+        }
+    }
+
+    @Test("What most sentinels say counts for nothing when the server there is no primary")
+    func stale() async throws {
+        try await RedisServer.with { primary in
+            try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { replica in
+                try await waitUntil("a replica in step") { try replica.info("master_link_status") == "up" }
+                func sentinel(naming port: Int) -> @Sendable ([String]) -> FakeRedis.Act {
+                    { _ in FakeRedis.Act(bytes: "*2\r\n$9\r\n127.0.0.1\r\n$\("\(port)".count)\r\n\(port)\r\n") }
+                }
+                try await FakeRedis.with(sentinel(naming: replica.port)) { one in
+                    try await FakeRedis.with(sentinel(naming: replica.port)) { two in
+                        try await FakeRedis.with(sentinel(naming: primary.port)) { three in
+                            let ports = [one, two, three].map(\.port)
+                            try await withClient(.sentinel(ports, name: "gate")) { client in
+                                try await client.waitUntilConnected()
+                                #expect(client.status.nodes.map(\.address) == ["\(loopback):\(primary.port)"])
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("While no sentinel can be reached the client keeps looking, and all is well when one is back")
+    func lateSentinel() async throws {
+        try await self.withSentinel([]) { _, sentinel in
+            sentinel.kill()
+            try await withClient(.sentinel([sentinel.port], name: "gate")) { client in
+                #expect(client.status.nodes.isEmpty)
+                try await sentinel.start()
+                try await client.waitUntilConnected()
+                // Once the primary is known, nobody needs a sentinel.
+                sentinel.kill()
+                #expect(try await client.ask("PING") == .status("PONG"))
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import StoreConformance
+import Testing
+import Vocabulary
+
+extension RedisSentinelGroup {
+    /// How tests speak to it: with deadlines that a busy machine does not reach, but connects that end.
+    func configuration(commandTimeout: Duration = .seconds(5)) -> RedisConfiguration {
+        .sentinel(self.sentinels.map(\.port), name: Self.name, commandTimeout: commandTimeout)
+    }
+}
+
+extension RedisCluster {
+    /// How tests speak to it; two of its nodes are told.
+    func configuration(commandTimeout: Duration = .seconds(5)) -> RedisConfiguration {
+        var configuration = RedisConfiguration(
+            deployment: .cluster(seeds: self.primaries.prefix(2).map { .tcp(host: loopback, port: $0.port) }),
+            connectTimeout: .seconds(1),
+            commandTimeout: commandTimeout
+        )
+        configuration.confirmationTimeout = .seconds(2)
+        return configuration
+    }
+
+    /// A lineage whose slot this primary has at the start.
+    func lineage(at primary: Int, _ fixture: StoreFixture) -> Lineage {
+        var lineage = fixture.authority.newLineage()
+        while self.firstOwner(of: HashSlot.of(Keyspace.lineage(lineage))) != primary {
+            lineage = fixture.authority.newLineage()
+        }
+        return lineage
+    }
+}
+
+extension RedisConfiguration {
+    static func sentinel(
+        _ ports: [Int],
+        name: String,
+        password: Secret? = nil,
+        commandTimeout: Duration = .seconds(5)
+    ) -> RedisConfiguration {
+        var configuration = RedisConfiguration(
+            deployment: .sentinel(
+                Sentinels(
+                    endpoints: ports.map { .tcp(host: loopback, port: $0) },
+                    primaryName: name,
+                    password: password
+                )
+            ),
+            connectTimeout: .seconds(1),
+            commandTimeout: commandTimeout
+        )
+        configuration.confirmationTimeout = .seconds(2)
+        return configuration
+    }
+}
+
+extension RedisServer {
+    /// Lets time pass for its keys: every TTL is shortened by so much, and what has none left goes.
+    func age(by duration: Duration) throws {
+        let script = """
+            for _, key in ipairs(redis.call('KEYS', '*')) do
+              local left = redis.call('PTTL', key) - tonumber(ARGV[1])
+              if left > 0 then redis.call('PEXPIRE', key, string.format('%.0f', left)) else redis.call('DEL', key) end
+            end
+            return 1
+            """
+        try self.command("EVAL", script, "0", "\(duration.wholeMilliseconds)")
+    }
+}
+
+/// Runs the conformance suite against one client whose data is on these primaries.
+func conform(_ client: RedisClient, on primaries: [RedisServer]) async throws {
+    let harness = StoreHarness(
+        group: loops,
+        pass: { duration in for primary in primaries { try primary.age(by: duration) } },
+        make: { _, clock in
+            for primary in primaries { try primary.command("FLUSHALL") }
+            return RedisStore(client: client, ring: StoreFixture.ring, clock: clock.clock, caches: SessionCaches())
+        }
+    )
+    for behaviour in StoreConformance.cases {
+        do {
+            try await behaviour.run(harness)
+        } catch {
+            Issue.record("\(behaviour): \(error)")
+        }
+    }
+}
+
+extension StoreFixture {
+    /// A session of this lineage.
+    func signIn(in lineage: Lineage) async throws -> NewSession {
+        let draft = self.draft(lineage: lineage)
+        try await self.store.create(draft, on: loops.next()).get()
+        return draft
+    }
+
+    /// Consumes with a new attempt and a new session; nil when the store is unavailable or the token is not live.
+    func tryToConsume(_ key: RecordKey) async -> Consumption? {
+        try? await self.consume(
+            key,
+            creating: self.draft(lineage: key.lineage),
+            attempt: self.authority.newAttempt()
+        )
+    }
+
+    /// Tries until the store answers.
+    func untilAnswered<Answer>(_ what: String, _ step: () async throws -> Answer) async throws -> Answer {
+        var answer: Answer?
+        try await waitUntil(what, within: .seconds(30)) {
+            answer = try? await step()
+            return answer != nil
+        }
+        return try #require(answer)
+    }
+}
