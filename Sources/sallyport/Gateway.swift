@@ -100,7 +100,7 @@ final class Gateway: Sendable {
         for eventLoop in group.makeIterator() {
             // Made on its own loop, where it stays.
             try await eventLoop.submit {
-                let cache = SessionCache()
+                let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
                 let loop = PathLoop(
                     eventLoop: eventLoop,

@@ -1,5 +1,5 @@
-import GatewayBench
 import Foundation
+import GatewayBench
 import Testing
 
 /// A handoff that the store could not answer, and the reload that completes it (DESIGN 5, Ambiguity). A memory store

@@ -1,5 +1,5 @@
-import GatewayBench
 import Foundation
+import GatewayBench
 import Testing
 
 #if canImport(Glibc)

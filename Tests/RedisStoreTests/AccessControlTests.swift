@@ -1,6 +1,7 @@
 import Cryptography
 import Foundation
 import NIOCore
+import RedisServers
 import RedisStore
 import Sessions
 import StoreConformance

@@ -7,6 +7,7 @@ extension SettingsBuilder {
     mutating func store(hasSecret: Bool) -> StoreSettings {
         var store = StoreSettings()
         guard let tree = self.tree.tree("store") else { return store }
+        store.cachedSessions = tree.integer("cached_sessions") ?? store.cachedSessions
         if let memory = tree.tree("memory") {
             store.maxSessions = memory.integer("max_sessions") ?? store.maxSessions
             store.maxMarkers = memory.integer("max_markers") ?? store.maxMarkers

@@ -29,9 +29,14 @@ package struct SessionSettings: Sendable, Equatable {
 
 /// Where sessions are kept: in Redis when it is named, else in this process.
 ///
+/// ## Configuration keys (`store`)
+/// - `cached_sessions` (integer, default: 65536, range: 1 to 16777216): sessions that each event loop keeps at hand.
+///
 /// ## Configuration keys (`store.memory`)
 /// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.
 package struct StoreSettings: Sendable, Equatable {
+    /// Sessions that each event loop keeps at hand.
+    package var cachedSessions = 65_536
     package var maxSessions = 1_000_000
     package var maxMarkers = 1_000_000
     /// nil: sessions are kept in memory.
