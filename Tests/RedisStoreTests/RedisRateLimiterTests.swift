@@ -1,4 +1,5 @@
 import NIOCore
+import RedisServers
 import RedisStore
 import Sessions
 import StoreConformance

@@ -1,5 +1,6 @@
 import Cryptography
 import NIOCore
+import RedisServers
 import RedisStore
 import Sessions
 import Synchronization

@@ -62,7 +62,12 @@ extension RedisStore {
         }
     }
 
-    package func names(of subject: String) -> [String] { self.seals.ring.names(of: subject) }
+    package func names(of subject: String) -> [String] {
+        self.subjectNames.value(for: subject)
+            ?? self.subjectNames.update(subject) { _ in
+                self.seals.ring.names(of: subject)
+            }
+    }
 
     // MARK: Steps
 
@@ -110,7 +115,7 @@ extension RedisStore {
     }
 
     private func know(_ subject: String, as key: RecordKey) {
-        let names = self.seals.ring.names(of: subject)
+        let names = self.names(of: subject)
         self.subjects.update(key) { _ in
             KnownSubject(name: subject, epochKeys: names.map(Keyspace.epoch))
         }

@@ -43,6 +43,8 @@ package final class RedisStore: SessionStore {
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
+    /// The subjects' names, which cost an HMAC each.
+    let subjectNames = RecentTable<String, [String]>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which tells `caches` what has ended here.

@@ -56,8 +56,10 @@ package final class SessionCache {
     /// The turn of the entries that serve without a read; 0, which no entry has, while all are doubted.
     private var trustedTurn: UInt64 = 1
     private var byKey: [RecordKey: Int32] = [:]
-    private var byLineage: [Lineage: Set<Int32>] = [:]
-    private var bySubject: [String: Set<Int32>] = [:]
+    /// By the lineage's tag.
+    private var byLineage: [String: SlotSet] = [:]
+    /// By each of the subject's names.
+    private var bySubject: [String: SlotSet] = [:]
     private var readings: [ObjectIdentifier: Reading] = [:]
 
     /// An empty table with room for `capacity` sessions (at least one).
@@ -124,9 +126,9 @@ package final class SessionCache {
         case .session(let key):
             if let slot = self.byKey[key] { self.remove(slot) }
         case .lineage(let lineage):
-            for slot in self.byLineage[lineage] ?? [] { self.remove(slot) }
+            for slot in self.byLineage[lineage.tag]?.slots ?? [] { self.remove(slot) }
         case .subject(let name):
-            for slot in self.bySubject[name] ?? [] { self.remove(slot) }
+            for slot in self.bySubject[name]?.slots ?? [] { self.remove(slot) }
         case .all:
             // What streams hold is as old as what is thrown away here.
             self.beginTurn()
@@ -208,8 +210,8 @@ package final class SessionCache {
         entry.next = self.buckets[bucket]
         self.buckets[bucket] = entry.slot
         self.byKey[entry.key] = entry.slot
-        self.byLineage[entry.key.lineage, default: []].insert(entry.slot)
-        for name in entry.subjectNames { self.bySubject[name, default: []].insert(entry.slot) }
+        self.byLineage.insert(entry.slot, under: entry.key.lineage.tag)
+        for name in entry.subjectNames { self.bySubject.insert(entry.slot, under: name) }
         self.counters.entries += 1
     }
 
@@ -219,14 +221,9 @@ package final class SessionCache {
         self.slots[Int(slot)] = nil
         self.freeSlots.append(slot)
         self.byKey[entry.key] = nil
-        Self.remove(slot, from: &self.byLineage, at: entry.key.lineage)
-        for name in entry.subjectNames { Self.remove(slot, from: &self.bySubject, at: name) }
+        self.byLineage.remove(slot, under: entry.key.lineage.tag)
+        for name in entry.subjectNames { self.bySubject.remove(slot, under: name) }
         self.counters.entries -= 1
-    }
-
-    private static func remove<Key>(_ slot: Int32, from index: inout [Key: Set<Int32>], at key: Key) {
-        index[key]?.remove(slot)
-        if index[key]?.isEmpty == true { index[key] = nil }
     }
 
     private func unchain(_ entry: CachedSession) {

@@ -1,0 +1,40 @@
+/// The slots of one lineage or one subject: a single one as a rule, which then needs no table of its own.
+enum SlotSet {
+    case one(Int32)
+    case many(Set<Int32>)
+
+    var slots: Set<Int32> {
+        switch self {
+        case .one(let slot): [slot]
+        case .many(let slots): slots
+        }
+    }
+}
+
+extension [String: SlotSet] {
+    /// Enters `slot` under `name`.
+    mutating func insert(_ slot: Int32, under name: String) {
+        switch self[name] {
+        case nil: self[name] = .one(slot)
+        case .one(slot): break
+        case .one(let other): self[name] = .many([other, slot])
+        case .many(var slots):
+            // Taken out while it changes, so that it is not copied.
+            self[name] = .one(slot)
+            slots.insert(slot)
+            self[name] = .many(slots)
+        }
+    }
+
+    /// Forgets `slot` under `name`.
+    mutating func remove(_ slot: Int32, under name: String) {
+        switch self[name] {
+        case .one(slot): self[name] = nil
+        case nil, .one: break
+        case .many(var slots):
+            self[name] = .one(slot)
+            slots.remove(slot)
+            self[name] = slots.isEmpty ? nil : .many(slots)
+        }
+    }
+}
