@@ -43,7 +43,7 @@ import Glibc
         let (folder, yaml) = try Self.settings(app: app.port, url: "redis://:\(Self.password)@127.0.0.1:\(redis.port)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try Gateway.with(yaml) { first throws in
-            #expect(try first.admin("/readyz").status == 200)
+            #expect(eventually { (try? first.admin("/readyz").status) == 200 })
             let token = try first.native()
             try Gateway.with(yaml) { second throws in
                 #expect(try second.get("/", ["Authorization: Bearer \(token)"]).status == 200)
@@ -119,12 +119,12 @@ import Glibc
         let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try Gateway.with(yaml) { gateway throws in
-            #expect(try gateway.admin("/readyz").text == "not ready: store_safety\n")
+            #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_safety\n" })
             #expect(try gateway.admin("/readyz?verbose").text.contains("CONFIG SET maxmemory-policy noeviction"))
         }
         let knowing = yaml.replacing("  redis:\n", with: "  redis:\n    require_safe: false\n")
         try Gateway.with(knowing) { gateway throws in
-            #expect(try gateway.admin("/readyz").status == 200)
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
         }
         #expect(try Self.check(yaml, in: folder).status == 1)
         #expect(try Self.check(knowing, in: folder).status == 0)

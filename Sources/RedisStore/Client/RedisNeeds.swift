@@ -18,10 +18,10 @@ package enum RedisNeeds {
     package static let keyPrefix = "sp:"
 
     /// Where Redis tells of keys that changed.
-    package static let channel = "__redis__:invalidate"
+    package static let channel = SubscriptionPlan.keyChannel
 
     /// The types of keys (`Keyspace`): an ACL that leaves one out is found by asking for each.
-    package static let keyTypes = ["s", "t", "m", "i", "f", "e", "l"]
+    package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l"]
 
     /// Commands with which requests are served, those that scripts call included.
     ///

@@ -12,7 +12,6 @@ final class RedisBacking: Sendable {
     let limiter: RedisRateLimiter
     private let client: RedisClient
     private let journal: RedisJournal
-    private let caches: SessionCaches
     private let requireSafe: Bool
 
     /// Nothing is connected before `start()`.
@@ -46,7 +45,6 @@ final class RedisBacking: Sendable {
         self.store = RedisStore(client: self.client, ring: ring, clock: clock, caches: caches)
         self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
-        self.caches = caches
         self.requireSafe = settings.requireSafe
     }
 
@@ -62,12 +60,12 @@ final class RedisBacking: Sendable {
 
     /// Waits until each connection was tried once, whatever came of it.
     func start() async throws {
-        try await self.client.start()
+        try await self.store.start()
     }
 
     /// Lets what was asked be answered, then closes.
     func shutDown() async {
-        try? await self.client.shutDown()
+        try? await self.store.shutDown()
     }
 
     // MARK: Readiness
@@ -77,14 +75,14 @@ final class RedisBacking: Sendable {
         var checks: [AdminServer.Check] = [
             (name: "store", ok: status.isConnected, detail: RedisWords.connection(status))
         ]
-        let isHeard = !self.caches.isDoubting
+        let isHeard = status.invalidationIsUp
         checks.append(
             (
                 name: "store_invalidation",
-                ok: true,
+                ok: isHeard,
                 detail: isHeard
-                    ? "ends elsewhere are heard of"
-                    : "ends elsewhere are not heard of: sessions are read again before use"
+                    ? "what ends elsewhere is heard"
+                    : "what ends elsewhere is not heard: each session is read before it is used"
             )
         )
         let unsafe = status.nodes.flatMap { node in

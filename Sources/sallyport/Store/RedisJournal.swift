@@ -64,9 +64,9 @@ final class RedisJournal: Sendable {
         case .replicasShort(let endpoint):
             self.noteShortReplicas(endpoint)
         case .doubted:
-            self.logger.warning("redis: ends elsewhere are not heard of: sessions are read again before they are used")
+            self.logger.warning("redis: what ends elsewhere is not heard: each session is read before it is used")
         case .trusted:
-            self.logger.info("redis: ends elsewhere are heard of")
+            self.logger.info("redis: what ends elsewhere is heard")
         }
     }
 
