@@ -184,12 +184,22 @@ struct IdleValue {
     }
 
     init(bytes: [UInt8]) throws(StoreError) {
-        let parts = bytes.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard parts.count == 2, let deadline = Int64(String(decoding: parts[0], as: UTF8.self)),
-            let lifetime = Int64(String(decoding: parts[1], as: UTF8.self))
+        guard let blank = bytes.firstIndex(of: 0x20), let deadline = Self.number(bytes[..<blank]),
+            let lifetime = Self.number(bytes[(blank + 1)...])
         else { throw .unavailable }
         self.deadline = UnixTime(milliseconds: deadline)
         self.idleLifetime = .milliseconds(lifetime)
+    }
+
+    /// Read digit by digit: every read of a session does.
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard (1...18).contains(digits.count) else { return nil }
+        var number: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            number = number * 10 + Int64(digit - 0x30)
+        }
+        return number
     }
 
     var bytes: [UInt8] {

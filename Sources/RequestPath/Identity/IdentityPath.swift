@@ -5,8 +5,8 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Paths into a session, as `identity.headers` and the presets name them.
-package enum IdentityPath {
+/// A path into a session, as `identity.headers` and the presets name it; read once, used for every new session.
+package struct IdentityPath: Sendable {
     /// What a path may begin with, for messages.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
@@ -14,46 +14,64 @@ package enum IdentityPath {
         "methods", "authenticated_at", "origin", "scopes", "client_id",
     ]
 
-    /// True when `path` can name something.
-    package static func isValid(_ path: String) -> Bool {
-        self.roots.contains { $0.hasSuffix(".") ? path.hasPrefix($0) && path.count > $0.count : path == $0 }
+    private enum Place {
+        case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, clientID
+        case traits([Substring])
+        case metadataPublic([Substring])
     }
 
-    /// The value at `path`, or nil where the session has none.
-    package static func value(_ path: String, of session: Session) -> JSONValue? {
-        switch path {
-        case "subject", "identity.id": return .string(session.subject)
-        case "session.id": return .string(session.id)
-        case "identity.schema_id": return .string(session.identity.schemaID)
-        case "aal": return .string(session.aal)
-        case "methods": return .array(session.methods.map { .string($0) })
-        case "scopes": return .array(session.scopes.map { .string($0) })
-        case "authenticated_at": return .string(self.timestamp(session.authenticatedAt))
-        case "origin": return .string(session.origin.rawValue)
-        case "client_id": return session.clientID.map { .string($0) }
-        default: break
+    private let place: Place
+    /// Whether the value is a list by its meaning, so that a lone string is a list of one: a user who may edit a trait
+    /// could otherwise write `staff,admin` where an app looks for groups.
+    package let isList: Bool
+
+    /// nil when `text` can name nothing.
+    package init?(_ text: String) {
+        guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
+            return nil
         }
-        let steps = path.split(separator: ".")
-        guard steps.count > 2, steps[0] == "identity" else { return nil }
-        let root: JSONValue
-        switch steps[1] {
-        case "traits": root = session.identity.traits
-        case "metadata_public": root = session.identity.metadataPublic
-        default: return nil
+        let steps = text.split(separator: ".")
+        switch text {
+        case "subject", "identity.id": self.place = .subject
+        case "session.id": self.place = .sessionID
+        case "identity.schema_id": self.place = .schemaID
+        case "aal": self.place = .aal
+        case "methods": self.place = .methods
+        case "scopes": self.place = .scopes
+        case "authenticated_at": self.place = .authenticatedAt
+        case "origin": self.place = .origin
+        case "client_id": self.place = .clientID
+        default:
+            let rest = Array(steps.dropFirst(2))
+            self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
         }
-        let value = root.value(at: steps[2...])
+        self.isList = text == "methods" || text == "scopes" || steps.last == "groups" || steps.last == "roles"
+    }
+
+    /// The value, or nil where the session has none.
+    package func value(of session: Session) -> JSONValue? {
+        switch self.place {
+        case .subject: .string(session.subject)
+        case .sessionID: .string(session.id)
+        case .schemaID: .string(session.identity.schemaID)
+        case .aal: .string(session.aal)
+        case .methods: .array(session.methods.map { .string($0) })
+        case .scopes: .array(session.scopes.map { .string($0) })
+        case .authenticatedAt: .string(Self.timestamp(session.authenticatedAt))
+        case .origin: .string(session.origin.rawValue)
+        case .clientID: session.clientID.map { .string($0) }
+        case .traits(let steps): Self.value(at: steps, of: session.identity.traits)
+        case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublic)
+        }
+    }
+
+    private static func value(at steps: [Substring], of root: JSONValue) -> JSONValue? {
+        let value = root.value(at: steps[...])
         // Kratos's own example schema keeps the name in two parts.
-        if steps[2...] == ["name"], let first = value?["first"]?.string {
+        if steps == ["name"], let first = value?["first"]?.string {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
-    }
-
-    /// Whether the value is a list by its meaning, so that a lone string is a list of one: a user who may edit a trait
-    /// could otherwise write `staff,admin` where an app looks for groups.
-    package static func isList(_ path: String) -> Bool {
-        let last = path.split(separator: ".").last
-        return path == "methods" || path == "scopes" || last == "groups" || last == "roles"
     }
 
     /// RFC 3339 in UTC, to the second.

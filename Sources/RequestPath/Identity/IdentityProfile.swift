@@ -14,14 +14,17 @@ package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
     /// What is stripped from every request before a field of ours is set.
     package let managed: ManagedNames
-    private let basic: IdentitySettings.BasicAuth?
+    /// Each field's name with where its value is; what names nothing has been refused with the settings (`problems`).
+    private let sources: [(name: String, path: IdentityPath)]
+    private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
     private let maxSize: Int
 
     package init(_ settings: IdentitySettings) {
         self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
         self.managed = ManagedNames(configured: self.fields.map(\.name))
-        self.basic = settings.basic
+        self.sources = self.fields.compactMap { field in IdentityPath(field.path).map { (field.name, $0) } }
+        self.basic = settings.basic.flatMap { basic in IdentityPath(basic.usernamePath).map { ($0, basic.password) } }
         self.text = IdentityText(delimiter: settings.delimiter)
         self.maxSize = settings.maxSize
     }
@@ -43,18 +46,15 @@ package struct IdentityProfile: Sendable {
     /// empty one (CVE-2026-30851).
     package func render(_ session: Session) -> Result<[UInt8], IdentityRefusal> {
         var lines: [UInt8] = []
-        for field in self.fields {
+        for (name, path) in self.sources {
             do {
-                let value = IdentityPath.value(field.path, of: session)
-                guard let text = try self.text.text(value, isList: IdentityPath.isList(field.path)) else { continue }
-                Self.append(field.name, text, to: &lines)
+                guard let text = try self.text.text(path.value(of: session), isList: path.isList) else { continue }
+                Self.append(name, text, to: &lines)
             } catch {
-                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: field.name))
+                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: name))
             }
         }
-        if let basic = self.basic, let user = IdentityPath.value(basic.usernamePath, of: session)?.string,
-            !user.isEmpty
-        {
+        if let basic = self.basic, let user = basic.username.value(of: session)?.string, !user.isEmpty {
             // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
             guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }) else {
                 return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization"))
@@ -96,11 +96,11 @@ package struct IdentityProfile: Sendable {
             if Self.isTaken(name) {
                 problems.append("identity.headers: \(field.name) means something else in HTTP or is set by the gateway")
             }
-            if !IdentityPath.isValid(field.path) {
+            if IdentityPath(field.path) == nil {
                 problems.append("identity.headers: \(field.path) is no path into a session")
             }
         }
-        if let path = settings.basic?.usernamePath, !IdentityPath.isValid(path) {
+        if let path = settings.basic?.usernamePath, IdentityPath(path) == nil {
             problems.append("identity.basic.username: \(path) is no path into a session")
         }
         let delimiter = Unicode.Scalar(settings.delimiter)

@@ -52,6 +52,7 @@ struct IdentityText {
     /// either end, which a reader would trim away, are percent-encoded: decoding gives the value back.
     static func escaped(_ text: String) throws(Unsafe) -> [UInt8] {
         let source = Array(text.utf8)
+        if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) { return source }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
         for (index, byte) in source.enumerated() {
