@@ -42,6 +42,9 @@ package enum Scripts {
 
     /// The reign of the primary that runs the script: its `master_replid`, which is another after every start and every
     /// promotion. No gateway can be wrong about it, however long ago it connected.
+    ///
+    /// It is another, too, when a primary that had no replica gets one, and where a cluster has moved the slot to: then the
+    /// tokens of the last minute are refused, though nothing was forgotten.
     private static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end

@@ -2,24 +2,28 @@ internal import NIOCore
 
 /// The primary that sentinels name (Redis documentation, "Sentinel client spec").
 ///
-/// In each round all sentinels are asked at once, and an address counts only when the server there says that it is a
+/// Every sentinel is listened to, since any may be cut off from the rest. In each round all sentinels are asked at once, and an address counts only when the server there says that it is a
 /// primary: sentinels may be out of date, and a primary that came back may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
-    /// How often sentinels are asked unasked. A primary that dies, and one that is replaced in an orderly way, cuts its
-    /// connections, and whoever loses one asks at once; this is for one that is cut off from its sentinels but not from
-    /// this gateway.
-    private static let interval = Duration.seconds(1)
+    /// How often sentinels are asked unasked, should all that usually makes one ask have failed: a lost connection to the
+    /// primary, and the news of another one.
+    private static let interval = Duration.seconds(10)
+    /// Where sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that was cut off from them
+    /// but not from this gateway keeps its connections: nothing else tells that it was replaced.
+    private static let newsChannel = "+switch-master"
 
     private let sentinels: RedisConfiguration.Sentinels
     private let connector: RedisConnector
     private let loop: any EventLoop
     private let lookout: Lookout
+    private let subscriptions: NIOLoopBoundBox<[RedisSubscription]>
 
     init(_ sentinels: RedisConfiguration.Sentinels, over connector: RedisConnector, on loop: any EventLoop) {
         self.sentinels = sentinels
         self.connector = connector
         self.loop = loop
         self.lookout = Lookout(every: Self.interval, on: loop)
+        self.subscriptions = NIOLoopBoundBox.makeBoxSendingValue([], eventLoop: loop)
     }
 
     func start(
@@ -29,10 +33,58 @@ final class SentinelTopology: TopologySource {
         self.lookout.start(adopt: adopt, refused: refused) { current, refused in
             await self.look(current, refused)
         }
+        self.loop.execute { self.listen() }
     }
 
     func lookAgain() { self.lookout.lookAgain() }
-    func shutDown() async { await self.lookout.shutDown() }
+
+    func shutDown() async {
+        let listened = self.loop.flatSubmit {
+            let ends = self.subscriptions.value.map { $0.shutDown() }
+            self.subscriptions.value = []
+            return EventLoopFuture.andAllComplete(ends, on: self.loop)
+        }
+        await self.lookout.shutDown()
+        try? await listened.get()
+    }
+
+    // MARK: News
+
+    private func listen() {
+        let plan = SubscriptionPlan(
+            greeting: self.greeting,
+            channels: [Self.newsChannel],
+            handshakeTimeout: self.connector.configuration.connectTimeout
+        )
+        let lookout = self.lookout
+        let name = Array("\(self.sentinels.primaryName) ".utf8)
+        self.subscriptions.value = self.sentinels.endpoints.map { sentinel in
+            RedisSubscription(
+                to: sentinel,
+                plan,
+                over: self.connector,
+                on: self.loop,
+                events: RedisSubscription.Events(
+                    // What was said before is not repeated.
+                    up: { lookout.lookAgain() },
+                    messages: { messages in
+                        let isOurs = messages.contains { message in
+                            if case .text(let text) = message.payload { text.starts(with: name) } else { false }
+                        }
+                        if isOurs { lookout.lookAgain(isNews: true) }
+                    },
+                    // A round tells what is wrong with it.
+                    down: { _, _ in }
+                )
+            )
+        }
+        for subscription in self.subscriptions.value { subscription.start() }
+    }
+
+    /// Sentinels have no databases, and a password of their own.
+    private var greeting: [HandshakeStep] {
+        RedisConfiguration.authentication(user: self.sentinels.user, password: self.sentinels.password)
+    }
 
     // MARK: A round
 
@@ -76,10 +128,7 @@ final class SentinelTopology: TopologySource {
                 [RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.sentinels.primaryName)],
                 of: sentinel,
                 over: self.connector,
-                greeting: RedisConfiguration.authentication(
-                    user: self.sentinels.user,
-                    password: self.sentinels.password
-                ),
+                greeting: self.greeting,
                 on: self.loop
             ).whenComplete { continuation.yield((sentinel, $0)) }
         }
