@@ -46,17 +46,18 @@ package final class RedisSentinelGroup: Sendable {
         do {
             var ports: [Int] = []
             for _ in 0..<3 {
-                var own = [
+                let own = [
                     "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--bind-source-addr",
                     Self.backbone, "--replica-announce-ip", loopback,
                 ]
-                if let primary = ports.first { own += ["--replicaof", "\(loopback) \(primary)"] }
                 let node = try RedisServer(own + arguments)
                 servers.append(node)
                 if proxied { proxies.append(try await FaultProxy.start(to: node.port)) }
                 ports.append(proxied ? proxies[proxies.count - 1].port : node.port)
                 try await node.start()
                 try node.command("CONFIG", "SET", "replica-announce-port", "\(ports[ports.count - 1])")
+                // Only now, so that it is never known by another port.
+                if ports.count > 1 { try node.command("REPLICAOF", loopback, "\(ports[0])") }
             }
             let nodes = servers
             try await waitUntil("replicas in step") {

@@ -7,10 +7,13 @@ import Vocabulary
 
 /// Writes that a replica must confirm before anybody is told of them.
 @Suite(.serialized) struct ConfirmationTests {
+    /// A primary that does not wait for more replicas before it sends the first its data.
+    private static let quick = ["--repl-diskless-sync-delay", "0"]
+
     @Test("While the replica hangs nothing is handed out; what was done is found when it goes on, and without it too")
     func replica() async throws {
-        try await RedisServer.with { primary in
-            try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { replica in
+        try await RedisServer.with(Self.quick) { primary in
+            try await RedisServer.with(replicaOf: primary) { replica in
                 try await waitUntil("a replica in step") {
                     try primary.command("INFO", "replication").contains("state=online")
                 }
@@ -59,13 +62,13 @@ import Vocabulary
 
     @Test("A replica that comes later confirms what is written from then on")
     func lateReplica() async throws {
-        try await RedisServer.with { primary in
+        try await RedisServer.with(Self.quick) { primary in
             try await withClient(primary.configuration()) { client in
                 try await client.waitUntilConnected()
                 let fixture = StoreFixture(client)
                 let parent = try await fixture.signIn()
                 #expect(try primary.calls(of: "wait") == 0)
-                try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { _ in
+                try await RedisServer.with(replicaOf: primary) { _ in
                     try await waitUntil("a confirmed write") {
                         _ = try await fixture.mint(from: parent)
                         return try primary.calls(of: "wait") > 0

@@ -75,8 +75,8 @@ import Vocabulary
             for replica in replicas { replica.resume() }
             let new = try await group.waitForPrimary(otherThan: old)
             // It has the token and no marker.
-            #expect(try new.keys("sp:t:*").count == 1)
-            #expect(try new.keys("sp:m:*").isEmpty)
+            #expect(try new.command("KEYS", "sp:t:*") != "")
+            #expect(try new.command("KEYS", "sp:m:*") == "")
             try await withClient(group.configuration()) { client in
                 let fixture = StoreFixture(client)
                 let replay = try await fixture.untilAnswered("a replay") {
@@ -97,10 +97,12 @@ import Vocabulary
                 let key = try await fixture.mint(from: parent)
                 let old = try await group.isolatePrimary()
                 let new = try await group.waitForPrimary(otherThan: old)
-                let address = RedisEndpoint.tcp(host: loopback, port: group.port(of: new)).description
+                let elected = ContinuousClock.now
+                let address = "\(loopback):\(group.port(of: new))"
                 try await waitUntil("the new primary in use") {
                     client.status.isConnected && client.status.nodes.map(\.address) == [address]
                 }
+                print("the new primary in use \(ContinuousClock.now - elected) after all sentinels name it")
                 #expect(old.isPrimary)
                 #expect(await fixture.tryToConsume(key) == .quarantined)
             }
@@ -128,13 +130,15 @@ import Vocabulary
     }
 
     /// What a client that is refused tells.
-    private func refusals(_ configuration: RedisConfiguration, _ count: Int) async throws -> Set<String> {
+    private func refusals(_ configuration: RedisConfiguration) async throws -> Set<String> {
+        var configuration = configuration
+        configuration.connectTimeout = .milliseconds(250)
         let codes = Mutex<Set<String>>([])
         let client = try RedisClient(configuration: configuration, group: loops) { event in
             if case .refused(_, let error) = event { codes.withLock { _ = $0.insert(error.code) } }
         }
         try await client.start()
-        try await waitUntil("refusals") { codes.withLock { $0.count } >= count }
+        try await waitUntil("a refusal") { codes.withLock { !$0.isEmpty } }
         #expect(client.status.nodes.isEmpty)
         try await client.shutDown()
         return codes.withLock { $0 }
@@ -148,12 +152,12 @@ import Vocabulary
                 try await client.waitUntilConnected()
                 #expect(try await client.ask("PING") == .status("PONG"))
             }
-            let none = try await self.refusals(.sentinel([sentinel.port], name: "gate"), 1)
+            let none = try await self.refusals(.sentinel([sentinel.port], name: "gate"))
             #expect(none == ["NOAUTH"])
             let wrong = RedisConfiguration.sentinel([sentinel.port], name: "gate", password: Secret("wrong"))
-            #expect(try await self.refusals(wrong, 1) == ["WRONGPASS"])
+            #expect(try await self.refusals(wrong) == ["WRONGPASS"])
             let unknown = RedisConfiguration.sentinel([sentinel.port], name: "other", password: right)
-            #expect(try await self.refusals(unknown, 1) == ["NOMASTER"])
+            #expect(try await self.refusals(unknown) == ["NOMASTER"])
         }
     }
 
@@ -170,8 +174,8 @@ import Vocabulary
 
     @Test("What most sentinels say counts for nothing when the server there is no primary")
     func stale() async throws {
-        try await RedisServer.with { primary in
-            try await RedisServer.with(["--replicaof", loopback, "\(primary.port)"]) { replica in
+        try await RedisServer.with(["--repl-diskless-sync-delay", "0"]) { primary in
+            try await RedisServer.with(replicaOf: primary) { replica in
                 try await waitUntil("a replica in step") { try replica.info("master_link_status") == "up" }
                 func sentinel(naming port: Int) -> @Sendable ([String]) -> FakeRedis.Act {
                     { _ in FakeRedis.Act(bytes: "*2\r\n$9\r\n127.0.0.1\r\n$\("\(port)".count)\r\n\(port)\r\n") }
@@ -195,7 +199,9 @@ import Vocabulary
     func lateSentinel() async throws {
         try await self.withSentinel([]) { _, sentinel in
             sentinel.kill()
-            try await withClient(.sentinel([sentinel.port], name: "gate")) { client in
+            var configuration = RedisConfiguration.sentinel([sentinel.port], name: "gate")
+            configuration.connectTimeout = .milliseconds(250)
+            try await withClient(configuration) { client in
                 #expect(client.status.nodes.isEmpty)
                 try await sentinel.start()
                 try await client.waitUntilConnected()

@@ -59,6 +59,11 @@ extension RedisConfiguration {
 }
 
 extension RedisServer {
+    /// Runs `body` with a replica of `primary`, which may not be in step yet.
+    static func with(replicaOf primary: RedisServer, _ body: (RedisServer) async throws -> Void) async throws {
+        try await Self.with(["--replicaof", loopback, "\(primary.port)"], body)
+    }
+
     /// Lets time pass for its keys: every TTL is shortened by so much, and what has none left goes.
     func age(by duration: Duration) throws {
         let script = """
