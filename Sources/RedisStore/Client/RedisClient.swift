@@ -73,7 +73,8 @@ package final class RedisClient: Sendable {
                         client.value?.disconnected(endpoint, cause, refusal, loop: index)
                     },
                     lookAgain: { client.value?.source.lookAgain() },
-                    replicasShort: { endpoint in client.value?.replicasShort(endpoint) }
+                    replicasShort: { endpoint in client.value?.replicasShort(endpoint) },
+                    met: { endpoint in client.value?.met(endpoint) }
                 )
             )
             routers[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(router, eventLoop: loop)
@@ -217,6 +218,20 @@ package final class RedisClient: Sendable {
         if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
         let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
+    }
+
+    /// A node that serves something before any topology says so: whoever must hear of all that ends is told at once.
+    private func met(_ endpoint: RedisEndpoint) {
+        let topology = self.state.withLock { state -> Topology? in
+            guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
+                return nil
+            }
+            topology.shards.append(Topology.Shard(endpoint: endpoint, slots: []))
+            state.topology = topology
+            return topology
+        }
+        guard let topology else { return }
+        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
     }
 
     private func endFirstTopology(_ result: Result<Void, any Error>) {

@@ -10,6 +10,8 @@ final class RedisRouter {
         /// What is known of the primaries is out of date.
         var lookAgain: () -> Void
         var replicasShort: (RedisEndpoint) -> Void
+        /// A redirection has named a node that stands in no topology yet.
+        var met: (RedisEndpoint) -> Void
     }
 
     /// How often one command is sent on in a row before its redirection counts as its answer.
@@ -218,6 +220,7 @@ final class RedisRouter {
             return nil
         }
         // One that has no slot yet stands in no topology: while it gets its first ones, only ASK names it.
+        if self.nodes[redirection.endpoint] == nil { self.events.met(redirection.endpoint) }
         let (node, _) = self.node(at: redirection.endpoint)
         guard redirection.isMoved else { return node }
         if self.nodeOfSlot.isEmpty {
