@@ -45,9 +45,10 @@ extension RedisConfiguration {
                     + "redis+cluster://."
             )
         }
-        if let unknown = query.keys.sorted().first {
+        // Not named: behind a question mark that a password holds unencoded stands the rest of the password.
+        if !query.isEmpty {
             throw RedisURLError(
-                description: "The Redis URL has a parameter that is unknown for \(scheme)://: \(unknown)."
+                description: "The Redis URL has a parameter that \(scheme):// does not take; in a password, ? is %3F."
             )
         }
     }
@@ -219,7 +220,7 @@ extension RedisConfiguration {
             }
             let name = String(part[..<equals])
             guard query.updateValue(try Self.decoded(part[part.index(after: equals)...]), forKey: name) == nil else {
-                throw RedisURLError(description: "The Redis URL gives the parameter \(name) twice.")
+                throw RedisURLError(description: "The Redis URL gives a parameter twice.")
             }
         }
         return query
