@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import NIOPosix
 import RedisStore
 import RequestPath
@@ -70,10 +71,21 @@ struct CheckCommand: AsyncParsableCommand {
         do {
             // The URL has been judged with the settings.
             let configuration = try RedisConfiguration(url: redis.url)
+            let unreadable = configuration.tls.map(Self.unreadableFiles) ?? []
+            guard unreadable.isEmpty else { return unreadable }
             let loop = MultiThreadedEventLoopGroup.singleton.any()
             return try await RedisCheck(configuration, requireSafe: redis.requireSafe, loop: loop).run()
         } catch {
-            return [Verdict(level: .error, subject: "certificates", finding: "a file that the URL names: \(error)")]
+            let finding = "ca=, cert= or key= of the URL names a file that is no PEM of its kind: \(error)"
+            return [Verdict(level: .error, subject: "certificates", finding: finding)]
+        }
+    }
+
+    private static func unreadableFiles(_ tls: RedisConfiguration.TLS) -> [Verdict] {
+        [("ca", tls.authorityFile), ("cert", tls.certificateFile), ("key", tls.keyFile)].compactMap { name, file in
+            guard let file, !FileManager.default.isReadableFile(atPath: file) else { return nil }
+            let finding = "\(name)= of the URL names no file that this user can read: \(file)"
+            return Verdict(level: .error, subject: "certificates", finding: finding)
         }
     }
 

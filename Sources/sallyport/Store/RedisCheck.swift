@@ -100,7 +100,11 @@ struct RedisCheck: Sendable {
             }
             guard let read = RedisFacts(replies.first) else {
                 return [
-                    self.error(endpoint, "connection", "INFO tells neither role nor reign: this is no Redis of today")
+                    self.error(
+                        endpoint,
+                        "connection",
+                        "it answers, but not as a server that keeps data: is it a sentinel? Then write redis+sentinel://"
+                    )
                 ]
             }
             facts = read
