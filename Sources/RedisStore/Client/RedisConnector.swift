@@ -28,7 +28,10 @@ package struct RedisConnector: Sendable {
             }
         switch endpoint {
         case .tcp(let host, let port):
-            return bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1).connect(host: host, port: port)
+            let bootstrap = bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // An address needs no resolver, whose threads may all be waiting for name servers just now.
+            if let address = try? SocketAddress(ipAddress: host, port: port) { return bootstrap.connect(to: address) }
+            return bootstrap.connect(host: host, port: port)
         case .unix(let path):
             return bootstrap.connect(unixDomainSocketPath: path)
         }
