@@ -246,7 +246,7 @@ let package = Package(
         // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
         .target(
             name: "FuzzTargets",
-            dependencies: ["RequestPath", "Settings", nioCore],
+            dependencies: ["RedisStore", "RequestPath", "Settings", nioCore],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict
         ),
@@ -278,7 +278,7 @@ if Context.environment["FUZZ"] == "1" {
     for target in package.targets where target.type == .regular {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
-    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML"] {
+    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply"] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(name)",

@@ -79,8 +79,13 @@ extension Gateway {
     }
 
     /// Mints a session-transfer token.
-    package func mint(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> String {
-        let answer = try self.exchange(sessionToken, from: source, fields: fields)
+    package func mint(
+        _ sessionToken: String,
+        client: String = "native",
+        from source: String? = nil,
+        fields: [String] = []
+    ) throws -> String {
+        let answer = try self.exchange(sessionToken, client: client, from: source, fields: fields)
         guard let token = answer.text.firstMatch(of: /"access_token":"([^"]+)"/) else {
             throw BenchFailure("no transfer token: \(answer.lines) \(answer.text)")
         }
@@ -88,9 +93,14 @@ extension Gateway {
     }
 
     /// Asks for a session-transfer token; the answer as it is.
-    package func exchange(_ sessionToken: String, from source: String? = nil, fields: [String] = []) throws -> Answer {
+    package func exchange(
+        _ sessionToken: String,
+        client: String = "native",
+        from source: String? = nil,
+        fields: [String] = []
+    ) throws -> Answer {
         let form = [
-            "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=native",
+            "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "client_id=\(client)",
             "subject_token=\(sessionToken)",
             "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
             "requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token",

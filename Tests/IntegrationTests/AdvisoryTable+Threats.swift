@@ -294,6 +294,21 @@ extension Advisory {
             ]
         ),
         Advisory(
+            id: "T30",
+            about: "Redis is down, slow, failing over or busy",
+            tests: [
+                "Rows 1 to 4: what needs Redis is 503, sessions are served on for a while, all comes back by itself",
+                "Row 3: a slow Redis sheds requests; none piles up",
+                "Rows 5 and 7: no token is used twice over failovers: primaries killed, cut off and retired",
+                "Row 23: no token is used twice over kills of gateways and of Redis",
+            ]
+        ),
+        Advisory(
+            id: "T31",
+            about: "clocks that differ",
+            tests: ["T31: what has run out by Redis's clock is gone, whatever the gateways' clocks say"]
+        ),
+        Advisory(
             id: "T32",
             about: "odd tokens",
             tests: [

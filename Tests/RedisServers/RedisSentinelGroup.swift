@@ -18,9 +18,6 @@ package final class RedisSentinelGroup: Sendable {
     /// One before each node; empty without proxies.
     package let proxies: [FaultProxy]
 
-    /// How many milliseconds a node must be silent to be held for down.
-    private static let downAfter = 500
-
     private init(nodes: [RedisServer], sentinels: [RedisServer], proxies: [FaultProxy]) {
         self.nodes = nodes
         self.sentinels = sentinels
@@ -31,11 +28,14 @@ package final class RedisSentinelGroup: Sendable {
     ///
     /// - Parameters:
     ///   - arguments: more of `redis-server`'s own for each node.
+    ///   - downAfter: how many milliseconds a node must be silent to be held for down; long where no failover is wanted,
+    ///     on a machine that may be busy.
     ///   - sentinelPassword: what sentinels want to be told by clients.
     @discardableResult
     package static func with<Answer>(
         proxied: Bool = false,
         arguments: [String] = [],
+        downAfter: Int = 500,
         sentinelPassword: String? = nil,
         _ body: (RedisSentinelGroup) async throws -> Answer
     ) async throws -> Answer {
@@ -44,20 +44,20 @@ package final class RedisSentinelGroup: Sendable {
         var proxies: [FaultProxy] = []
         func stopProxies() async throws { for proxy in proxies { try await proxy.stop() } }
         do {
-            var ports: [Int] = []
+            var primary: Int?
             for _ in 0..<3 {
-                let own = [
+                let port = try ServerPorts.take()
+                if proxied { proxies.append(try await FaultProxy.start(to: port)) }
+                let known = proxied ? proxies[proxies.count - 1].port : port
+                var own = [
                     "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--bind-source-addr",
-                    Self.backbone, "--replica-announce-ip", loopback,
+                    Self.backbone, "--replica-announce-ip", loopback, "--replica-announce-port", "\(known)",
                 ]
-                let node = try RedisServer(own + arguments)
+                if let primary { own += ["--replicaof", "\(loopback) \(primary)"] }
+                let node = try RedisServer(own + arguments, port: port)
                 servers.append(node)
-                if proxied { proxies.append(try await FaultProxy.start(to: node.port)) }
-                ports.append(proxied ? proxies[proxies.count - 1].port : node.port)
+                primary = primary ?? known
                 try await node.start()
-                try node.command("CONFIG", "SET", "replica-announce-port", "\(ports[ports.count - 1])")
-                // Only now, so that it is never known by another port.
-                if ports.count > 1 { try node.command("REPLICAOF", loopback, "\(ports[0])") }
             }
             let nodes = servers
             try await waitUntil("replicas in step") {
@@ -67,7 +67,11 @@ package final class RedisSentinelGroup: Sendable {
             for _ in 0..<3 {
                 let sentinel = try RedisServer(
                     ["--sentinel"],
-                    configuration: Self.configuration(primary: ports[0], password: sentinelPassword)
+                    configuration: Self.configuration(
+                        primary: primary ?? 0,
+                        downAfter: downAfter,
+                        password: sentinelPassword
+                    )
                 )
                 servers.append(sentinel)
                 try await sentinel.start()
@@ -96,10 +100,10 @@ package final class RedisSentinelGroup: Sendable {
         }
     }
 
-    private static func configuration(primary: Int, password: String?) -> String {
+    private static func configuration(primary: Int, downAfter: Int, password: String?) -> String {
         var lines = [
             "sentinel monitor \(self.name) \(loopback) \(primary) 2",
-            "sentinel down-after-milliseconds \(self.name) \(self.downAfter)",
+            "sentinel down-after-milliseconds \(self.name) \(downAfter)",
             "sentinel failover-timeout \(self.name) 2000", "sentinel parallel-syncs \(self.name) 2",
             "sentinel announce-ip \(loopback)", "bind-source-addr \(self.backbone)",
         ]

@@ -33,12 +33,14 @@ package final class RedisServer: Sendable {
     /// - Parameters:
     ///   - arguments: more of `redis-server`'s own; they come last and so win.
     ///   - configuration: the text of a configuration file, which the server may rewrite.
+    ///   - port: where it is to listen; nil: on a free port.
     package init(
         _ arguments: [String] = [],
         configuration: String? = nil,
-        access: Access = .plain
+        access: Access = .plain,
+        port: Int? = nil
     ) throws {
-        self.port = try ServerPorts.take()
+        self.port = try port ?? ServerPorts.take()
         self.directory = FileManager.default.temporaryDirectory
             .appending(path: "redis-\(UInt64.random(in: 0...UInt64.max))")
         try FileManager.default.createDirectory(at: self.directory, withIntermediateDirectories: true)
@@ -168,8 +170,7 @@ package final class RedisServer: Sendable {
 
     /// The keys that match a pattern.
     package func keys(_ pattern: String) throws -> [String] {
-        try self.command("--scan", "--pattern", pattern, "--count", "10000")
-            .split(separator: "\n").map(String.init)
+        try self.command("KEYS", pattern).split(separator: "\n").map(String.init)
     }
 
     /// A field of `INFO`, e.g. `master_replid`; nil when there is none of this name.

@@ -268,7 +268,7 @@ package final class RedisClient: Sendable {
         if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
     }
 
-    /// A sentinel, or a node of a cluster, has not told who the primaries are.
+    /// A sentinel, or a node of a cluster, has not told who the primaries are; or a primary nothing of itself.
     private func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }
@@ -288,7 +288,9 @@ package final class RedisClient: Sendable {
 
     private func askForFacts(of endpoint: RedisEndpoint) {
         self.on(self.loops[0]) { $0.send(RedisCommand("INFO"), to: endpoint) }.whenSuccess { reply in
+            if case .error(let error) = reply { self.refused(endpoint, error) }
             guard let facts = RedisFacts(reply) else { return }
+            self.state.withLock { $0.refusals[endpoint] = nil }
             self.note(facts, of: endpoint)
             for loop in self.loops {
                 self.on(loop) { router in

@@ -7,7 +7,8 @@ package struct RedisStatus: Sendable, Hashable {
         package let connectedLoops: Int
         /// What it last said of itself; nil: nothing yet.
         package let facts: RedisFacts?
-        /// The error for which it last refused a connection, e.g. `WRONGPASS`; nil once one was accepted.
+        /// The error for which it last refused a connection, e.g. `WRONGPASS`, or to say how it stands, e.g. `BUSY`; nil
+        /// once it did neither.
         package let refusal: RedisServerError?
     }
 
@@ -18,8 +19,10 @@ package struct RedisStatus: Sendable, Hashable {
     /// Whether everything is heard that ends elsewhere; false: cached sessions are read again before use.
     package let invalidationIsUp: Bool
 
-    /// Whether every loop can reach every primary.
-    package var isConnected: Bool { !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops } }
+    /// Whether every loop can reach every primary, and each of those serves.
+    package var isConnected: Bool {
+        !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops && $0.refusal == nil }
+    }
 }
 
 /// What changes between a gateway and its Redis. None of it names a key or a secret.

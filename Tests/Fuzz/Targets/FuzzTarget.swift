@@ -5,6 +5,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case chunkedBody = "ChunkedBody"
     case cookie = "Cookie"
     case yaml = "YAML"
+    case redisReply = "RedisReply"
 
     /// The promise that `bytes` broke; nil: none. A crash is the other way to fail.
     package func violation(_ bytes: [UInt8]) -> String? {
@@ -14,6 +15,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .chunkedBody: BodyFuzzing.chunked(bytes)
         case .cookie: CookieFuzzing.cookie(bytes)
         case .yaml: SettingsFuzzing.yaml(bytes)
+        case .redisReply: ReplyFuzzing.reply(bytes)
         }
     }
 

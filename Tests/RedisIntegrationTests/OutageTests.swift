@@ -1,0 +1,171 @@
+import Foundation
+import GatewayBench
+import NIOCore
+import RedisServers
+import Testing
+
+/// How Redis can be away (security.md 8, rows 1 to 4).
+enum Outage: Sendable, CustomTestStringConvertible {
+    case fault(FaultProxy.Fault)
+    /// The process is stopped.
+    case stopped
+
+    var testDescription: String {
+        switch self {
+        case .fault(let fault): "\(fault)"
+        case .stopped: "stopped"
+        }
+    }
+
+    static let all: [Outage] =
+        [.stopped, .fault(.refused), .fault(.closedAtOnce), .fault(.hanging)]
+        + [.fault(.delayed(toServer: .zero, toClient: .milliseconds(200)))]
+        + [
+            "LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
+            "MISCONF Redis is configured to save RDB snapshots",
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "NOREPLICAS Not enough good replicas to write.", "CLUSTERDOWN The cluster is down",
+            "BUSY Redis is busy running a script.", "NOAUTH Authentication required.", "MOVED 1 127.0.0.1:1",
+        ].map { .fault(.answered("-\($0)")) }
+
+    func begin(_ proxy: FaultProxy, _ server: RedisServer) async throws {
+        switch self {
+        case .fault(let fault): try await proxy.set(fault)
+        case .stopped: server.pause()
+        }
+    }
+
+    func end(_ proxy: FaultProxy, _ server: RedisServer) async throws {
+        switch self {
+        case .fault: try await proxy.set(.none)
+        case .stopped: server.resume()
+        }
+    }
+}
+
+/// What the built binary does without its Redis, and afterwards.
+@Suite("Redis away", .blocking) struct OutageTests {
+    private func with(_ body: (Gateway, FaultProxy, RedisServer) async throws -> Void) async throws {
+        try await RedisServer.with { server in
+            try await FaultProxy.with(to: server.port) { proxy in
+                try await Fleet.with([RedisURLs.standalone(proxy.port)]) { fleet in
+                    try await fleet.waitUntilReady()
+                    try await body(fleet[0], proxy, server)
+                }
+            }
+        }
+    }
+
+    /// Looks that an answer says "not now" and takes nothing away.
+    private func expectUnavailable(_ answer: Answer, _ what: String) {
+        #expect(answer.status == 503, "\(what): \(answer.lines)")
+        #expect(answer.value("retry-after").flatMap { Int($0) } != nil, "\(what): \(answer.lines)")
+        #expect(answer.clearedCookies.isEmpty && answer.sessionCookie == nil, "\(what): \(answer.lines)")
+    }
+
+    @Test(
+        "Rows 1 to 4: what needs Redis is 503, sessions are served on for a while, all comes back by itself",
+        arguments: Outage.all
+    )
+    func outage(_ outage: Outage) async throws {
+        try await self.with { gateway, proxy, server in
+            let native = try gateway.native()
+            let token = try gateway.mint(native)
+            let cached = ["Cookie: sallyport=\(try gateway.browser())"]
+            let other = ["Cookie: sallyport=\(try gateway.browser(.grace))"]
+            #expect(try gateway.get("/", cached).status == 200)
+            try await outage.begin(proxy, server)
+
+            // Sessions that were read lately go on; a part of the five seconds may be over.
+            #expect(try gateway.get("/", cached).status == 200)
+            // Everything else is told at once. The first may be what finds out, after its deadline.
+            self.expectUnavailable(try gateway.exchange(native), "mint")
+            self.expectUnavailable(try gateway.get("/?session_transfer_token=\(token)"), "handoff by query")
+            self.expectUnavailable(
+                try gateway.get("/", ["Cookie: session_transfer_token=\(token)"]),
+                "handoff by cookie"
+            )
+            self.expectUnavailable(try gateway.get("/", other), "session that was never read")
+            #expect(throws: BenchFailure.self, "sign-in") { try gateway.browser(.mary) }
+            #expect(try gateway.get("/public/a").status == 200)
+            #expect(try gateway.admin("/healthz").status == 200)
+            // A Redis that is connected and answers with errors is asked how it stands every few seconds.
+            #expect(eventually(within: 15) { (try? gateway.admin("/readyz").status) == 503 })
+
+            // No longer than the hard lifetime is anything served that cannot be read.
+            #expect(eventually(within: 10) { (try? gateway.get("/", cached).status) == 503 })
+            for fields in [cached, other] { self.expectUnavailable(try gateway.get("/", fields), "stale session") }
+            #expect(try gateway.get("/public/a").status == 200)
+
+            try await outage.end(proxy, server)
+            let ended = ContinuousClock.now
+            #expect(eventually(within: 10) { (try? gateway.get("/", cached).status) == 200 })
+            print("report: \(outage.testDescription): served again after \(ContinuousClock.now - ended)")
+            #expect(try gateway.get("/", other).status == 200)
+            #expect(eventually(within: 15) { (try? gateway.admin("/readyz").status) == 200 })
+            // Nothing was burnt.
+            #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie?.isEmpty == false)
+            #expect(try gateway.browser(.mary, from: "127.2.3.1").isEmpty == false)
+        }
+    }
+
+    @Test("Row 3: a slow Redis sheds requests; none piles up")
+    func slow() async throws {
+        try await self.with { gateway, proxy, _ in
+            // None of them was ever read, so each request asks.
+            let cookies = try (0..<30).map { try gateway.browser(.ada, from: "127.2.4.\($0 / 9 + 1)") }
+            try await proxy.set(.delayed(toServer: .zero, toClient: .milliseconds(200)))
+            let before = gateway.residentBytes
+            for _ in 0..<20 {
+                let wires = try cookies.map { _ in try gateway.connect() }
+                for (wire, cookie) in zip(wires, cookies) {
+                    wire.send(Request.get("/", ["Cookie: sallyport=\(cookie)"]))
+                }
+                for wire in wires { #expect(try wire.answer().status == 503) }
+            }
+            #expect(gateway.residentBytes - before < 32 << 20)
+        }
+    }
+
+    @Test("Row 6: a Redis that comes back empty means signing in again, not an error")
+    func restartedEmpty() async throws {
+        try await self.with { gateway, _, server in
+            let native = try gateway.native()
+            let token = try gateway.mint(native)
+            let cookie = ["Cookie: sallyport=\(try gateway.browser())", "Accept: text/html"]
+            #expect(try gateway.get("/", cookie).status == 200)
+            server.kill()
+            try await server.start()
+            #expect(eventually(within: 10) { (try? gateway.get("/", cookie).status) == 303 })
+            let answer = try gateway.get("/", cookie)
+            #expect(answer.value("location")?.hasPrefix("\(Request.origin)/.sallyport/login") == true)
+            let refused = try gateway.get("/?session_transfer_token=\(token)")
+            #expect(refused.status == 303 && refused.sessionCookie == nil)
+            #expect(try gateway.exchange(native).status == 400)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(try gateway.browser())"]).status == 200)
+        }
+    }
+
+    @Test("Row 6: FLUSHALL ends what is cached, too")
+    func flushed() async throws {
+        try await self.with { gateway, _, server in
+            let cookie = ["Cookie: sallyport=\(try gateway.browser())"]
+            #expect(try gateway.get("/", cookie).status == 200)
+            try server.command("FLUSHALL")
+            #expect(eventually(within: 2) { (try? gateway.get("/", cookie).status) == 401 })
+        }
+    }
+
+    @Test("Row 10: a Redis that may evict markers is none to be ready with")
+    func eviction() async throws {
+        try await self.with { gateway, _, server in
+            try server.command("CONFIG", "SET", "maxmemory", "100mb")
+            #expect(try gateway.admin("/readyz").status == 200)
+            try server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 503 })
+            #expect(try gateway.admin("/readyz?verbose").text.contains("maxmemory"))
+            try server.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import GatewayBench
+import RedisServers
+import Testing
+
+/// What one gateway ends, every gateway ends; and what is cached is asked for no more than it must be.
+@Suite("Sessions of two gateways", .blocking) struct RevocationTests {
+    @Test("A sign-out at one gateway is seen at the other within a second")
+    func signOut() async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url], loops: 2) { fleet in
+                try await fleet.waitUntilReady()
+                var delays: [Duration] = []
+                for round in 0..<20 {
+                    let cookie = try fleet[0].browser(.ada, from: "127.2.0.\(round / 5 + 1)")
+                    let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
+                    // Cached on every loop, with connections enough to reach each.
+                    let wires = try (0..<6).map { _ in try fleet[1].connect() }
+                    for wire in wires { #expect(try wire.request(request).status == 200) }
+                    #expect(try fleet[0].signOut(cookie).status == 303)
+                    let ended = ContinuousClock.now
+                    for wire in wires {
+                        #expect(eventually(within: 1) { (try? wire.request(request).status) == 401 })
+                    }
+                    delays.append(ContinuousClock.now - ended)
+                    // At its own gateway it had ended before the answer.
+                    #expect(try fleet[0].request(request).status == 401)
+                }
+                print("report: a sign-out is seen at the other gateway after a median of \(delays.sorted()[10])")
+            }
+        }
+    }
+
+    @Test("The end of a native session ends what was born of it at the other gateway")
+    func lineage() async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url]) { fleet in
+                try await fleet.waitUntilReady()
+                let native = try fleet[0].native()
+                let answer = try fleet[1].get("/?session_transfer_token=\(try fleet[0].mint(native))")
+                let cookie = try #require(answer.sessionCookie)
+                #expect(try fleet[1].get("/", ["Cookie: sallyport=\(cookie)"]).status == 200)
+                let body = #"{"session_token":"\#(native)"}"#
+                let fields = ["Content-Type: application/json"]
+                let logout = Request.get("/self-service/logout/api", fields, method: "DELETE", body: body)
+                #expect(try fleet[0].request(logout).status == 204)
+                #expect(
+                    eventually(within: 1) {
+                        (try? fleet[1].get("/", ["Cookie: sallyport=\(cookie)"]).status) == 401
+                    }
+                )
+                #expect(try fleet[1].get("/", ["Authorization: Bearer \(native)"]).status == 401)
+            }
+        }
+    }
+
+    @Test("Requests on one session cost a read for each loop every four seconds, which none of them waits for")
+    func reads() async throws {
+        let (seconds, readsAllowed) = isSoak ? (20.0, 5) : (6.0, 2)
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url], loops: 2, logsAccess: false) { fleet in
+                try await fleet.waitUntilReady()
+                let request = Request.get("/", ["Cookie: sallyport=\(try fleet[0].browser())"])
+                let wires = try (0..<16).map { try fleet[$0 % 2].connect() }
+                for wire in wires { #expect(try wire.request(request).status == 200) }
+                func waits() throws -> Double {
+                    let series = [#"sallyport_l1_lookups_total{result="miss"}"#, "sallyport_l1_rereads_total"]
+                    return try (0..<2).flatMap { gateway in try series.map { try fleet[gateway].metric($0) } }
+                        .reduce(0, +)
+                }
+                let before = try waits()
+                #expect(before > 0)
+                try server.command("CONFIG", "RESETSTAT")
+                let end = Date().addingTimeInterval(seconds)
+                var count = 0
+                while Date() < end {
+                    for wire in wires { #expect(try wire.request(request).status == 200) }
+                    count += wires.count
+                }
+                // Two gateways with two loops each; a session is read with MGET.
+                let reads = try server.calls(of: "mget")
+                #expect(reads <= 4 * readsAllowed && reads > 0)
+                #expect(try waits() == before)
+                print("report: \(count) requests in \(seconds) s cost \(reads) reads")
+            }
+        }
+    }
+
+    @Test("Row 9: a gateway whose feed of invalidations was cut learns what it missed")
+    func cutFeed() async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url]) { fleet in
+                try await fleet.waitUntilReady()
+                for round in 0..<5 {
+                    let cookie = try fleet[0].browser(.ada, from: "127.2.1.\(round + 1)")
+                    let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
+                    #expect(try fleet[1].request(request).status == 200)
+                    // Both, and again once they are back from the last time.
+                    #expect(eventually { (try? server.command("CLIENT", "KILL", "TYPE", "pubsub")) == "2" })
+                    #expect(try fleet[0].signOut(cookie).status == 303)
+                    #expect(eventually(within: 5) { (try? fleet[1].request(request).status) == 401 })
+                }
+            }
+        }
+    }
+
+    @Test("Row 31: whoever is told anything is told of their own, however connections are cut")
+    func pairing() async throws {
+        try await RedisServer.with { server in
+            try await FaultProxy.with(to: server.port) { proxy in
+                let url = RedisURLs.standalone(proxy.port)
+                try await Fleet.with([url], loops: 2, logsAccess: false) { fleet in
+                    try await fleet.waitUntilReady()
+                    let users: [User] = [.ada, .grace, .mary]
+                    let canaries = try (0..<30).map { number in
+                        let user = users[number % 3]
+                        return (user, try fleet[0].browser(user, from: "127.2.2.\(number / 9 + 1)"))
+                    }
+                    var answers = 0
+                    for round in 0..<(isSoak ? 2000 : 40) {
+                        // Cut somewhere in what the sessions' reads bring, which they are after every cut.
+                        try await proxy.set(round % 2 == 0 ? .cut(after: Int.random(in: 0...6000)) : .none)
+                        let wires = try canaries.map { _ in try fleet[0].connect() }
+                        for (wire, canary) in zip(wires, canaries) {
+                            wire.send(Request.get("/", ["Cookie: sallyport=\(canary.1)"]))
+                        }
+                        for (wire, canary) in zip(wires, canaries) {
+                            // One in ten goes away without its answer.
+                            if Int.random(in: 0..<10) == 0 {
+                                wire.reset()
+                                continue
+                            }
+                            let answer = try wire.answer()
+                            #expect(answer.status == 200 || answer.status == 503)
+                            guard answer.status == 200 else { continue }
+                            #expect(answer.text.contains("X-Auth-Subject: \(canary.0.id)\r\n"), "another's identity")
+                            answers += 1
+                        }
+                    }
+                    #expect(answers > 100)
+                }
+            }
+        }
+    }
+}

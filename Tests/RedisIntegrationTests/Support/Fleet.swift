@@ -1,0 +1,120 @@
+import Foundation
+import GatewayBench
+import RedisServers
+import Synchronization
+import Testing
+
+/// The long forms of the tests run.
+let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
+
+/// Gateways that share one secret and one Redis, before one app.
+final class Fleet: Sendable {
+    private struct State {
+        var gateways: [Gateway]
+    }
+
+    let app: FakeUpstream
+    private let settings: String
+    private let secret: String
+    private let urls: [String]
+    private let state: Mutex<State>
+
+    /// Clients that may mint; several, since minting is limited for each.
+    static let clientCount = 10
+
+    private init(urls: [String], lifetime: String, loops: Int, logsAccess: Bool) throws {
+        self.app = try FakeUpstream()
+        self.urls = urls
+        self.secret = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
+        Secrets.shared.note(self.secret)
+        let clients = (0..<Self.clientCount).map { number in
+            """
+              - client_id: native-\(number)
+                session_transfer:
+                  can_create_session_transfer_token: true
+            """
+        }
+        self.settings = Config.file(
+            upstream: self.app.port,
+            clients: Config.clients(binding: "none", more: clients.joined(separator: "\n")),
+            loops: loops,
+            more: """
+                secret_file: secret
+                handoff:
+                  lifetime: \(lifetime)
+                log:
+                  access: \(logsAccess)
+                """
+        )
+        self.state = Mutex(State(gateways: []))
+        do {
+            for url in urls { try self.state.withLock { $0.gateways.append(try self.newGateway(url)) } }
+        } catch {
+            self.stop()
+            throw error
+        }
+    }
+
+    /// Runs `body` with a gateway for each URL; all are stopped after it, and what they wrote is looked through.
+    ///
+    /// - Parameters:
+    ///   - lifetime: Of transfer tokens.
+    ///   - loops: Event loops of each gateway.
+    ///   - logsAccess: Whether every request is logged, and so looked through for secrets.
+    @discardableResult
+    static func with<Result>(
+        _ urls: [String],
+        lifetime: String = "60s",
+        loops: Int = 1,
+        logsAccess: Bool = true,
+        _ body: (Fleet) async throws -> Result
+    ) async throws -> Result {
+        let fleet = try Fleet(urls: urls, lifetime: lifetime, loops: loops, logsAccess: logsAccess)
+        defer { fleet.stop() }
+        return try await body(fleet)
+    }
+
+    private func newGateway(_ url: String) throws -> Gateway {
+        try Gateway(self.settings, files: ["secret": self.secret + "\n"], environment: ["SALLYPORT_REDIS_URL": url])
+    }
+
+    private func stop() {
+        for gateway in self.state.withLock({ $0.gateways }) { gateway.stop() }
+        self.app.stop()
+    }
+
+    var count: Int { self.urls.count }
+
+    subscript(_ index: Int) -> Gateway { self.state.withLock { $0.gateways[index] } }
+
+    /// Waits until all are ready to serve.
+    func waitUntilReady() async throws {
+        for index in self.urls.indices {
+            try await waitUntil("gateway \(index) is ready") { try self[index].admin("/readyz").status == 200 }
+        }
+    }
+
+    /// Kills a gateway as a power cut does and starts another in its place, on another port.
+    func replace(_ index: Int) throws {
+        let old = self[index]
+        old.signal(SIGKILL)
+        _ = old.exitStatus()
+        old.stop()
+        let new = try self.newGateway(self.urls[index])
+        self.state.withLock { $0.gateways[index] = new }
+    }
+}
+
+/// Where one Redis is, in every kind of deployment.
+enum RedisURLs {
+    static func standalone(_ port: Int) -> String { "redis://\(loopback):\(port)" }
+
+    static func sentinels(_ group: RedisSentinelGroup) -> String {
+        let addresses = group.sentinels.map { "\(loopback):\($0.port)" }
+        return "redis+sentinel://\(addresses.joined(separator: ","))/\(RedisSentinelGroup.name)"
+    }
+
+    static func cluster(_ cluster: RedisCluster) -> String {
+        "redis+cluster://" + cluster.primaries.map { "\(loopback):\($0.port)" }.joined(separator: ",")
+    }
+}

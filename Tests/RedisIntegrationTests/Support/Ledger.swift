@@ -1,0 +1,66 @@
+import Synchronization
+
+/// What all clients saw of every token, and what must hold of it.
+final class Ledger: Sendable {
+    private struct Entry {
+        /// The sessions that were handed out for it.
+        var sessions: Set<String> = []
+        /// Answers that never came.
+        var lost = 0
+        /// Whoever was told to try again, and gave up.
+        var unresolved = 0
+        var refused = 0
+    }
+
+    /// The sums over all tokens.
+    struct Totals: Sendable, Equatable {
+        var tokens = 0
+        /// Tokens for which somebody was signed in.
+        var accepted = 0
+        /// Tokens for which more than one session was handed out.
+        var acceptedTwice = 0
+        /// Tokens for which nobody was signed in though every answer came and was final.
+        var refusedToAll = 0
+        /// Tokens that may have been accepted in an answer that was lost.
+        var possible = 0
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+
+    /// Notes what one client saw.
+    func note(_ outcome: Consumption, of token: String) {
+        self.entries.withLock { entries in
+            switch outcome {
+            case .signedIn(let session): entries[token, default: Entry()].sessions.insert(session)
+            case .refused: entries[token, default: Entry()].refused += 1
+            case .unavailable: entries[token, default: Entry()].unresolved += 1
+            case .lost: entries[token, default: Entry()].lost += 1
+            case .unsent: break
+            }
+        }
+    }
+
+    /// Every token that somebody presented.
+    var tokens: [String] { self.entries.withLock { Array($0.keys) } }
+
+    /// Some sessions that were handed out.
+    func sessions(_ count: Int) -> [String] {
+        self.entries.withLock { Array($0.values.lazy.flatMap(\.sessions).prefix(count)) }
+    }
+
+    var totals: Totals {
+        self.entries.withLock { entries in
+            entries.values.reduce(into: Totals()) { totals, entry in
+                totals.tokens += 1
+                if !entry.sessions.isEmpty {
+                    totals.accepted += 1
+                } else if entry.lost + entry.unresolved > 0 {
+                    totals.possible += 1
+                } else {
+                    totals.refusedToAll += 1
+                }
+                if entry.sessions.count > 1 { totals.acceptedTwice += 1 }
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import GatewayBench
+import Synchronization
+
+/// Transfer tokens within the limits on sign-ins and mints: ten for each session, ten sessions for each address.
+final class Minter: Sendable {
+    private struct State {
+        var session: String?
+        /// Tokens minted of the session.
+        var minted = 0
+        var signIns = 0
+        var tokens = 0
+    }
+
+    private let fleet: Fleet
+    /// The last two numbers of the first address that is signed in from.
+    private let network: Int
+    private let state = Mutex(State())
+
+    /// - Parameter network: 0 to 200, different for each minter of a fleet.
+    init(_ fleet: Fleet, network: Int = 0) {
+        self.fleet = fleet
+        self.network = network
+    }
+
+    /// How many sessions it made.
+    var signIns: Int { self.state.withLock { $0.signIns } }
+
+    /// A new token, from one gateway after the other.
+    ///
+    /// - Throws: `BenchFailure` when the gateway that is asked cannot do it now.
+    func mint() throws -> String {
+        try self.state.withLock { state in
+            state.tokens += 1
+            let gateway = self.fleet[state.tokens % self.fleet.count]
+            let address = "127.1.\(self.network).\(state.signIns / 10 % 250 + 1)"
+            if state.session == nil || state.minted >= 10 {
+                state.session = nil
+                state.signIns += 1
+                state.session = try gateway.native(.ada, from: address)
+                state.minted = 0
+            }
+            guard let session = state.session else { throw BenchFailure("no session") }
+            state.minted += 1
+            do {
+                return try gateway.mint(session, client: "native-\(state.tokens % Fleet.clientCount)", from: address)
+            } catch {
+                // It may have been lost with its Redis.
+                state.session = nil
+                throw error
+            }
+        }
+    }
+}

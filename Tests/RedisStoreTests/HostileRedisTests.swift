@@ -1,0 +1,210 @@
+import Foundation
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import Testing
+import Vocabulary
+
+/// Bytes that no healthy Redis sends (security.md 8, rows 4, 8 and 31): nobody gets another's reply, nothing is kept.
+@Suite struct HostileRedisTests {
+    /// Whether the long forms run.
+    private static let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
+
+    /// The answer that belongs to `GET key` and to nobody else.
+    private static func value(of key: String) -> String {
+        "*3\r\n$\(key.utf8.count)\r\n\(key)\r\n:\(key.utf8.count)\r\n*1\r\n+\(key)\r\n"
+    }
+
+    private static func reply(to key: String) -> RedisReply {
+        .array([.bulk(Array(key.utf8)), .integer(Int64(key.utf8.count)), .array([.status(key)])])
+    }
+
+    /// What the client made of many commands that were sent at once.
+    private struct Outcome {
+        var answered = 0
+        var failed = 0
+    }
+
+    /// Asks for `keys` in one tick and looks that whoever is answered is answered with its own.
+    private func ask(_ keys: [String], over client: RedisClient) async throws -> Outcome {
+        let loop = loops.next()
+        let answers = try await loop.submit {
+            keys.map { client.send(RedisCommand("GET", $0), on: loop) }
+        }.get()
+        var outcome = Outcome()
+        for (key, answer) in zip(keys, answers) {
+            do {
+                let reply = try await answer.get()
+                #expect(reply == Self.reply(to: key), "another's reply")
+                outcome.answered += 1
+            } catch is RedisError {
+                outcome.failed += 1
+            }
+        }
+        return outcome
+    }
+
+    @Test("Row 8: replies that are cut anywhere reach their own or nobody")
+    func truncations() async throws {
+        let rounds = Self.isSoak ? 10_000 : 1000
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            let key = command.last ?? ""
+            let value = Self.value(of: key)
+            // The key says where its reply is cut; one that is not cut says so with a number beyond its end.
+            let cut = Int(key.split(separator: "-").last ?? "") ?? .max
+            return FakeRedis.Act(
+                bytes: String(decoding: value.utf8.prefix(cut), as: UTF8.self),
+                closes: cut < value.utf8.count
+            )
+        }
+        try await FakeRedis.with(answer) { fake in
+            // Several clients, since each pauses before it connects again.
+            let total = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                for client in 0..<8 {
+                    group.addTask {
+                        try await withClient(fake.configuration()) {
+                            try await self.truncate(rounds / 8, client, over: $0)
+                        }
+                    }
+                }
+                return try await group.reduce(into: Outcome()) {
+                    $0.answered += $1.answered
+                    $0.failed += $1.failed
+                }
+            }
+            #expect(total.answered + total.failed == rounds * 6 && total.failed >= rounds)
+            // Most of what came before a cut was answered: else this would show nothing.
+            #expect(total.answered > rounds)
+        }
+    }
+
+    private func truncate(_ rounds: Int, _ name: Int, over client: RedisClient) async throws -> Outcome {
+        var random = SystemRandomNumberGenerator()
+        var total = Outcome()
+        for round in 0..<rounds {
+            try await client.waitUntilConnected()
+            let last = Int.random(in: 0..<6, using: &random)
+            let keys = (0..<6).map { index in
+                // Every reply has at least 35 bytes.
+                "\(name)-\(round)-\(index)-\(index == last ? Int.random(in: 0..<35, using: &random) : 1000)"
+            }
+            let outcome = try await self.ask(keys, over: client)
+            // Those before the cut may be answered, the one that is cut and those after it never are.
+            #expect(outcome.answered <= last)
+            total.answered += outcome.answered
+            total.failed += outcome.failed
+        }
+        return total
+    }
+
+    @Test("A reply in pieces is the same reply, cut at every byte")
+    func pieces() async throws {
+        try await RedisServer.with { server in
+            try await FaultProxy.with(to: server.port) { proxy in
+                try await proxy.set(.sliced)
+                let configuration = RedisConfiguration(
+                    endpoint: .tcp(host: loopback, port: proxy.port),
+                    connectTimeout: .seconds(20),
+                    commandTimeout: .seconds(20)
+                )
+                try await withClient(configuration) { client in
+                    try await client.waitUntilConnected()
+                    let fixture = StoreFixture(client)
+                    for _ in 0..<5 {
+                        let parent = try await fixture.signIn()
+                        let token = try await fixture.mint(from: parent)
+                        let draft = fixture.draft(lineage: parent.key.lineage)
+                        let attempt = fixture.authority.newAttempt()
+                        #expect(try await fixture.consume(token, creating: draft, attempt: attempt) == .done)
+                        #expect(try await fixture.session(draft.key) == draft.session)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(
+        "What RESP forbids ends the connection for all who wait, and the next one serves",
+        arguments: [
+            // A bulk longer than Redis allows, an array of as many elements as fit into 32 bits and more.
+            "$536870913\r\n", "$9223372036854775808\r\n", "*2147483648\r\n", "*9223372036854775807\r\n",
+            // Nested deeper than hiredis goes; a string that does not end where it says.
+            String(repeating: "*1\r\n", count: 10), "$3\r\nabcde\r\n", "$3\r\nab\r\n\r\n",
+            // Types of RESP3, which we never asked for.
+            "_\r\n", "#t\r\n", ",1.5\r\n", "(1\r\n", "!3\r\nERR\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n",
+            "%1\r\n:1\r\n:2\r\n",
+            ">2\r\n+invalidate\r\n*0\r\n", "|1\r\n+a\r\n+b\r\n+c\r\n",
+            // Numbers that are none, lines that end in half.
+            ":\r\n", ":1a\r\n", "$a\r\n", "*a\r\n", "$-2\r\n", "\n", "\r\n",
+        ]
+    )
+    func forbidden(bytes: String) async throws {
+        // The third command is answered with it; those before are answered, those after share its fate.
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            let key = command.last ?? ""
+            return FakeRedis.Act(bytes: key == "bad" ? bytes : Self.value(of: key), closes: key == "bad")
+        }
+        try await FakeRedis.with(answer) { fake in
+            try await withClient(fake.configuration()) { client in
+                try await client.waitUntilConnected()
+                let outcome = try await self.ask(["a", "b", "bad", "c"], over: client)
+                #expect(outcome.answered <= 2 && outcome.failed >= 2)
+                try await client.waitUntilConnected()
+                while try await self.ask(["d"], over: client).answered == 0 {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+            }
+        }
+    }
+
+    @Test("A reply that nobody asked for ends the connection before it answers the next")
+    func unsolicited() async throws {
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            let key = command.last ?? ""
+            let extra = key.hasPrefix("extra") ? "+nobody's\r\n" : ""
+            return FakeRedis.Act(bytes: Self.value(of: key) + extra)
+        }
+        try await FakeRedis.with(answer) { fake in
+            try await withClient(fake.configuration()) { client in
+                for round in 0..<50 {
+                    try await client.waitUntilConnected()
+                    _ = try await self.ask(["extra \(round)"], over: client)
+                    for index in 0..<5 { _ = try await self.ask(["\(round) \(index)"], over: client) }
+                }
+            }
+        }
+    }
+
+    @Test("Memory stays bounded, whatever is announced and however long it goes on")
+    func memory() async throws {
+        let floods = [
+            "$536870912\r\n" + String(repeating: "a", count: 4 << 20), "+" + String(repeating: "a", count: 4 << 20),
+            "*2147483647\r\n" + String(repeating: ":1\r\n", count: 1 << 20),
+            "*2147483647\r\n" + String(repeating: "$1000\r\n\(String(repeating: "a", count: 1000))\r\n", count: 4096),
+        ]
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            FakeRedis.Act(bytes: floods[(Int(command.last ?? "") ?? 0) % floods.count])
+        }
+        try await FakeRedis.with(answer) { fake in
+            try await withClient(fake.configuration()) { client in
+                func flood(_ count: Int) async throws {
+                    for index in 0..<count {
+                        try await client.waitUntilConnected()
+                        await #expect(throws: RedisError.self) { _ = try await client.ask("GET", "\(index)") }
+                    }
+                }
+                try await flood(8)
+                let before = Self.residentBytes
+                try await flood(Self.isSoak ? 400 : 40)
+                // Other tests run beside this one: what it must not do is keep a part of 160 MB.
+                #expect(Self.residentBytes - before < 100 << 20)
+            }
+        }
+    }
+
+    private static var residentBytes: Int {
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
+    }
+}
