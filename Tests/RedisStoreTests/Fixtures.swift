@@ -13,7 +13,13 @@ struct StoreFixture: Sendable {
     let clock: Clock
 
     init(_ client: RedisClient, ring: SealingKeyRing = Self.ring, clock: Clock = .system) {
-        self.store = RedisStore(client: client, ring: ring, clock: clock, caches: SessionCaches())
+        self.store = RedisStore(
+            client: client,
+            ring: ring,
+            clock: clock,
+            caches: SessionCaches(),
+            readBackPatience: .seconds(10)
+        )
         self.clock = clock
     }
 

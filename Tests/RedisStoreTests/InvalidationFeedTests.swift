@@ -98,8 +98,10 @@ import Vocabulary
             let place = Keyspace.record(key)
             let bytes = try #require(try await client.dump()[place])
             let set = RedisCommand("SET", [place, bytes, Array("PX".utf8), Array("2000".utf8)])
-            #expect(try await client.send(set, on: loops.next()).get() == .status("OK"))
+            // Until it was read after it was announced, and before it has expired.
             try await eventually {
+                #expect(try await client.send(set, on: loops.next()).get() == .status("OK"))
+                try await Task.sleep(for: .milliseconds(100))
                 try await listener.present(token)
                 return try await listener.trusting(token) == 2
             }

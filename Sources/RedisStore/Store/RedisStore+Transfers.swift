@@ -139,7 +139,7 @@ extension RedisStore {
     ) -> EventLoopFuture<Consumption> {
         // The connection was lost with the answer; a new one is waited for, but not for long.
         let command = RedisCommand("GET", [Keyspace.marker(key)])
-        let reply = self.client.sendWhenUp(command, within: Self.readBackPatience, on: loop)
+        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
         return Self.answered(reply).flatMapThrowing { reply in
             guard case .bulk = reply else { throw StoreError.unavailable }
             return try self.outcome(reply, of: key, marker: marker)

@@ -22,8 +22,6 @@ package final class RedisStore: SessionStore {
     static let markerLife = Duration.seconds(3600)
     /// What keys outlive the life that is judged: more than clocks of gateways that keep time differ.
     static let margin = Duration.seconds(5)
-    /// How long a lost answer is worth waiting for a new connection.
-    static let readBackPatience = Duration.milliseconds(250)
     /// No session lives longer than this, so an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
@@ -43,12 +41,23 @@ package final class RedisStore: SessionStore {
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
+    /// How long a lost answer is worth waiting for a new connection.
+    let readBackPatience: Duration
     /// The subjects' names, which cost an HMAC each.
     let subjectNames = RecentTable<String, [String]>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which tells `caches` what has ended here.
-    package init(client: RedisClient, ring: SealingKeyRing, clock: Clock, caches: SessionCaches) {
+    ///
+    /// - Parameter readBackPatience: how long a lost answer is worth waiting for a new connection.
+    package init(
+        client: RedisClient,
+        ring: SealingKeyRing,
+        clock: Clock,
+        caches: SessionCaches,
+        readBackPatience: Duration = .milliseconds(250)
+    ) {
+        self.readBackPatience = readBackPatience
         self.client = client
         self.seals = RecordSeals(ring: ring)
         self.clock = clock
