@@ -74,7 +74,7 @@ import Testing
                 for round in 0..<(isSoak ? 60 : 9) {
                     let old = cluster.primaries[round % 3]
                     let new = cluster.primaries[(round + 1) % 3]
-                    let slots = Set(try old.keys("sp:f:*").suffix(5).map { try cluster.slot(of: $0) })
+                    let slots = Set(try old.keys("sp:s:*").suffix(5).map { try cluster.slot(of: $0) })
                     for slot in slots {
                         try cluster.beginMoving(slot, from: old, to: new)
                         while try cluster.moveKeys(1, of: slot, from: old, to: new) > 0 {}
