@@ -19,9 +19,15 @@ import Testing
             let ledger = Ledger()
             var wrong = 0
             for _ in 0..<Self.tokenCount {
-                let token = try minter.mint()
+                let token = try patiently { try minter.mint() }
                 for consumer in consumers { #expect(consumer.present(token)) }
-                let outcomes = consumers.map { $0.answer() }
+                var outcomes = consumers.map { $0.answer() }
+                // On a busy machine Redis may be late: who is told so completes its attempt.
+                for (index, consumer) in consumers.enumerated() {
+                    while case .unavailable(let attempt) = outcomes[index] {
+                        outcomes[index] = consumer.consume(token, attempt: attempt)
+                    }
+                }
                 for outcome in outcomes { ledger.note(outcome, of: token) }
                 let refused = outcomes.filter { if case .refused = $0 { true } else { false } }.count
                 if refused != Self.consumerCount - 1 { wrong += 1 }
@@ -35,7 +41,9 @@ import Testing
             #expect(keys.filter { $0.hasPrefix("sp:t:") }.isEmpty)
             #expect(keys.filter { $0.hasPrefix("sp:s:") }.count == Self.tokenCount + minter.signIns)
             for (number, session) in ledger.sessions(20).enumerated() {
-                #expect(try fleet[number % 2].get("/", ["Cookie: sallyport=\(session)"]).status == 200)
+                #expect(
+                    eventually { (try? fleet[number % 2].get("/", ["Cookie: sallyport=\(session)"]).status) == 200 }
+                )
             }
         }
     }
@@ -69,15 +77,15 @@ import Testing
                 try await fleet.waitUntilReady()
                 let traffic = Traffic(fleet)
                 try await traffic.waitUntilServed()
-                // Slots of what is in use now, moved a key at a time, again and again.
+                // Slots of what is in use now, moved a few keys at a time, again and again.
                 var moved = 0
-                for round in 0..<(isSoak ? 60 : 9) {
+                for round in 0..<(isSoak ? 30 : 3) {
                     let old = cluster.primaries[round % 3]
                     let new = cluster.primaries[(round + 1) % 3]
-                    let slots = Set(try old.keys("sp:s:*").suffix(5).map { try cluster.slot(of: $0) })
+                    let slots = Set(try old.keys("sp:s:*").suffix(isSoak ? 5 : 2).map { try cluster.slot(of: $0) })
                     for slot in slots {
                         try cluster.beginMoving(slot, from: old, to: new)
-                        while try cluster.moveKeys(1, of: slot, from: old, to: new) > 0 {}
+                        while try cluster.moveKeys(2, of: slot, from: old, to: new) > 0 {}
                         try cluster.finishMoving(slot, to: new)
                     }
                     moved += slots.count
@@ -176,7 +184,7 @@ import Testing
             try await Fleet.with([url, url]) { fleet in
                 try await fleet.waitUntilReady()
                 let minter = Minter(fleet)
-                let (used, unused) = (try minter.mint(), try minter.mint())
+                let (used, unused) = try patiently { (try minter.mint(), try minter.mint()) }
                 try server.command("SAVE")
                 let consumer = Consumer { fleet[0].port }
                 guard case .signedIn = consumer.consume(used) else {
@@ -196,7 +204,7 @@ import Testing
                 }
                 #expect(eventually { fleet[0].output.contains("handoff.quarantined") })
                 // What is minted from now on is good.
-                guard case .signedIn = consumer.consume(try minter.mint()) else {
+                guard case .signedIn = consumer.consume(try patiently { try minter.mint() }) else {
                     Issue.record("no token can be used after a restart")
                     return
                 }

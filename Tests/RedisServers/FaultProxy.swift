@@ -40,6 +40,9 @@ package final class FaultProxy: Sendable {
     private let server: Int
     private let state = Mutex(State())
 
+    /// Loops of its own: what a test does on the others must not look like a fault.
+    private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
     private init(port: Int, server: Int) {
         self.port = port
         self.server = server
@@ -119,7 +122,7 @@ package final class FaultProxy: Sendable {
     // MARK: Connections
 
     private func listen() async throws {
-        let listener = try await ServerBootstrap(group: loops)
+        let listener = try await ServerBootstrap(group: Self.loops)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.backlog, value: 1024)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
