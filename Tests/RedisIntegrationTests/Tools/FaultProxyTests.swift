@@ -27,7 +27,7 @@ import Testing
             #expect(wires[0].receive(count: 5) == Array("+OK\r\n".utf8))
             #expect(try server.command("STRLEN", "k") == "300000")
             #expect(proxy.acceptedCount == 3 && proxy.openCount == 3)
-            wires[0].close()
+            wires[0].finish()
             #expect(eventually { proxy.openCount == 2 })
         }
     }
