@@ -28,7 +28,8 @@ import Testing
             #expect(try server.command("STRLEN", "k") == "300000")
             #expect(proxy.acceptedCount == 3 && proxy.openCount == 3)
             wires[0].finish()
-            #expect(eventually { proxy.openCount == 2 })
+            // Naming the wires keeps the other two open until then.
+            #expect(eventually { proxy.openCount == 2 && wires.count == 3 })
         }
     }
 
