@@ -15,7 +15,18 @@ package enum AES256GCM {
         nonce: [UInt8],
         authenticating: [UInt8]
     ) -> [UInt8] {
-        self.withContext(key: key, nonce: nonce, encrypts: true) { context in
+        key.withUnsafeBytes { key in
+            Self.seal(plaintext, key: key, nonce: nonce, authenticating: authenticating)
+        }
+    }
+
+    private static func seal(
+        _ plaintext: [UInt8],
+        key: UnsafeRawBufferPointer,
+        nonce: [UInt8],
+        authenticating: [UInt8]
+    ) -> [UInt8] {
+        self.withContext(key: key, nonce: nonce[...], encrypts: true) { context in
             var length: Int32 = 0
             if !authenticating.isEmpty {
                 let result = EVP_EncryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
@@ -44,6 +55,16 @@ package enum AES256GCM {
         _ sealed: ArraySlice<UInt8>,
         key: [UInt8],
         nonce: [UInt8],
+        authenticating: [UInt8]
+    ) -> [UInt8]? {
+        key.withUnsafeBytes { Self.open(sealed, key: $0, nonce: nonce[...], authenticating: authenticating) }
+    }
+
+    /// The same where the key and the nonce lie in other bytes.
+    static func open(
+        _ sealed: ArraySlice<UInt8>,
+        key: UnsafeRawBufferPointer,
+        nonce: ArraySlice<UInt8>,
         authenticating: [UInt8]
     ) -> [UInt8]? {
         guard sealed.count >= Self.tagLength, sealed.count <= Int(Int32.max) else { return nil }
@@ -93,8 +114,8 @@ package enum AES256GCM {
     )
 
     private static func withContext<Result>(
-        key: [UInt8],
-        nonce: [UInt8],
+        key: UnsafeRawBufferPointer,
+        nonce: ArraySlice<UInt8>,
         encrypts: Bool,
         _ body: (OpaquePointer) -> Result
     ) -> Result {
@@ -103,10 +124,11 @@ package enum AES256GCM {
             // The nonce length of 12 is the mode's default. Whoever had the context before leaves nothing behind: key and
             // nonce are set anew. A context that has its cipher keeps it, which is half of the work.
             let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
-            mustSucceed(
-                EVP_CipherInit_ex2(context, cipher, key, nonce, encrypts ? 1 : 0, nil),
-                "EVP_CipherInit_ex2"
-            )
+            let keyStart = key.assumingMemoryBound(to: UInt8.self).baseAddress
+            let result = nonce.withUnsafeBufferPointer { nonce in
+                EVP_CipherInit_ex2(context, cipher, keyStart, nonce.baseAddress, encrypts ? 1 : 0, nil)
+            }
+            mustSucceed(result, "EVP_CipherInit_ex2")
             return body(context)
         }
     }

@@ -2,29 +2,43 @@
 package enum Base64URL {
     /// The text of `bytes`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
-        String(decoding: Self.encoded(Array(bytes)), as: UTF8.self)
+        Array(bytes).withUnsafeBytes { Self.encode($0) }
+    }
+
+    /// The text of `bytes`, written where it stays.
+    static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(unsafeUninitializedCapacity: Self.length(bytes.count)) { Self.encode(bytes, into: $0) }
     }
 
     /// The text of `bytes` as ASCII.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
-        let count = (bytes.count * 4 + 2) / 3
-        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            var pending: UInt32 = 0
-            var bits: UInt32 = 0
-            for byte in bytes {
-                pending = pending << 8 | UInt32(byte)
-                bits += 8
-                while bits >= 6 {
-                    bits -= 6
-                    buffer.initializeElement(at: initialized, to: Self.character(pending >> bits & 0x3F))
-                    initialized += 1
-                }
-            }
-            if bits > 0 {
-                buffer.initializeElement(at: initialized, to: Self.character(pending << (6 - bits) & 0x3F))
-                initialized += 1
+        [UInt8](unsafeUninitializedCapacity: Self.length(bytes.count)) { buffer, initialized in
+            initialized = bytes.withUnsafeBytes { Self.encode($0, into: buffer) }
+        }
+    }
+
+    /// How many characters so many bytes take.
+    private static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
+
+    /// Returns how many characters were written.
+    private static func encode(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var written = 0
+        var pending: UInt32 = 0
+        var bits: UInt32 = 0
+        for byte in bytes {
+            pending = pending << 8 | UInt32(byte)
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                target.initializeElement(at: written, to: Self.character(pending >> bits & 0x3F))
+                written += 1
             }
         }
+        if bits > 0 {
+            target.initializeElement(at: written, to: Self.character(pending << (6 - bits) & 0x3F))
+            written += 1
+        }
+        return written
     }
 
     /// The bytes of `text`; nil unless it is exactly what `encode` makes of them.
@@ -55,16 +69,9 @@ package enum Base64URL {
         return bytes
     }
 
-    private static func character(_ value: UInt32) -> UInt8 {
-        let value = UInt8(truncatingIfNeeded: value)
-        return switch value {
-        case 0..<26: 0x41 + value
-        case 26..<52: 0x61 + value - 26
-        case 52..<62: 0x30 + value - 52
-        case 62: 0x2D
-        default: 0x5F
-        }
-    }
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+    private static func character(_ value: UInt32) -> UInt8 { self.alphabet.utf8Start[Int(value & 0x3F)] }
 
     private static func value(_ character: UInt8) -> UInt32? {
         switch character {

@@ -22,7 +22,7 @@ package struct Digest256: Hashable, Sendable {
     package var bytes: [UInt8] { self.withUnsafeBytes { Array($0) } }
 
     /// The 43 characters of base64url.
-    package var base64URL: String { Base64URL.encode(self.bytes) }
+    package var base64URL: String { self.withUnsafeBytes { Base64URL.encode($0) } }
 
     /// Lends the bytes without copying them.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {

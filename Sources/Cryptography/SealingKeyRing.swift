@@ -69,15 +69,19 @@ package struct SealingKeyRing: Sendable {
         guard let version = sealed.first else { throw .damaged }
         guard version <= Self.version else { throw .newer(version) }
         guard version == Self.version, sealed.count >= Self.overhead else { throw .damaged }
-        let header = Array(sealed[..<(1 + Self.idLength)])
-        let bodyStart = header.count + AES256GCM.nonceLength
-        guard let key = self.keys.first(where: { $0.id.elementsEqual(header.dropFirst()) }) else { throw .unknownKey }
-        let plaintext = AES256GCM.open(
-            sealed[bodyStart...],
-            key: key.sealing.sha256(place).bytes,
-            nonce: Array(sealed[header.count..<bodyStart]),
-            authenticating: place + header
-        )
+        let headerEnd = 1 + Self.idLength
+        let bodyStart = headerEnd + AES256GCM.nonceLength
+        guard let key = self.keys.first(where: { $0.id.elementsEqual(sealed[1..<headerEnd]) }) else { throw .unknownKey }
+        var authenticated = place
+        authenticated.append(contentsOf: sealed[..<headerEnd])
+        let plaintext = key.sealing.sha256(place).withUnsafeBytes { key in
+            AES256GCM.open(
+                sealed[bodyStart...],
+                key: key,
+                nonce: sealed[headerEnd..<bodyStart],
+                authenticating: authenticated
+            )
+        }
         guard let plaintext else { throw .damaged }
         return plaintext
     }

@@ -6,14 +6,35 @@ package struct Identity: Sendable, Hashable {
     /// The provider's stable id of the user: the subject.
     package var id: String
     package var schemaID: String
-    package var traits: JSONValue
-    package var metadataPublic: JSONValue
+    package private(set) var traitsDocument: JSONDocument
+    package private(set) var metadataPublicDocument: JSONDocument
 
     package init(id: String, schemaID: String = "default", traits: JSONValue, metadataPublic: JSONValue = .null) {
+        self.init(
+            id: id,
+            schemaID: schemaID,
+            traits: JSONDocument(traits),
+            metadataPublic: JSONDocument(metadataPublic)
+        )
+    }
+
+    package init(id: String, schemaID: String, traits: JSONDocument, metadataPublic: JSONDocument) {
         self.id = id
         self.schemaID = schemaID
-        self.traits = traits
-        self.metadataPublic = metadataPublic
+        self.traitsDocument = traits
+        self.metadataPublicDocument = metadataPublic
+    }
+
+    /// All traits; where a few will do, ask `traitsDocument`.
+    package var traits: JSONValue {
+        get { self.traitsDocument.value }
+        set { self.traitsDocument = JSONDocument(newValue) }
+    }
+
+    /// The same for what the provider shows of the user to apps.
+    package var metadataPublic: JSONValue {
+        get { self.metadataPublicDocument.value }
+        set { self.metadataPublicDocument = JSONDocument(newValue) }
     }
 }
 

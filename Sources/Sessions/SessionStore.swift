@@ -13,10 +13,13 @@ package enum StoreError: Error, Sendable, Equatable {
 package struct Stored<Record: Sendable>: Sendable {
     package let record: Record
     package let version: RecordVersion
+    /// When the store was last told of a use (by whichever gateway) or the record was written; nil: it does not say.
+    package let usedAt: UnixTime?
 
-    package init(record: Record, version: RecordVersion) {
+    package init(record: Record, version: RecordVersion, usedAt: UnixTime? = nil) {
         self.record = record
         self.version = version
+        self.usedAt = usedAt
     }
 }
 
@@ -96,6 +99,9 @@ package enum Invalidation: Sendable, Hashable {
     case all
 }
 
+/// Whoever asked for a session: called with it, with nil when there is none, or with why the store cannot say.
+package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
+
 /// Keeps sessions and single-use tokens (DESIGN 5). Records are immutable once written: the gateway judges in Swift and
 /// the store compares and acts in one atomic step.
 ///
@@ -104,6 +110,10 @@ package protocol SessionStore: Sendable {
     /// The live session under `key`: neither expired, idle too long, ended with its lineage, nor born before the
     /// subject's epoch. nil when there is none.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
+
+    /// The same without a future, for every request whose session is not in the cache. To be called on `loop`, where
+    /// `receiver` is called too: once, maybe before this returns.
+    func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 
     /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
@@ -144,4 +154,12 @@ package protocol SessionStore: Sendable {
         creating: NewSession?,
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
+}
+
+extension SessionStore {
+    package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
+        self.session(key, on: loop).assumeIsolated().whenComplete { result in
+            receiver(result.mapError { $0 as? StoreError ?? .unavailable })
+        }
+    }
 }

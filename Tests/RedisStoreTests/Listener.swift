@@ -90,8 +90,8 @@ final class Listener: Sendable {
                     resolver.value.resolve(.web, token: $0, now: now)
                 }) {
                 case .hit: resolver.eventLoop.makeSucceededFuture(true)
-                case .miss(let answer): answer.assumeIsolated().map { $0 != nil }.nonisolated()
-                case .malformed: resolver.eventLoop.makeSucceededFuture(false)
+                case .miss(let read): read.future.assumeIsolated().map { $0 != nil }.nonisolated()
+                case .otherKind, .malformed: resolver.eventLoop.makeSucceededFuture(false)
                 }
             }.get()
             good += isGood ? 1 : 0

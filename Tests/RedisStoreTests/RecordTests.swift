@@ -67,9 +67,9 @@ import Vocabulary
     func cut() {
         let bytes = Records.encode(self.transfer)
         for count in bytes.indices {
-            #expect(throws: RecordFormatError.self) { try Records.transfer(Array(bytes[..<count])) }
+            #expect(throws: CompactFormatError.self) { try Records.transfer(Array(bytes[..<count])) }
         }
-        #expect(throws: RecordFormatError.self) { try Records.transfer(bytes + [0]) }
+        #expect(throws: CompactFormatError.self) { try Records.transfer(bytes + [0]) }
     }
 
     @Test("Changed bytes are read as something or are an error, but never a crash")
@@ -82,7 +82,7 @@ import Vocabulary
                 _ = try? Records.transfer(changed)
             }
         }
-        #expect(throws: RecordFormatError.self) { try Records.session([UInt8](repeating: 0xFF, count: 100)) }
+        #expect(throws: CompactFormatError.self) { try Records.session([UInt8](repeating: 0xFF, count: 100)) }
     }
 
     @Test("Keys of one lineage share a hash slot and hold no part of a token")

@@ -238,15 +238,16 @@ final class ResolverFixture {
             pending.outcome = .hit(entry.session.subject)
         case .malformed:
             pending.outcome = .malformed
-        case .miss(let future):
-            future.assumeIsolated().whenComplete { result in
+        case .otherKind:
+            pending.outcome = .noSession
+        case .miss(let read):
+            read.whenFound { result in
                 switch result {
                 case .success(.some(let entry)):
                     pending.entry = entry
                     pending.outcome = .found(entry.session.subject)
                 case .success(.none): pending.outcome = .noSession
-                case .failure(let error as StoreError): pending.outcome = .failed(error)
-                case .failure: pending.outcome = .waiting
+                case .failure(let error): pending.outcome = .failed(error)
                 }
             }
         }

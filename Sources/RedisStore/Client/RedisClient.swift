@@ -186,7 +186,24 @@ package final class RedisClient: Sendable {
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.metered(command.kind, self.on(loop) { $0.send(command, key: command.key) })
+        self.metered(command.kind, self.on(loop) { $0.send(command) })
+    }
+
+    /// The same without a future, for what every request costs whose session is not in the cache. To be called on `loop`,
+    /// where `receiver` is called too, once, maybe before this returns.
+    package func send(
+        _ command: RedisCommand,
+        on loop: any EventLoop,
+        _ receiver: @escaping RedisConnectionHandler.Receiver
+    ) {
+        guard let router = self.routers[ObjectIdentifier(loop)] else {
+            return receiver(.failure(.notSent(.notConnected)))
+        }
+        let start = NIODeadline.now()
+        router.value.send(command) { [meter] result in
+            meter.count(command.kind, RedisMeter.Outcome(result), since: start)
+            receiver(result)
+        }
     }
 
     /// The same, but waits at most so long for a connection; only for reading back what became of a lost answer.
@@ -326,15 +343,7 @@ package final class RedisClient: Sendable {
     ) -> EventLoopFuture<RedisReply> {
         let start = NIODeadline.now()
         reply.whenComplete { [meter] result in
-            let outcome: RedisMeter.Outcome =
-                switch result {
-                case .success(.error): .error
-                case .success: .ok
-                case .failure(RedisError.unanswered(.timedOut)), .failure(RedisError.notSent(.timedOut)): .timeout
-                case .failure(RedisError.unreplicated): .unreplicated
-                case .failure: .lost
-                }
-            meter.count(kind, outcome, nanoseconds: Int((NIODeadline.now() - start).nanoseconds))
+            meter.count(kind, RedisMeter.Outcome(result.mapError(RedisError.of)), since: start)
         }
         return reply
     }

@@ -28,7 +28,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    private typealias Machine = ConnectionStateMachine<EventLoopPromise<RedisReply>>
+    /// Who waits for a reply: called once, on the loop, with the reply (which may be an error reply) or why there is none.
+    ///
+    /// A closure and no promise: a request whose session is not in the cache pays for every step between.
+    package typealias Receiver = (Result<RedisReply, RedisError>) -> Void
+
+    private typealias Machine = ConnectionStateMachine<Receiver>
 
     private var machine: Machine
     private let reader: ReplyReader
@@ -55,25 +60,23 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     package var isReady: Bool { self.machine.isReady }
 
-    /// Sends `command`; the promise is kept with its reply, which may be an error reply, or fails with a `RedisError`.
-    package func send(
-        _ command: RedisCommand,
-        deadline: NIODeadline,
-        promise: EventLoopPromise<RedisReply>
-    ) {
+    /// Sends `command`, which must be answered until `deadline`.
+    package func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping Receiver) {
         let start = self.outgoing.writerIndex
-        guard command.write(to: &self.outgoing) else {
-            promise.fail(RedisError.notSent(.overloaded))
-            return
-        }
-        switch self.machine.send(promise, deadline: deadline) {
+        guard command.write(to: &self.outgoing) else { return receiver(.failure(.notSent(.overloaded))) }
+        switch self.machine.send(receiver, deadline: deadline) {
         case .send:
             self.scheduleFlush()
             self.watchDeadline()
         case .refuse(let cause):
             self.outgoing.moveWriterIndex(to: start)
-            promise.fail(RedisError.notSent(cause))
+            receiver(.failure(.notSent(cause)))
         }
+    }
+
+    /// The same with a promise.
+    package func send(_ command: RedisCommand, deadline: NIODeadline, promise: EventLoopPromise<RedisReply>) {
+        self.send(command, deadline: deadline) { promise.completeWith($0.mapError { $0 }) }
     }
 
     /// Closes after the last answer.
@@ -167,12 +170,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
             return true
         case .becomeReady(let reply):
             return self.becomeReady(reply)
-        case .answer(let promise, let reply):
+        case .answer(let receiver, let reply):
             self.events?.answered()
-            promise.succeed(reply)
+            receiver(.success(reply))
             return true
-        case .answerAndClose(let promise, let reply, let closing):
-            promise.succeed(reply)
+        case .answerAndClose(let receiver, let reply, let closing):
+            receiver(.success(reply))
             self.finish(closing)
             return false
         case .close(let closing):
@@ -191,7 +194,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
         self.context?.close(mode: .all, promise: nil)
-        for promise in closing.failed { promise.fail(RedisError.unanswered(closing.cause)) }
+        for receiver in closing.failed { receiver(.failure(.unanswered(closing.cause))) }
     }
 
     private func scheduleFlush() {

@@ -24,9 +24,10 @@ package struct RedisFacts: Sendable, Hashable {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]
         let text = String(decoding: bytes, as: UTF8.self)
-        for line in text.split(whereSeparator: \.isNewline) where line.first != "#" {
-            guard let colon = line.firstIndex(of: ":") else { continue }
-            fields[line[..<colon]] = line[line.index(after: colon)...]
+        // Byte by byte: by characters, the five seconds' look would hold the loop up for a millisecond.
+        for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
+            fields[Substring(line[..<colon])] = Substring(line[line.index(after: colon)...])
         }
         guard let role = fields["role"], let reign = fields["master_replid"], !reign.isEmpty else { return nil }
         func number(_ name: Substring) -> Int { fields[name].flatMap { Int($0) } ?? 0 }

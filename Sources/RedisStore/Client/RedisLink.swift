@@ -59,6 +59,12 @@ final class RedisLink {
         return self.send(command, over: handler, asking: asking, deadline: deadline)
     }
 
+    /// The same without a future.
+    func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping RedisConnectionHandler.Receiver) {
+        guard let handler = self.current else { return receiver(.failure(.notSent(self.absence))) }
+        handler.send(command, deadline: deadline, receiver)
+    }
+
     /// Runs a script by its name and, where Redis does not know it, by its text over the same connection: a server that
     /// another address now names is never given half of it.
     func evaluate(_ call: ScriptCall, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
@@ -103,8 +109,11 @@ final class RedisLink {
     // MARK: Steps
 
     private func notConnected<Answer: Sendable>() -> EventLoopFuture<Answer> {
-        self.loop.makeFailedFuture(RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected))
+        self.loop.makeFailedFuture(RedisError.notSent(self.absence))
     }
+
+    /// Why there is no connection.
+    private var absence: RedisError.Cause { self.isShutDown ? .shuttingDown : .notConnected }
 
     private func send(
         _ command: RedisCommand,
@@ -116,7 +125,7 @@ final class RedisLink {
         guard deadline > .now() else { return self.loop.makeFailedFuture(RedisError.notSent(.timedOut)) }
         if asking {
             // Its answer says nothing that the command's own would not say.
-            handler.send(RedisCommand("ASKING"), deadline: deadline, promise: self.loop.makePromise())
+            handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }
         }
         let promise = self.loop.makePromise(of: RedisReply.self)
         handler.send(command, deadline: deadline, promise: promise)

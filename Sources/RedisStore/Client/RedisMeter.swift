@@ -1,3 +1,4 @@
+internal import NIOCore
 import Synchronization
 
 /// Counts commands by kind and result, and how long they took. For any thread; nobody waits.
@@ -34,6 +35,16 @@ package final class RedisMeter: Sendable {
         case lost
         /// Done, but not confirmed by a replica in time.
         case unreplicated
+
+        init(_ result: Result<RedisReply, RedisError>) {
+            switch result {
+            case .success(.error): self = .error
+            case .success: self = .ok
+            case .failure(.unanswered(.timedOut)), .failure(.notSent(.timedOut)): self = .timeout
+            case .failure(.unreplicated): self = .unreplicated
+            case .failure: self = .lost
+            }
+        }
 
         /// The metric's label.
         package var label: String {
@@ -73,6 +84,10 @@ package final class RedisMeter: Sendable {
     private let kinds: [Cells] = Kind.allCases.map { _ in Cells() }
 
     package init() {}
+
+    func count(_ kind: Kind, _ outcome: Outcome, since start: NIODeadline) {
+        self.count(kind, outcome, nanoseconds: Int((.now() - start).nanoseconds))
+    }
 
     package func count(_ kind: Kind, _ outcome: Outcome, nanoseconds: Int) {
         let cells = self.kinds[kind.rawValue]

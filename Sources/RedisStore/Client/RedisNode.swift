@@ -54,6 +54,11 @@ final class RedisNode {
         self.reads.send(command, asking: asking, deadline: deadline)
     }
 
+    /// The same without a future.
+    func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping RedisConnectionHandler.Receiver) {
+        self.reads.send(command, deadline: deadline, receiver)
+    }
+
     func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         if call.script.isDurable, let commits = self.commits {
             return commits.evaluate(call, asking: asking, deadline: deadline)

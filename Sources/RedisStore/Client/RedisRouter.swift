@@ -103,20 +103,28 @@ final class RedisRouter {
 
     // MARK: Commands
 
-    /// Sends the command to the node that serves `key`; nil: to any.
-    func send(_ command: RedisCommand, key: [UInt8]?) -> EventLoopFuture<RedisReply> {
-        self.route(key) { node, asking, deadline in node.send(command, asking: asking, deadline: deadline) }
+    /// Sends the command to the node that serves its key, or to any when it has none.
+    func send(_ command: RedisCommand) -> EventLoopFuture<RedisReply> {
+        self.route(command.key) { node, asking, deadline in node.send(command, asking: asking, deadline: deadline) }
+    }
+
+    /// The same without a future where nothing can be redirected.
+    func send(_ command: RedisCommand, _ receiver: @escaping RedisConnectionHandler.Receiver) {
+        guard !self.connector.configuration.isCluster, let node = self.onlyNode else {
+            return self.send(command).assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
+        }
+        node.send(command, deadline: node.newDeadline, receiver)
     }
 
     /// Runs the script on the node that serves its keys.
     func evaluate(_ call: ScriptCall) -> EventLoopFuture<RedisReply> {
-        self.route(call.keys.first) { node, asking, deadline in
+        self.route(call.keys.first?[...]) { node, asking, deadline in
             node.evaluate(call, asking: asking, deadline: deadline)
         }
     }
 
     /// Succeeds once there is a connection to the node that serves `key`.
-    func becomeUp(key: [UInt8]?, within patience: Duration) -> EventLoopFuture<Void> {
+    func becomeUp(key: ArraySlice<UInt8>?, within patience: Duration) -> EventLoopFuture<Void> {
         guard let node = self.node(for: key) else { return self.notConnected() }
         return node.becomeUp(within: patience)
     }
@@ -142,7 +150,7 @@ final class RedisRouter {
 
     private typealias Step = (RedisNode, _ asking: Bool, NIODeadline) -> EventLoopFuture<RedisReply>
 
-    private func node(for key: [UInt8]?) -> RedisNode? {
+    private func node(for key: ArraySlice<UInt8>?) -> RedisNode? {
         if let node = self.onlyNode { return node }
         guard !self.nodeOfSlot.isEmpty else { return nil }
         guard let key else { return self.nodeOfSlot.lazy.compactMap { $0 }.first }
@@ -153,7 +161,7 @@ final class RedisRouter {
         self.loop.makeFailedFuture(RedisError.notSent(self.isShutDown ? .shuttingDown : .notConnected))
     }
 
-    private func route(_ key: [UInt8]?, _ step: @escaping Step) -> EventLoopFuture<RedisReply> {
+    private func route(_ key: ArraySlice<UInt8>?, _ step: @escaping Step) -> EventLoopFuture<RedisReply> {
         guard let node = self.node(for: key) else {
             self.events.lookAgain()
             return self.notConnected()
@@ -168,7 +176,7 @@ final class RedisRouter {
     private func following(
         _ reply: EventLoopFuture<RedisReply>,
         of node: RedisNode,
-        _ key: [UInt8]?,
+        _ key: ArraySlice<UInt8>?,
         _ deadline: NIODeadline,
         redirections: Int,
         _ step: @escaping Step

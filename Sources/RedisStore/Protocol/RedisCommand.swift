@@ -1,17 +1,40 @@
-import CHiredis
 package import NIOCore
 
-/// A command and its arguments, each any bytes.
+/// A command and its arguments, each any bytes, as it is sent: an array of bulk strings (RESP).
 package struct RedisCommand: Sendable, Hashable {
-    /// The command's name is the first; never empty.
-    package var arguments: [[UInt8]]
-
-    /// The most bytes that the arguments of one command may have together: hiredis counts in `int`, and no record of
-    /// ours comes near.
+    /// The most bytes that one command may have: no record of ours comes near.
     package static let maxBytes = 1 << 20
+    private static let maxArguments = 1024
+
+    package let name: String
+    private let bytes: [UInt8]
+    /// Where the first argument lies in them.
+    private let first: Range<Int>?
 
     package init(_ name: StaticString, _ arguments: [[UInt8]] = []) {
-        self.arguments = [name.withUTF8Buffer { Array($0) }] + arguments
+        self.name = name.description
+        guard arguments.count < Self.maxArguments, arguments.reduce(0, { $0 + $1.count }) <= Self.maxBytes else {
+            self.bytes = []
+            self.first = nil
+            return
+        }
+        var bytes: [UInt8] = []
+        // Marks and lengths take little beside what they announce.
+        bytes.reserveCapacity(arguments.reduce(32) { $0 + $1.count + 16 })
+        Self.write(0x2A, arguments.count + 1, to: &bytes)
+        Self.write(0x24, name.utf8CodeUnitCount, to: &bytes)
+        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        Self.endLine(&bytes)
+        var first: Range<Int>?
+        for argument in arguments {
+            Self.write(0x24, argument.count, to: &bytes)
+            let start = bytes.count
+            bytes.append(contentsOf: argument)
+            if first == nil { first = start..<bytes.count }
+            Self.endLine(&bytes)
+        }
+        self.bytes = bytes
+        self.first = first
     }
 
     package init(_ name: StaticString, _ arguments: String...) {
@@ -19,53 +42,38 @@ package struct RedisCommand: Sendable, Hashable {
     }
 
     /// The key that says which node serves it: the first argument, for every command that this module sends by itself.
-    var key: [UInt8]? { self.arguments.count > 1 ? self.arguments[1] : nil }
+    var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
     /// What it is counted as.
     var kind: RedisMeter.Kind {
-        switch self.arguments[0].count {
-        case 3 where self.arguments[0].elementsEqual("GET".utf8): .get
-        case 4 where self.arguments[0].elementsEqual("MGET".utf8): .mget
+        switch self.name {
+        case "MGET": .mget
+        case "GET": .get
         default: .other
         }
     }
 
-    /// Appends the command in RESP to `buffer`; false, and nothing appended, when it is too large.
+    /// Appends the command to `buffer`; false, and nothing appended, when it is too large.
     package func write(to buffer: inout ByteBuffer) -> Bool {
-        let total = self.arguments.reduce(0) { $0 + $1.count }
-        guard total <= Self.maxBytes, self.arguments.count <= 1024 else { return false }
-        var target: UnsafeMutablePointer<CChar>?
-        let count = self.withPointers(total: total) { pointers, lengths in
-            Int(redisFormatCommandArgv(&target, Int32(self.arguments.count), pointers, lengths))
-        }
-        guard count > 0, let target else { return false }
-        defer { redisFreeCommand(target) }
-        buffer.writeBytes(UnsafeRawBufferPointer(start: target, count: count))
+        guard !self.bytes.isEmpty else { return false }
+        buffer.writeBytes(self.bytes)
         return true
     }
 
-    /// Lends the arguments as C wants them. They are copied to one place on the stack (or the heap, when they are large), so
-    /// that all of them stay put at once.
-    private func withPointers<Answer>(
-        total: Int,
-        _ body: (UnsafeMutablePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int>?) -> Answer
-    ) -> Answer {
-        let count = self.arguments.count
-        return withUnsafeTemporaryAllocation(byteCount: total + 1, alignment: 1) { bytes in
-            withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count) { pointers in
-                withUnsafeTemporaryAllocation(of: Int.self, capacity: count) { lengths in
-                    var position = 0
-                    for (index, argument) in self.arguments.enumerated() {
-                        UnsafeMutableRawBufferPointer(rebasing: bytes[position...]).copyBytes(from: argument)
-                        // An argument without bytes still has a place, so no pointer is null.
-                        let start = bytes.baseAddress.map { UnsafePointer($0.assumingMemoryBound(to: CChar.self)) }
-                        pointers.initializeElement(at: index, to: start.map { $0 + position })
-                        lengths.initializeElement(at: index, to: argument.count)
-                        position += argument.count
-                    }
-                    return body(pointers.baseAddress, UnsafePointer(lengths.baseAddress))
-                }
-            }
+    /// `*` or `$`, the count, and the end of the line.
+    private static func write(_ mark: UInt8, _ count: Int, to bytes: inout [UInt8]) {
+        bytes.append(mark)
+        var unit = 1
+        while count / unit >= 10 { unit *= 10 }
+        while unit > 0 {
+            bytes.append(0x30 + UInt8(count / unit % 10))
+            unit /= 10
         }
+        Self.endLine(&bytes)
+    }
+
+    private static func endLine(_ bytes: inout [UInt8]) {
+        bytes.append(0x0D)
+        bytes.append(0x0A)
     }
 }

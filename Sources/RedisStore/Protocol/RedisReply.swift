@@ -63,6 +63,9 @@ package enum RedisError: Error, Sendable, Hashable {
     /// The answer has a shape that the command cannot have.
     case unexpected
 
+    /// A future's error, which is one of these wherever this module made it.
+    static func of(_ error: any Error) -> RedisError { error as? RedisError ?? .unexpected }
+
     /// What happened to the connection.
     package enum Cause: Sendable, Hashable {
         case notConnected

@@ -51,8 +51,8 @@ package final class ReplyReader {
         while true {
             var object: UnsafeMutableRawPointer?
             guard redisReaderGetReply(self.reader, &object) == REDIS_OK else { throw self.fail(.malformed) }
-            guard let object else { break }
-            guard let reply = self.builder.take(object) else { throw self.fail(.malformed) }
+            guard object != nil else { break }
+            guard let reply = self.builder.take() else { throw self.fail(.malformed) }
             guard body(reply) else { return }
         }
         // hiredis waits for whatever length a header announces; we do not.
@@ -67,15 +67,20 @@ package final class ReplyReader {
     }
 }
 
-/// Collects the objects that hiredis finds. hiredis sees 1-based indices in place of pointers.
+/// Builds the reply from the objects that hiredis finds, one after the other, the elements of an array after the array.
+/// hiredis sees the same meaningless pointer for each.
 private final class ReplyBuilder {
-    private enum Node {
-        case leaf(RedisReply)
-        case array([Int])
+    /// An array that still misses elements.
+    private struct OpenArray {
+        var elements: [RedisReply] = []
+        var missing: Int
     }
 
     private let limits: ReplyLimits
-    private var nodes: [Node] = []
+    /// From the outermost to the innermost; hiredis nests nine deep at most.
+    private var open: [OpenArray] = []
+    private var root: RedisReply?
+    private var elementCount = 0
     private var byteCount = 0
 
     init(limits: ReplyLimits) {
@@ -88,11 +93,11 @@ private final class ReplyBuilder {
         functions.initialize(
             to: redisReplyObjectFunctions(
                 createString: { task, text, count in
-                    ReplyBuilder.of(task)?.addString(text, count, type: task?.pointee.type ?? 0, to: task)
+                    ReplyBuilder.of(task)?.addString(text, count, task)
                 },
-                createArray: { task, _ in ReplyBuilder.of(task)?.add(.array([]), to: task) },
-                createInteger: { task, value in ReplyBuilder.of(task)?.add(.leaf(.integer(value)), to: task) },
-                createNil: { task in ReplyBuilder.of(task)?.add(.leaf(.null), to: task) },
+                createArray: { task, count in ReplyBuilder.of(task)?.beginArray(Int(count), task) },
+                createInteger: { task, value in ReplyBuilder.of(task)?.add(.integer(value), task) },
+                createNil: { task in ReplyBuilder.of(task)?.add(.null, task) },
                 // Only the root of a reply that was never completed comes here; `take` or the next root clears it.
                 freeObject: { _ in }
             )
@@ -105,79 +110,75 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Keeps the node under its parent; nil (which hiredis takes for "no memory" and makes sticky) over a limit.
-    private func add(_ node: Node, to task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
-        let parent = task?.pointee.parent?.pointee.obj
-        if parent == nil {
-            self.nodes.removeAll(keepingCapacity: true)
-            self.byteCount = 0
-        }
-        // The length that an array announces is never believed: its elements are counted as they come.
-        guard self.nodes.count <= self.limits.elements else { return nil }
-        self.nodes.append(node)
-        let index = self.nodes.count
-        if let parent {
-            let parentIndex = Int(bitPattern: parent) - 1
-            guard self.nodes.indices.contains(parentIndex), case .array(var children) = self.nodes[parentIndex] else {
-                return nil
-            }
-            // Taken out while it grows, so that it is not copied with each element.
-            self.nodes[parentIndex] = .array([])
-            children.append(index - 1)
-            self.nodes[parentIndex] = .array(children)
-        }
-        return UnsafeMutableRawPointer(bitPattern: index)
+    /// Enters an object; nil (which hiredis takes for "no memory" and makes sticky) over a limit.
+    private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
+        if task?.pointee.parent == nil { self.begin() }
+        self.elementCount += 1
+        self.byteCount += bytes
+        guard self.elementCount <= self.limits.elements + 1, self.byteCount <= self.limits.bytes else { return nil }
+        return UnsafeMutableRawPointer(bitPattern: 1)
     }
 
-    func addString(
+    private func begin() {
+        self.open.removeAll(keepingCapacity: true)
+        self.root = nil
+        self.elementCount = 0
+        self.byteCount = 0
+    }
+
+    private func add(_ reply: RedisReply, _ task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+        guard let object = self.enter(task) else { return nil }
+        self.place(reply)
+        return object
+    }
+
+    private func beginArray(_ count: Int, _ task: UnsafePointer<redisReadTask>?) -> UnsafeMutableRawPointer? {
+        guard let object = self.enter(task) else { return nil }
+        guard count > 0 else {
+            self.place(.array([]))
+            return object
+        }
+        var array = OpenArray(missing: count)
+        // The length that an array announces is never believed: its elements are counted as they come.
+        array.elements.reserveCapacity(min(count, 16))
+        self.open.append(array)
+        return object
+    }
+
+    /// Puts the reply where it belongs, and each array that it completes.
+    private func place(_ reply: RedisReply) {
+        var reply = reply
+        while let last = self.open.indices.last {
+            self.open[last].elements.append(reply)
+            self.open[last].missing -= 1
+            guard self.open[last].missing == 0 else { return }
+            reply = .array(self.open.removeLast().elements)
+        }
+        self.root = reply
+    }
+
+    private func addString(
         _ text: UnsafeMutablePointer<CChar>?,
         _ count: Int,
-        type: Int32,
-        to task: UnsafePointer<redisReadTask>?
+        _ task: UnsafePointer<redisReadTask>?
     ) -> UnsafeMutableRawPointer? {
         guard let text else { return nil }
         // hiredis has the two bytes after the string but does not look at them: `$3\r\nabcXX` would pass for `abc`.
         guard text[count] == 0x0D, text[count + 1] == 0x0A else { return nil }
-        if task?.pointee.parent?.pointee.obj == nil { self.byteCount = 0 }
-        self.byteCount += count
-        guard self.byteCount <= self.limits.bytes else { return nil }
+        guard let object = self.enter(task, bytes: count) else { return nil }
         let bytes = UnsafeRawBufferPointer(start: text, count: count)
-        switch type {
-        case REDIS_REPLY_STRING:
-            return self.add(.leaf(.bulk(Array(bytes))), to: task)
-        case REDIS_REPLY_STATUS:
-            return self.add(.leaf(.status(String(decoding: bytes, as: UTF8.self))), to: task)
-        case REDIS_REPLY_ERROR:
-            let line = String(decoding: bytes, as: UTF8.self)
-            return self.add(.leaf(.error(RedisServerError(line: line))), to: task)
-        default:
-            return nil
+        switch task?.pointee.type {
+        case REDIS_REPLY_STRING: self.place(.bulk(Array(bytes)))
+        case REDIS_REPLY_STATUS: self.place(.status(String(decoding: bytes, as: UTF8.self)))
+        case REDIS_REPLY_ERROR: self.place(.error(RedisServerError(line: String(decoding: bytes, as: UTF8.self))))
+        default: return nil
         }
+        return object
     }
 
     /// The finished reply whose root hiredis returned.
-    func take(_ root: UnsafeMutableRawPointer) -> RedisReply? {
-        defer {
-            self.nodes.removeAll(keepingCapacity: self.nodes.capacity <= 64)
-            self.byteCount = 0
-        }
-        return self.reply(at: Int(bitPattern: root) - 1)
-    }
-
-    /// hiredis nests nine deep at most, so the recursion is bounded.
-    private func reply(at index: Int) -> RedisReply? {
-        guard self.nodes.indices.contains(index) else { return nil }
-        switch self.nodes[index] {
-        case .leaf(let reply):
-            return reply
-        case .array(let children):
-            var elements: [RedisReply] = []
-            elements.reserveCapacity(children.count)
-            for child in children {
-                guard let element = self.reply(at: child) else { return nil }
-                elements.append(element)
-            }
-            return .array(elements)
-        }
+    func take() -> RedisReply? {
+        defer { self.begin() }
+        return self.root
     }
 }

@@ -6,21 +6,24 @@ package enum Keyspace {
     /// The sealed session (`sp:s:`) or transfer token (`sp:t:`).
     package static func record(_ key: RecordKey) -> [UInt8] {
         switch key.kind {
-        case .session: Self.key("s", key)
-        case .transfer: Self.key("t", key)
+        case .session: Self.key("sp:s:{", key)
+        case .transfer: Self.key("sp:t:{", key)
         }
     }
 
     /// All that decides whether a session lives, but for its subject: the record, its lineage's ledger, its idle key.
     static func all(of session: RecordKey) -> [[UInt8]] {
-        [Self.record(session), Self.lineage(session.lineage), Self.idle(session)]
+        let record = Self.record(session)
+        var idle = record
+        idle[3] = UInt8(ascii: "i")
+        return [record, Self.lineage(session.lineage), idle]
     }
 
     /// What is left where a single-use token was.
-    package static func marker(_ key: RecordKey) -> [UInt8] { Self.key("m", key) }
+    package static func marker(_ key: RecordKey) -> [UInt8] { Self.key("sp:m:{", key) }
 
     /// When the session ends for want of use. Written often, so it lies outside the prefixes that caches follow.
-    package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("i", key) }
+    package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
     /// The lineage's ledger: whether it lives or has ended. Every new record of the lineage may write it, so it lies outside
     /// the prefixes that caches follow.
@@ -46,14 +49,9 @@ package enum Keyspace {
         return bytes
     }
 
-    private static func key(_ type: String, _ key: RecordKey) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(64)
-        bytes.append(contentsOf: "sp:".utf8)
-        bytes.append(contentsOf: type.utf8)
-        bytes.append(contentsOf: ":{".utf8)
-        bytes.append(contentsOf: key.lineage.tag.utf8)
-        bytes.append(contentsOf: "}:".utf8)
+    private static func key(_ prefix: String, _ key: RecordKey) -> [UInt8] {
+        var bytes = Self.tagged(prefix, key.lineage.tag)
+        bytes.append(UInt8(ascii: ":"))
         bytes.append(contentsOf: key.digest.utf8)
         return bytes
     }

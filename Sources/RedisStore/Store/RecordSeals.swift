@@ -20,21 +20,21 @@ struct RecordSeals: Sendable {
 
     /// The session in these bytes. Whatever is wrong with them, there is a record: it is *unavailable*, never absent.
     func session(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Session {
-        try self.open(bytes, at: place) { (bytes) throws(RecordFormatError) in try Records.session(bytes) }
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.session(bytes) }
     }
 
     func transfer(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> TransferToken {
-        try self.open(bytes, at: place) { (bytes) throws(RecordFormatError) in try Records.transfer(bytes) }
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.transfer(bytes) }
     }
 
     func marker(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Marker {
-        try self.open(bytes, at: place) { (bytes) throws(RecordFormatError) in try Records.marker(bytes) }
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.marker(bytes) }
     }
 
     private func open<Record>(
         _ bytes: [UInt8],
         at place: [UInt8],
-        _ decode: ([UInt8]) throws(RecordFormatError) -> Record
+        _ decode: ([UInt8]) throws(CompactFormatError) -> Record
     ) throws(StoreError) -> Record {
         do {
             return try decode(try self.ring.open(bytes, for: place))

@@ -1,32 +1,35 @@
 package import Sessions
-internal import Vocabulary
+package import Vocabulary
 
-/// The plaintext of the three kinds of record.
+/// The plaintext of the three kinds of record; the format's version stands in front of the sealed bytes.
+///
+/// A record that cannot be read (`CompactFormatError`) has been unsealed, so we or a later version of us wrote it: no reason
+/// to say that there is none.
 package enum Records {
     // MARK: Sessions
 
     package static func encode(_ session: Session) -> [UInt8] {
-        var writer = RecordWriter()
+        var writer = CompactWriter()
         Self.write(session, to: &writer)
         return writer.bytes
     }
 
-    package static func session(_ bytes: [UInt8]) throws(RecordFormatError) -> Session {
-        var reader = RecordReader(bytes)
+    package static func session(_ bytes: [UInt8]) throws(CompactFormatError) -> Session {
+        var reader = CompactReader(bytes)
         let session = try Self.session(from: &reader)
         try reader.finish()
         return session
     }
 
-    private static func write(_ session: Session, to writer: inout RecordWriter) {
+    private static func write(_ session: Session, to writer: inout CompactWriter) {
         writer.write(session.id)
         writer.write(byte: session.kind == .web ? 1 : 2)
-        writer.write(session.origin.rawValue)
+        writer.write(byte: Self.byte(of: session.origin))
         writer.write(session.lineage.tag)
         writer.write(session.identity.id)
         writer.write(session.identity.schemaID)
-        writer.write(session.identity.traits)
-        writer.write(session.identity.metadataPublic)
+        session.identity.traitsDocument.write(to: &writer)
+        session.identity.metadataPublicDocument.write(to: &writer)
         writer.write(optional: session.clientID) { $0.write($1) }
         writer.write(optional: session.host) { $0.write($1) }
         writer.write(session.aal)
@@ -41,15 +44,18 @@ package enum Records {
         writer.write(session.epoch)
     }
 
-    private static func session(from reader: inout RecordReader) throws(RecordFormatError) -> Session {
+    private static func session(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let kind: Session.Kind
         switch try reader.byte() {
         case 1: kind = .web
         case 2: kind = .native
-        default: throw RecordFormatError()
+        default: throw CompactFormatError()
         }
-        guard let origin = Session.Origin(rawValue: try reader.text()) else { throw RecordFormatError() }
+        let originByte = try reader.byte()
+        guard let origin = Session.Origin.allCases.first(where: { Self.byte(of: $0) == originByte }) else {
+            throw CompactFormatError()
+        }
         // Arguments are evaluated in order, which is the order of the fields.
         return Session(
             id: id,
@@ -59,8 +65,8 @@ package enum Records {
             identity: Identity(
                 id: try reader.text(),
                 schemaID: try reader.text(),
-                traits: try reader.json(),
-                metadataPublic: try reader.json()
+                traits: try JSONDocument(from: &reader),
+                metadataPublic: try JSONDocument(from: &reader)
             ),
             clientID: try reader.optionalText(),
             host: try reader.optionalText(),
@@ -71,16 +77,24 @@ package enum Records {
             issuedAt: try reader.time(),
             expiresAt: try reader.time(),
             idleLifetime: try reader.duration(),
-            device: try reader.optional { (reader) throws(RecordFormatError) in try reader.device() },
-            bornOf: try reader.optional { (reader) throws(RecordFormatError) in try reader.key() },
+            device: try reader.optional { (reader) throws(CompactFormatError) in try reader.device() },
+            bornOf: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
             epoch: try reader.unsigned()
         )
+    }
+
+    private static func byte(of origin: Session.Origin) -> UInt8 {
+        switch origin {
+        case .browser: 1
+        case .native: 2
+        case .transfer: 3
+        }
     }
 
     // MARK: Transfer tokens
 
     package static func encode(_ transfer: TransferToken) -> [UInt8] {
-        var writer = RecordWriter()
+        var writer = CompactWriter()
         Self.write(transfer.parent, to: &writer)
         writer.write(transfer.parentKey)
         writer.write(transfer.clientID)
@@ -91,8 +105,8 @@ package enum Records {
         return writer.bytes
     }
 
-    package static func transfer(_ bytes: [UInt8]) throws(RecordFormatError) -> TransferToken {
-        var reader = RecordReader(bytes)
+    package static func transfer(_ bytes: [UInt8]) throws(CompactFormatError) -> TransferToken {
+        var reader = CompactReader(bytes)
         let transfer = TransferToken(
             parent: try Self.session(from: &reader),
             parentKey: try reader.key(),
@@ -109,7 +123,7 @@ package enum Records {
     // MARK: Markers
 
     package static func encode(_ marker: Marker) -> [UInt8] {
-        var writer = RecordWriter()
+        var writer = CompactWriter()
         switch marker {
         case .used(let attempt, let session):
             writer.write(byte: 1)
@@ -123,8 +137,8 @@ package enum Records {
         return writer.bytes
     }
 
-    package static func marker(_ bytes: [UInt8]) throws(RecordFormatError) -> Marker {
-        var reader = RecordReader(bytes)
+    package static func marker(_ bytes: [UInt8]) throws(CompactFormatError) -> Marker {
+        var reader = CompactReader(bytes)
         let isUse = try reader.byte()
         let attempt = AttemptID(value: try reader.text())
         let marker: Marker
@@ -132,13 +146,13 @@ package enum Records {
         case 1:
             marker = .used(
                 attempt,
-                session: try reader.optional { (reader) throws(RecordFormatError) in try reader.key() }
+                session: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() }
             )
         case 2:
             // A reason that a later version added.
-            guard let reason = Reason(rawValue: try reader.text()) else { throw RecordFormatError() }
+            guard let reason = Reason(rawValue: try reader.text()) else { throw CompactFormatError() }
             marker = .burned(attempt, reason)
-        default: throw RecordFormatError()
+        default: throw CompactFormatError()
         }
         try reader.finish()
         return marker

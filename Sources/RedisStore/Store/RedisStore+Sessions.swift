@@ -5,7 +5,15 @@ internal import Vocabulary
 
 extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        let promise = loop.makePromise(of: Stored<Session>?.self)
+        let ask = { @Sendable in self.session(key, on: loop) { promise.completeWith($0.mapError { $0 }) } }
+        if loop.inEventLoop { ask() } else { loop.execute(ask) }
+        return promise.futureResult
+    }
+
+    package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         var keys = Keyspace.all(of: key)
+        let place = keys[0]
         // Whose session it is shows only in the answer. Where that is known from before, its epoch is asked for at once: in
         // the same command where every key lies on one node.
         let known = self.subjects.value(for: key)
@@ -13,8 +21,10 @@ extension RedisStore {
         if let known {
             if self.client.isCluster { epoch = self.epoch(of: known.name, on: loop) } else { keys += known.epochKeys }
         }
-        let found = self.client.send(RedisCommand("MGET", keys), on: loop)
-        return self.judge(found, count: keys.count, key: key, known: known, epoch: epoch, on: loop)
+        let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch)
+        self.client.send(RedisCommand("MGET", keys), on: loop) { reply in
+            self.judge(reply, found, on: loop, receiver)
+        }
     }
 
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -41,9 +51,14 @@ extension RedisStore {
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let call = ScriptCall(Scripts.endSession, keys: Keyspace.all(of: key), arguments: [])
-        let found = self.client.evaluate(call, on: loop)
-        let ended = self.judge(found, count: 3, key: key, known: nil, epoch: nil, on: loop).map { $0 != nil }
-        return self.telling(.session(key), after: ended, on: loop)
+        let found = Found(key: key, place: Keyspace.record(key), count: 3, known: nil, epoch: nil)
+        let promise = loop.makePromise(of: Bool.self)
+        self.client.evaluate(call, on: loop).whenComplete { reply in
+            self.judge(reply.mapError(RedisError.of), found, on: loop) { ended in
+                promise.completeWith(ended.map { $0 != nil }.mapError { $0 })
+            }
+        }
+        return self.telling(.session(key), after: promise.futureResult, on: loop)
     }
 
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -77,41 +92,48 @@ extension RedisStore {
         let epochKeys: [[UInt8]]
     }
 
-    /// The live session in what was found for it: `count` values, which are its bytes, its lineage's ledger, its idle value,
-    /// and the epochs of the `known` subject, unless `epoch` brings them.
+    /// What was asked for.
+    private struct Found {
+        let key: RecordKey
+        /// Where its record lies.
+        let place: [UInt8]
+        /// How many values there are: the record's bytes, its lineage's ledger, its idle value, and the epochs of the `known`
+        /// subject, unless `epoch` brings them.
+        let count: Int
+        let known: KnownSubject?
+        let epoch: EventLoopFuture<UInt64>?
+    }
+
+    /// The live session in the answer.
     ///
-    /// Written without a chain of futures: this is what every request costs whose session is not in the cache.
+    /// Written without futures but where the epoch comes apart: this is what every request costs whose session is not in
+    /// the cache.
     private func judge(
-        _ found: EventLoopFuture<RedisReply>,
-        count: Int,
-        key: RecordKey,
-        known: KnownSubject?,
-        epoch: EventLoopFuture<UInt64>?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<Session>?> {
-        let promise = loop.makePromise(of: Stored<Session>?.self)
-        found.whenComplete { result in
-            do throws(StoreError) {
-                let values = try Self.values(try Self.reply(result), count: count)
-                guard let candidate = try self.candidate(values, key: key) else { return promise.succeed(nil) }
-                if let known, known.name == candidate.record.subject, epoch == nil {
-                    return promise.succeed(candidate.unlessEnded(at: try Self.latestEpoch(values[3...])))
-                }
-                let current: EventLoopFuture<UInt64>
-                if let epoch, known?.name == candidate.record.subject {
-                    current = epoch
-                } else {
-                    self.know(candidate.record.subject, as: key)
-                    current = self.epoch(of: candidate.record.subject, on: loop)
-                }
-                current.whenComplete { epoch in
-                    promise.completeWith(epoch.map { candidate.unlessEnded(at: $0) })
-                }
-            } catch {
-                promise.fail(error)
+        _ reply: Result<RedisReply, RedisError>,
+        _ found: Found,
+        on loop: any EventLoop,
+        _ receiver: @escaping SessionReceiver
+    ) {
+        do throws(StoreError) {
+            let values = try Self.values(try Self.reply(reply), count: found.count)
+            guard let candidate = try self.candidate(values, found) else { return receiver(.success(nil)) }
+            let known = found.known?.name == candidate.record.subject
+            if known, found.epoch == nil {
+                let epoch = try Self.latestEpoch(values[3...])
+                return receiver(.success(candidate.record.epoch >= epoch ? candidate : nil))
             }
+            if !known { self.know(candidate.record.subject, as: found.key) }
+            let epoch =
+                if known, let epoch = found.epoch { epoch } else {
+                    self.epoch(of: candidate.record.subject, on: loop)
+                }
+            epoch.assumeIsolated().whenComplete { epoch in
+                // Ended after its birth, with all of its subject's.
+                receiver(epoch.map { candidate.record.epoch >= $0 ? candidate : nil }.mapError { _ in .unavailable })
+            }
+        } catch {
+            receiver(.failure(error))
         }
-        return promise.futureResult
     }
 
     private func know(_ subject: String, as key: RecordKey) {
@@ -122,12 +144,13 @@ extension RedisStore {
     }
 
     /// What lives but for its epoch.
-    private func candidate(_ values: [[UInt8]?], key: RecordKey) throws(StoreError) -> Stored<Session>? {
-        guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idle = values[2] else { return nil }
-        let session = try self.seals.session(bytes, at: Keyspace.record(key))
+    private func candidate(_ values: [[UInt8]?], _ found: Found) throws(StoreError) -> Stored<Session>? {
+        guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idleBytes = values[2] else { return nil }
+        let session = try self.seals.session(bytes, at: found.place)
         let now = self.clock.now()
-        guard now < session.expiresAt, now < (try IdleValue(bytes: idle)).deadline else { return nil }
-        return Stored(record: session, version: Self.version(of: bytes))
+        let idle = try IdleValue(bytes: idleBytes)
+        guard now < session.expiresAt, now < idle.deadline else { return nil }
+        return Stored(record: session, version: Self.version(of: bytes), usedAt: idle.usedAt)
     }
 
     /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.
@@ -165,13 +188,6 @@ extension RedisStore {
     }
 }
 
-extension Stored<Session> {
-    /// The session, unless its subject's sessions were ended after its birth.
-    fileprivate func unlessEnded(at epoch: UInt64) -> Stored<Session>? {
-        self.record.epoch >= epoch ? self : nil
-    }
-}
-
 /// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first of the gateways' clock. Plain
 /// text, for the touch script moves it on.
 struct IdleValue {
@@ -182,6 +198,9 @@ struct IdleValue {
         self.idleLifetime = min(max(idleLifetime, .zero), RedisStore.longestLife)
         self.deadline = now.advanced(by: self.idleLifetime)
     }
+
+    /// When the use was that moved the deadline last.
+    var usedAt: UnixTime { self.deadline.advanced(by: .zero - self.idleLifetime) }
 
     init(bytes: [UInt8]) throws(StoreError) {
         guard let blank = bytes.firstIndex(of: 0x20), let deadline = Self.number(bytes[..<blank]),

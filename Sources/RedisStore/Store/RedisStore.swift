@@ -102,7 +102,7 @@ package final class RedisStore: SessionStore {
         return promise.futureResult
     }
 
-    static func reply(_ result: Result<RedisReply, any Error>) throws(StoreError) -> RedisReply {
+    static func reply<Failure>(_ result: Result<RedisReply, Failure>) throws(StoreError) -> RedisReply {
         guard case .success(let reply) = result else { throw .unavailable }
         if case .error = reply { throw .unavailable }
         return reply
@@ -112,6 +112,7 @@ package final class RedisStore: SessionStore {
     static func values(_ reply: RedisReply, count: Int) throws(StoreError) -> [[UInt8]?] {
         guard case .array(let elements) = reply, elements.count == count else { throw .unavailable }
         var values: [[UInt8]?] = []
+        values.reserveCapacity(count)
         for element in elements {
             switch element {
             case .bulk(let bytes): values.append(bytes)

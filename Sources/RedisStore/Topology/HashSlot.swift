@@ -1,8 +1,11 @@
 /// Which of the 16,384 hash slots of a cluster a key lies in (Redis Cluster specification, "Hash tags").
 package enum HashSlot {
     /// The slot of `key`: of what stands between its first `{` and the next `}`, if anything does, else of all of it.
-    package static func of(_ key: [UInt8]) -> Int {
-        var hashed = key[...]
+    package static func of(_ key: [UInt8]) -> Int { Self.of(key[...]) }
+
+    /// The same of bytes within others.
+    package static func of(_ key: ArraySlice<UInt8>) -> Int {
+        var hashed = key
         if let open = key.firstIndex(of: UInt8(ascii: "{")),
             let close = key[(open + 1)...].firstIndex(of: UInt8(ascii: "}")), close > open + 1
         {

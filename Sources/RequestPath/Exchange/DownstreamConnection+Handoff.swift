@@ -59,8 +59,8 @@ extension DownstreamConnection {
                 )
                 {
                 case .hit(let found): existing = found
-                case .miss(let future): return .existing(future, attempt)
-                case .malformed: break
+                case .miss(let read): return .existing(read, attempt)
+                case .otherKind, .malformed: break
                 }
             }
         }

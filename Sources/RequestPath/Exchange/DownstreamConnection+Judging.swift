@@ -14,9 +14,9 @@ enum Step {
     /// One of our endpoints: its body is collected first.
     case collect(PendingEndpoint)
     /// The store is asked for the session that it presents.
-    case session(EventLoopFuture<CachedSession?>)
+    case session(SessionRead)
     /// The session that a browser has already, before its transfer token is consumed in this attempt.
-    case existing(EventLoopFuture<CachedSession?>, AttemptSecret)
+    case existing(SessionRead, AttemptSecret)
     /// A transfer token is consumed.
     case handoff(HandoffRequest, CachedSession?)
 
@@ -249,9 +249,11 @@ extension DownstreamConnection {
             case .hit(let session):
                 found = session
                 self.facts.sessionSource = .l1
-            case .miss(let future):
+            case .miss(let read):
                 self.facts.sessionSource = .store
-                return .session(future)
+                return .session(read)
+            case .otherKind:
+                break
             case .malformed:
                 evidence.missing = .credentialMalformed
             }
@@ -345,8 +347,7 @@ extension DownstreamConnection {
         let configuration = self.configuration
         if let ready = session.rendering(profile: 0, generation: configuration.generation) { return .success(ready) }
         switch configuration.identity.render(session.session) {
-        case .success(let lines):
-            let ready = ContiguousArray(lines)
+        case .success(let ready):
             session.setRendering(ready, profile: 0, generation: configuration.generation)
             return .success(ready)
         case .failure(let refused):

@@ -290,22 +290,26 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             self.answer(answer)
         case .collect(let pending):
             self.beginCollecting(pending)
-        case .session(let future):
-            self.await(future) { connection, result in
-                switch result {
-                case .success(let session): connection.resumeJudging(.resolved(session))
-                case .failure: connection.storeFailed()
+        case .session(let read):
+            read.whenFound(
+                self.resuming { connection, result in
+                    switch result {
+                    case .success(let session): connection.resumeJudging(.resolved(session))
+                    case .failure: connection.storeFailed()
+                    }
                 }
-            }
+            )
         case .handoff(let request, let session):
             self.beginHandoff(request, session)
-        case .existing(let future, let attempt):
-            self.await(future) { connection, result in
-                switch result {
-                case .success(let session): connection.resumeJudging(.existing(session))
-                case .failure: connection.handoffFailed(.unavailable, attempt)
+        case .existing(let read, let attempt):
+            read.whenFound(
+                self.resuming { connection, result in
+                    switch result {
+                    case .success(let session): connection.resumeJudging(.existing(session))
+                    case .failure: connection.handoffFailed(.unavailable, attempt)
+                    }
                 }
-            }
+            )
         }
     }
 
@@ -314,11 +318,16 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (DownstreamConnection, Result<Value, any Error>) -> Void
     ) {
+        future.assumeIsolated().whenComplete(self.resuming(then))
+    }
+
+    /// Begins to wait, and goes on with `then` if the same request still waits when the answer is there.
+    private func resuming<Answer>(_ then: @escaping (DownstreamConnection, Answer) -> Void) -> (Answer) -> Void {
         self.phase = .waiting
         let exchange = self.exchangeNumber
-        future.assumeIsolated().whenComplete { result in
+        return { answer in
             guard self.exchangeNumber == exchange, self.phase == .waiting else { return }
-            then(self, result)
+            then(self, answer)
         }
     }
 

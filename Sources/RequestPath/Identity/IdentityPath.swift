@@ -16,8 +16,8 @@ package struct IdentityPath: Sendable {
 
     private enum Place {
         case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, clientID
-        case traits([Substring])
-        case metadataPublic([Substring])
+        case traits([[UInt8]])
+        case metadataPublic([[UInt8]])
     }
 
     private let place: Place
@@ -42,7 +42,7 @@ package struct IdentityPath: Sendable {
         case "origin": self.place = .origin
         case "client_id": self.place = .clientID
         default:
-            let rest = Array(steps.dropFirst(2))
+            let rest = steps.dropFirst(2).map { Array($0.utf8) }
             self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
         }
         self.isList = text == "methods" || text == "scopes" || steps.last == "groups" || steps.last == "roles"
@@ -60,15 +60,17 @@ package struct IdentityPath: Sendable {
         case .authenticatedAt: .string(Self.timestamp(session.authenticatedAt))
         case .origin: .string(session.origin.rawValue)
         case .clientID: session.clientID.map { .string($0) }
-        case .traits(let steps): Self.value(at: steps, of: session.identity.traits)
-        case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublic)
+        case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
+        case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublicDocument)
         }
     }
 
-    private static func value(at steps: [Substring], of root: JSONValue) -> JSONValue? {
-        let value = root.value(at: steps[...])
+    private static let name = [Array("name".utf8)]
+
+    private static func value(at steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
+        let value = root.value(at: steps)
         // Kratos's own example schema keeps the name in two parts.
-        if steps == ["name"], let first = value?["first"]?.string {
+        if case .object = value, steps == Self.name, let first = value?["first"]?.string {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value

@@ -14,8 +14,22 @@ package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
     /// What is stripped from every request before a field of ours is set.
     package let managed: ManagedNames
-    /// Each field's name with where its value is; what names nothing has been refused with the settings (`problems`).
-    private let sources: [(name: String, path: IdentityPath)]
+    /// A field and where its value is.
+    private struct Source {
+        let name: String
+        let path: IdentityPath
+        /// What its line begins with.
+        let beginning: [UInt8]
+
+        init(name: String, path: IdentityPath) {
+            self.name = name
+            self.path = path
+            self.beginning = Array("\(name): ".utf8)
+        }
+    }
+
+    /// What names nothing has been refused with the settings (`problems`).
+    private let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
     private let maxSize: Int
@@ -23,7 +37,9 @@ package struct IdentityProfile: Sendable {
     package init(_ settings: IdentitySettings) {
         self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
         self.managed = ManagedNames(configured: self.fields.map(\.name))
-        self.sources = self.fields.compactMap { field in IdentityPath(field.path).map { (field.name, $0) } }
+        self.sources = self.fields.compactMap { field in
+            IdentityPath(field.path).map { Source(name: field.name, path: $0) }
+        }
         self.basic = settings.basic.flatMap { basic in IdentityPath(basic.usernamePath).map { ($0, basic.password) } }
         self.text = IdentityText(delimiter: settings.delimiter)
         self.maxSize = settings.maxSize
@@ -44,14 +60,21 @@ package struct IdentityProfile: Sendable {
 
     /// The lines for `session`, ready to be copied into a request. A value that is missing gives no line, never an
     /// empty one (CVE-2026-30851).
-    package func render(_ session: Session) -> Result<[UInt8], IdentityRefusal> {
-        var lines: [UInt8] = []
-        for (name, path) in self.sources {
+    package func render(_ session: Session) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
+        var lines = ContiguousArray<UInt8>()
+        lines.reserveCapacity(256)
+        for source in self.sources {
+            let start = lines.count
+            lines.append(contentsOf: source.beginning)
             do {
-                guard let text = try self.text.text(path.value(of: session), isList: path.isList) else { continue }
-                Self.append(name, text, to: &lines)
+                try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
             } catch {
-                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: name))
+                return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: source.name))
+            }
+            if lines.count == start + source.beginning.count {
+                lines.removeSubrange(start...)
+            } else {
+                Self.endLine(&lines)
             }
         }
         if let basic = self.basic, let user = basic.username.value(of: session)?.string, !user.isEmpty {
@@ -60,7 +83,9 @@ package struct IdentityProfile: Sendable {
                 return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization"))
             }
             let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
-            Self.append("Authorization", Array("Basic ".utf8) + Base64Text.encode(credentials), to: &lines)
+            lines.append(contentsOf: "Authorization: Basic ".utf8)
+            lines.append(contentsOf: Base64Text.encode(credentials))
+            Self.endLine(&lines)
         }
         guard lines.count <= self.maxSize else {
             return .failure(IdentityRefusal(reason: .identityTooLarge, field: nil))
@@ -68,11 +93,9 @@ package struct IdentityProfile: Sendable {
         return .success(lines)
     }
 
-    private static func append(_ name: String, _ value: [UInt8], to lines: inout [UInt8]) {
-        lines += name.utf8
-        lines += [0x3A, 0x20]
-        lines += value
-        lines += [0x0D, 0x0A]
+    private static func endLine(_ lines: inout ContiguousArray<UInt8>) {
+        lines.append(0x0D)
+        lines.append(0x0A)
     }
 
     // MARK: Configuration

@@ -8,40 +8,38 @@ struct IdentityText {
     /// The value cannot be a field's text without meaning something else.
     struct Unsafe: Error {}
 
-    /// A value as text; nil when there is none, for no field is ever empty.
+    /// Appends a value as text; nothing when there is none, for no field is ever empty.
     ///
     /// - Parameter isList: the field is a list even where the session has one element of it as a string.
-    func text(_ value: JSONValue?, isList: Bool) throws(Unsafe) -> [UInt8]? {
+    func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         switch value {
-        case nil, .null, .object: return nil
-        case .array(let elements): return try self.list(elements)
-        case .string where isList: return try self.list([value ?? .null])
-        case .some(let scalar):
-            let text = try self.scalar(scalar)
-            return text.isEmpty ? nil : text
+        case nil, .null, .object: break
+        case .array(let elements): try self.append(elements, to: &bytes)
+        case .string where isList: try self.append([value ?? .null], to: &bytes)
+        case .some(let scalar): try self.append(scalar, to: &bytes)
         }
     }
 
-    private func list(_ elements: [JSONValue]) throws(Unsafe) -> [UInt8]? {
-        var joined: [UInt8] = []
+    private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
+        let start = bytes.count
         for element in elements {
-            let text = try self.scalar(element)
-            if text.isEmpty { continue }
+            let end = bytes.count
+            if end > start { bytes.append(self.delimiter) }
+            let first = bytes.count
+            try self.append(element, to: &bytes)
+            if bytes.count == first { bytes.removeSubrange(end...) }
             // `a,admin` must not become two groups (peers C1 #9).
-            guard !text.contains(self.delimiter) else { throw Unsafe() }
-            if !joined.isEmpty { joined.append(self.delimiter) }
-            joined += text
+            guard !bytes[first...].contains(self.delimiter) else { throw Unsafe() }
         }
-        return joined.isEmpty ? nil : joined
     }
 
-    private func scalar(_ value: JSONValue) throws(Unsafe) -> [UInt8] {
-        switch value {
-        case .null: []
-        case .bool(let flag): Array((flag ? "true" : "false").utf8)
-        case .integer(let number): Array(String(number).utf8)
-        case .number(let number): Array(String(number).utf8)
-        case .string(let text): try Self.escaped(text)
+    private func append(_ scalar: JSONValue, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
+        switch scalar {
+        case .null: break
+        case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
+        case .integer(let number): bytes.append(contentsOf: String(number).utf8)
+        case .number(let number): bytes.append(contentsOf: String(number).utf8)
+        case .string(let text): try Self.escape(text, to: &bytes)
         case .array, .object: throw Unsafe()
         }
     }
@@ -50,20 +48,26 @@ struct IdentityText {
 
     /// CR, LF and NUL are refused, not mended (CVE-2023-27493). Other controls, bytes beyond ASCII, `%`, and spaces at
     /// either end, which a reader would trim away, are percent-encoded: decoding gives the value back.
-    static func escaped(_ text: String) throws(Unsafe) -> [UInt8] {
-        let source = Array(text.utf8)
-        if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) { return source }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(source.count)
-        for (index, byte) in source.enumerated() {
-            let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
-            switch byte {
-            case 0x00, 0x0A, 0x0D: throw Unsafe()
-            case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
-                bytes += [0x25, Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 15)]]
-            default: bytes.append(byte)
+    private static func escape(_ text: String, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
+        var text = text
+        let isUnsafe = text.withUTF8 { source in
+            if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
+                bytes.append(contentsOf: source)
+                return false
             }
+            for (index, byte) in source.enumerated() {
+                let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
+                switch byte {
+                case 0x00, 0x0A, 0x0D: return true
+                case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
+                    bytes.append(0x25)
+                    bytes.append(Self.digits[Int(byte >> 4)])
+                    bytes.append(Self.digits[Int(byte & 15)])
+                default: bytes.append(byte)
+                }
+            }
+            return false
         }
-        return bytes
+        if isUnsafe { throw Unsafe() }
     }
 }

@@ -56,7 +56,13 @@ package final class CachedSession {
         self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
         self.touchInterval = min(.seconds(60), stored.record.idleLifetime / 10)
         // Writing the session was its first use.
-        self.touchAt = stored.record.issuedAt.advanced(by: self.touchInterval)
+        self.touchAt = (stored.usedAt ?? stored.record.issuedAt).advanced(by: self.touchInterval)
+    }
+
+    /// Takes from the store when it was told of a use: those that other loops and gateways told it need not be told again.
+    func noteUse(at usedAt: UnixTime?) {
+        guard let usedAt else { return }
+        self.touchAt = max(self.touchAt, usedAt.advanced(by: self.touchInterval))
     }
 
     /// Notes that a read which began then found the same record.

@@ -60,11 +60,11 @@ package final class SessionCache {
     private var byLineage: [String: SlotSet] = [:]
     /// By each of the subject's names.
     private var bySubject: [String: SlotSet] = [:]
-    private var readings: [ObjectIdentifier: Reading] = [:]
+    private var readings = ReadingLog()
 
-    /// An empty table with room for `capacity` sessions (at least one).
+    /// An empty table with room for `capacity` sessions; with none, every request asks the store.
     package init(capacity: Int = 65_536) {
-        self.capacity = max(1, min(capacity, 1 << 24))
+        self.capacity = max(0, min(capacity, 1 << 24))
         var buckets = 1
         while buckets < self.capacity { buckets *= 2 }
         self.buckets = ContiguousArray(repeating: -1, count: buckets)
@@ -72,7 +72,11 @@ package final class SessionCache {
 
     /// The entry for exactly these bytes, whether or not it may serve.
     package func entry(for token: UnsafeRawBufferPointer) -> CachedSession? {
-        let hash = Self.hash(token)
+        guard self.counters.entries > 0 else { return nil }
+        return self.entry(for: token, hash: Self.hash(token))
+    }
+
+    private func entry(for token: UnsafeRawBufferPointer, hash: Int) -> CachedSession? {
         var slot = self.buckets[hash & (self.buckets.count - 1)]
         while slot >= 0, let entry = self.slots[Int(slot)] {
             if entry.hash == hash && entry.matches(token) { return entry }
@@ -116,7 +120,7 @@ package final class SessionCache {
 
     /// The same for several.
     package func invalidate(_ ended: Endings) {
-        for reading in self.readings.values { reading.note(ended) }
+        self.readings.note(ended)
         for invalidation in ended.invalidations { self.apply(invalidation) }
         self.onInvalidation?(ended)
     }
@@ -140,13 +144,16 @@ package final class SessionCache {
 
     /// Enters a read before it is sent to the store.
     func beginReading(_ key: RecordKey) -> Reading {
-        let reading = Reading(key: key, turn: self.turn)
-        self.readings[ObjectIdentifier(reading)] = reading
-        return reading
+        self.readings.begin(key, turn: self.turn)
     }
 
-    func endReading(_ reading: Reading) {
-        self.readings[ObjectIdentifier(reading)] = nil
+    /// The answer is there and brings no session.
+    func endReading(_ reading: Reading) { self.readings.end() }
+
+    /// The answer is there; false when something ended meanwhile that it may not know of yet. See `ReadingLog`.
+    func endReading(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
+        defer { self.readings.end() }
+        return self.readings.confirms(reading, of: session, names: names)
     }
 
     /// Keeps what `reading`, which began at `readAt`, found. The same version confirms the entry that is there, with its
@@ -160,15 +167,17 @@ package final class SessionCache {
         readAt: UnixTime,
         names: (String) -> [String]
     ) -> CachedSession {
-        let old = token.bytes.withUnsafeBytes { self.entry(for: $0) }
+        let hash = token.bytes.withUnsafeBytes { Self.hash($0) }
+        let old = token.bytes.withUnsafeBytes { self.entry(for: $0, hash: hash) }
         if let old, old.version == stored.version {
             old.confirm(readAt: readAt, turn: reading.turn)
+            old.noteUse(at: stored.usedAt)
             old.isReferenced = true
             return old
         }
         let entry = CachedSession(
             token: token,
-            hash: token.bytes.withUnsafeBytes { Self.hash($0) },
+            hash: hash,
             key: reading.key,
             stored: stored,
             subjectNames: names(stored.record.subject),
@@ -177,10 +186,10 @@ package final class SessionCache {
         )
         if let old {
             entry.lastTouch = old.lastTouch
-            entry.touchAt = old.touchAt
+            entry.touchAt = max(entry.touchAt, old.touchAt)
             self.remove(old.slot)
         }
-        self.place(entry, now: readAt)
+        if self.capacity > 0 { self.place(entry, now: readAt) }
         return entry
     }
 

@@ -5,8 +5,10 @@ package import Vocabulary
 package enum Resolution {
     /// A live session that this loop knows.
     case hit(CachedSession)
-    /// The store is being asked: nil when there is no such session, a `StoreError` when it cannot say.
-    case miss(EventLoopFuture<CachedSession?>)
+    /// The store is being asked.
+    case miss(SessionRead)
+    /// A live session, but of the other kind.
+    case otherKind
     /// Not a token of ours by its syntax; nobody was asked.
     case malformed
 }
@@ -25,32 +27,12 @@ package final class SessionResolver {
     /// After a failed read in the background, the next one waits so long.
     private static let refreshPause = Duration.milliseconds(250)
 
-    /// One read under way and whoever waits for it. Keyed by the whole token: no answer reaches another token's request
-    /// (CVE-2026-71326).
-    private final class Flight {
-        let token: Secret
-        let key: RecordKey
-        /// When the first read began; the age of what it brings counts from here.
-        let begunAt: UnixTime
-        let promise: EventLoopPromise<CachedSession?>
-        var reading: Reading
-        var reads = 1
-
-        init(token: Secret, begunAt: UnixTime, promise: EventLoopPromise<CachedSession?>, reading: Reading) {
-            self.token = token
-            self.key = reading.key
-            self.begunAt = begunAt
-            self.promise = promise
-            self.reading = reading
-        }
-    }
-
     package let cache: SessionCache
-    private let loop: any EventLoop
+    let loop: any EventLoop
     private let store: any SessionStore
     private let authority: TokenAuthority
     private let clock: Clock
-    private var flights: [Secret: Flight] = [:]
+    private var flights: [RecordKey: SessionFlight] = [:]
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
@@ -75,7 +57,7 @@ package final class SessionResolver {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else { return .malformed }
         if let entry = self.cache.lookup(token, now: now) {
-            guard entry.session.kind == kind else { return .miss(self.noSession()) }
+            guard entry.session.kind == kind else { return .otherKind }
             self.cache.counters.hits += 1
             if now >= entry.refreshAt { self.refresh(entry, now: now) }
             if now >= entry.touchAt { self.touch(entry, now: now) }
@@ -87,83 +69,49 @@ package final class SessionResolver {
     // MARK: Misses
 
     private func miss(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        let token = Secret(Array(token))
-        let flight: Flight
-        if let underWay = self.flights[token] {
-            flight = underWay
-        } else {
-            guard let key = self.authority.key(.session, of: token.bytes) else { return .malformed }
-            flight = self.read(token, key: key, now: now)
-        }
+        guard let key = self.authority.key(.session, of: token) else { return .malformed }
         self.cache.counters.misses += 1
-        let answer = self.loop.makePromise(of: CachedSession?.self)
-        flight.promise.futureResult.assumeIsolated().whenComplete { result in
-            answer.assumeIsolated().completeWith(Result { try self.use(result, of: token, as: kind, now: now) })
-        }
-        return .miss(answer.futureResult)
+        let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
+        return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// What a request that waited for a read gets: what the read found; when the store could not say, what this loop
-    /// knows, while that is young enough to serve.
-    private func use(
-        _ result: Result<CachedSession?, any Error>,
-        of token: Secret,
-        as kind: Session.Kind,
-        now: UnixTime
-    ) throws -> CachedSession? {
-        switch result {
+    /// What a request that waited gets: what the read found; when the store could not say, what this loop knows, while that
+    /// is young enough to serve.
+    func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
+        switch outcome {
         case .success(let found):
-            guard let found, found.session.kind == kind else { return nil }
-            if now >= found.touchAt { self.touch(found, now: now) }
-            return found
-        case .failure(let error):
-            guard let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
+            guard let found, found.session.kind == read.kind else { return .success(nil) }
+            if read.now >= found.touchAt { self.touch(found, now: read.now) }
+            return outcome
+        case .failure:
+            guard let known = read.flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
                 known.mayServe(at: self.clock.now())
-            else { throw error }
-            guard known.session.kind == kind else { return nil }
+            else { return outcome }
+            guard known.session.kind == read.kind else { return .success(nil) }
             // The store cannot be told of this use; the next one is noted.
             known.isReferenced = true
             self.cache.counters.doubtedUses += 1
-            return known
+            return .success(known)
         }
     }
 
-    private func noSession() -> EventLoopFuture<CachedSession?> {
-        self.loop.assumeIsolated().makeSucceededFuture(nil)
-    }
-
-    private func read(_ token: Secret, key: RecordKey, now: UnixTime) -> Flight {
-        let flight = Flight(
-            token: token,
-            begunAt: now,
-            promise: self.loop.makePromise(of: CachedSession?.self),
-            reading: self.cache.beginReading(key)
-        )
-        self.flights[token] = flight
+    private func read(_ token: Secret, key: RecordKey, now: UnixTime) -> SessionFlight {
+        let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
+        self.flights[key] = flight
         self.send(flight)
         return flight
     }
 
-    private func send(_ flight: Flight) {
-        self.store.session(flight.key, on: self.loop).assumeIsolated().whenComplete { result in
-            self.arrived(result, for: flight)
-        }
+    private func send(_ flight: SessionFlight) {
+        self.store.session(flight.key, on: self.loop) { self.arrived($0, for: flight) }
     }
 
-    private func arrived(_ result: Result<Stored<Session>?, any Error>, for flight: Flight) {
-        self.cache.endReading(flight.reading)
+    private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
         switch result {
-        case .success(.some(let stored)) where !flight.reading.confirms(stored.record, names: self.store.names):
-            // Read before something ended that may be its own end: for the cache and for whoever waits, ask again.
-            guard flight.reads < Self.maxReads else {
-                self.finish(flight) { $0.fail(StoreError.unavailable) }
-                return
-            }
-            flight.reads += 1
-            flight.reading = self.cache.beginReading(flight.key)
-            self.cache.counters.rereads += 1
-            self.send(flight)
         case .success(.some(let stored)):
+            guard self.cache.endReading(flight.reading, of: stored.record, names: self.store.names) else {
+                return self.readAgain(flight)
+            }
             let entry = self.cache.insert(
                 token: flight.token,
                 stored: stored,
@@ -171,18 +119,29 @@ package final class SessionResolver {
                 readAt: flight.begunAt,
                 names: self.store.names
             )
-            self.finish(flight) { $0.assumeIsolated().succeed(entry) }
+            self.finish(flight, .success(entry))
         case .success(.none):
+            self.cache.endReading(flight.reading)
             self.cache.remove(token: flight.token)
-            self.finish(flight) { $0.assumeIsolated().succeed(nil) }
+            self.finish(flight, .success(nil))
         case .failure(let error):
-            self.finish(flight) { $0.fail((error as? StoreError) ?? .unavailable) }
+            self.cache.endReading(flight.reading)
+            self.finish(flight, .failure(error))
         }
     }
 
-    private func finish(_ flight: Flight, _ answer: (EventLoopPromise<CachedSession?>) -> Void) {
-        self.flights[flight.token] = nil
-        answer(flight.promise)
+    /// Something ended since the read began that may be its own end: for the cache and for whoever waits, it is repeated.
+    private func readAgain(_ flight: SessionFlight) {
+        guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
+        flight.reads += 1
+        flight.reading = self.cache.beginReading(flight.key)
+        self.cache.counters.rereads += 1
+        self.send(flight)
+    }
+
+    private func finish(_ flight: SessionFlight, _ outcome: SessionFlight.Outcome) {
+        self.flights[flight.key] = nil
+        flight.end(outcome)
     }
 
     // MARK: Streams
@@ -196,24 +155,30 @@ package final class SessionResolver {
             if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn) }
             return self.loop.makeSucceededFuture(true)
         }
-        let flight: Flight
-        if let underWay = self.flights[entry.token] {
+        let flight: SessionFlight
+        if let underWay = self.flights[entry.key] {
             flight = underWay
         } else {
             self.cache.counters.refreshes += 1
             flight = self.read(entry.token, key: entry.key, now: now)
         }
-        return flight.promise.futureResult.assumeIsolated().map { found in
-            guard let found else { return false }
-            if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn) }
-            return true
-        }.nonisolated()
+        let promise = self.loop.makePromise(of: Bool.self)
+        flight.whenOver { outcome in
+            switch outcome {
+            case .success(.some(let found)):
+                if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn) }
+                promise.succeed(true)
+            case .success(.none): promise.succeed(false)
+            case .failure(let error): promise.fail(error)
+            }
+        }
+        return promise.futureResult
     }
 
     // MARK: In the background
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
-        guard self.flights[entry.token] == nil else { return }
+        guard self.flights[entry.key] == nil else { return }
         // Until the answer sets it anew; when none comes, a failing store is not asked with every request.
         entry.refreshAt = now.advanced(by: Self.refreshPause)
         self.cache.counters.refreshes += 1

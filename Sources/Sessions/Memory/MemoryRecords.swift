@@ -51,7 +51,7 @@ struct MemoryRecords {
             self.removeSession(key)
             return nil
         }
-        return record.stored
+        return Stored(record: record.stored.record, version: record.stored.version, usedAt: record.lastUsed)
     }
 
     /// Writes a session under its subject's epoch. One of a lineage that ended is dead on arrival: nothing is kept.

@@ -137,9 +137,9 @@ extension Section {
     private static let store = Section([
         SettingsKey(
             "cached_sessions",
-            .integer(1...16_777_216),
+            .integer(0...16_777_216),
             default: "65536",
-            "Sessions that each event loop keeps at hand for seconds; a request for another one asks the store."
+            "Sessions that each event loop keeps at hand for seconds; a request for another one asks the store. 0: all do."
         ),
         SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it."),
         SettingsKey(

@@ -30,7 +30,7 @@ package struct SessionSettings: Sendable, Equatable {
 /// Where sessions are kept: in Redis when it is named, else in this process.
 ///
 /// ## Configuration keys (`store`)
-/// - `cached_sessions` (integer, default: 65536, range: 1 to 16777216): sessions that each event loop keeps at hand.
+/// - `cached_sessions` (integer, default: 65536, range: 0 to 16777216): sessions that each event loop keeps at hand.
 ///
 /// ## Configuration keys (`store.memory`)
 /// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.

@@ -104,8 +104,8 @@ struct ExplainCommand: AsyncParsableCommand {
             let resolution = assumed.map { assumed in
                 Array(assumed.token.utf8).withUnsafeBytes { resolver.resolve(assumed.kind, token: $0, now: now) }
             }
-            if case .miss(let future) = resolution {
-                found = future
+            if case .miss(let read) = resolution {
+                found = read.future
             } else {
                 found = loop.assumeIsolated().makeSucceededFuture(nil)
             }

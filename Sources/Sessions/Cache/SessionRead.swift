@@ -1,0 +1,57 @@
+package import NIOCore
+internal import Vocabulary
+
+/// A read of one session under way for one event loop, and whoever waits for it. Found by the key, an HMAC of the whole
+/// token: no answer reaches another token's request (CVE-2026-71326).
+final class SessionFlight {
+    typealias Outcome = Result<CachedSession?, StoreError>
+
+    let token: Secret
+    /// When the first read began; the age of what it brings counts from here.
+    let begunAt: UnixTime
+    var reading: Reading
+    var reads = 1
+    private var outcome: Outcome?
+    private var waiting: [(Outcome) -> Void] = []
+
+    init(token: Secret, begunAt: UnixTime, reading: Reading) {
+        self.token = token
+        self.begunAt = begunAt
+        self.reading = reading
+    }
+
+    var key: RecordKey { self.reading.key }
+
+    /// Calls `receiver` with the outcome, at once when it is there.
+    func whenOver(_ receiver: @escaping (Outcome) -> Void) {
+        if let outcome = self.outcome { receiver(outcome) } else { self.waiting.append(receiver) }
+    }
+
+    func end(_ outcome: Outcome) {
+        self.outcome = outcome
+        let waiting = self.waiting
+        self.waiting = []
+        for receiver in waiting { receiver(outcome) }
+    }
+}
+
+/// What a request waits for whose session its loop does not know. Confined to the loop.
+package struct SessionRead {
+    let resolver: SessionResolver
+    let flight: SessionFlight
+    let kind: Session.Kind
+    let now: UnixTime
+
+    /// Calls `receiver` once, maybe before this returns: with the session, with nil when there is none of this kind, or with
+    /// why the store cannot say.
+    package func whenFound(_ receiver: @escaping (Result<CachedSession?, StoreError>) -> Void) {
+        self.flight.whenOver { outcome in receiver(self.resolver.use(outcome, for: self)) }
+    }
+
+    /// The same as a future.
+    package var future: EventLoopFuture<CachedSession?> {
+        let promise = self.resolver.loop.makePromise(of: CachedSession?.self)
+        self.whenFound { promise.assumeIsolated().completeWith($0.mapError { $0 }) }
+        return promise.futureResult
+    }
+}

@@ -1,0 +1,148 @@
+/// Why bytes cannot be what `CompactWriter` wrote.
+package struct CompactFormatError: Error, Sendable, Hashable {
+    package init() {}
+}
+
+/// Writes values one after the other: numbers as LEB128, strings and lists with their count in front. No names and no
+/// padding: whoever reads knows the order.
+package struct CompactWriter {
+    package private(set) var bytes: [UInt8] = []
+
+    package init() {
+        self.bytes.reserveCapacity(512)
+    }
+
+    package mutating func write(byte: UInt8) {
+        self.bytes.append(byte)
+    }
+
+    /// LEB128, seven bits a byte, least first.
+    package mutating func write(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            self.bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        self.bytes.append(UInt8(rest))
+    }
+
+    /// Zigzag, so that small negative numbers are short too.
+    package mutating func write(_ value: Int64) {
+        self.write(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
+    }
+
+    package mutating func write(_ text: String) {
+        self.write(UInt64(text.utf8.count))
+        self.bytes.append(contentsOf: text.utf8)
+    }
+
+    /// What was written elsewhere.
+    mutating func append(_ written: ArraySlice<UInt8>) {
+        self.bytes.append(contentsOf: written)
+    }
+
+    /// A byte that says whether there is one, then the value.
+    package mutating func write<Value>(optional value: Value?, _ write: (inout CompactWriter, Value) -> Void) {
+        self.write(byte: value == nil ? 0 : 1)
+        if let value { write(&self, value) }
+    }
+
+    /// The count, then each.
+    package mutating func write<Value>(list: [Value], _ write: (inout CompactWriter, Value) -> Void) {
+        self.write(UInt64(list.count))
+        for value in list { write(&self, value) }
+    }
+}
+
+/// Reads what `CompactWriter` wrote; every malformed or short input is a `CompactFormatError`.
+package struct CompactReader {
+    private let bytes: ArraySlice<UInt8>
+    private var position: Int
+
+    package init(_ bytes: [UInt8]) {
+        self.init(bytes[...])
+    }
+
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        self.position = bytes.startIndex
+    }
+
+    /// Throws unless everything was read.
+    package func finish() throws(CompactFormatError) {
+        guard self.position == self.bytes.endIndex else { throw CompactFormatError() }
+    }
+
+    package mutating func byte() throws(CompactFormatError) -> UInt8 {
+        guard self.position < self.bytes.endIndex else { throw CompactFormatError() }
+        defer { self.position += 1 }
+        return self.bytes[self.position]
+    }
+
+    package mutating func unsigned() throws(CompactFormatError) -> UInt64 {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            let byte = try self.byte()
+            guard shift < 63 || (shift == 63 && byte <= 1) else { throw CompactFormatError() }
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return value }
+            shift += 7
+        }
+    }
+
+    package mutating func signed() throws(CompactFormatError) -> Int64 {
+        let value = try self.unsigned()
+        return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+    }
+
+    package mutating func text() throws(CompactFormatError) -> String {
+        let bytes = try self.run()
+        // Nearly all is ASCII, which needs no more than a look; `String(validating:as:)` costs ten times as much.
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw CompactFormatError() }
+        return text
+    }
+
+    /// The bytes of a string, as they stand.
+    mutating func run() throws(CompactFormatError) -> ArraySlice<UInt8> {
+        let count = try self.count()
+        let end = self.position + count
+        defer { self.position = end }
+        return self.bytes[self.position..<end]
+    }
+
+    /// What `read` takes, as it stands.
+    mutating func taken(
+        by read: (inout CompactReader) throws(CompactFormatError) -> Void
+    ) throws(CompactFormatError) -> ArraySlice<UInt8> {
+        let start = self.position
+        try read(&self)
+        return self.bytes[start..<self.position]
+    }
+
+    package mutating func optional<Value>(
+        _ read: (inout CompactReader) throws(CompactFormatError) -> Value
+    ) throws(CompactFormatError) -> Value? {
+        switch try self.byte() {
+        case 0: return nil
+        case 1: return try read(&self)
+        default: throw CompactFormatError()
+        }
+    }
+
+    package mutating func list<Value>(
+        _ read: (inout CompactReader) throws(CompactFormatError) -> Value
+    ) throws(CompactFormatError) -> [Value] {
+        var values: [Value] = []
+        for _ in 0..<(try self.count()) { values.append(try read(&self)) }
+        return values
+    }
+
+    /// A count of bytes or elements: each takes a byte at least, so no more than are left.
+    mutating func count() throws(CompactFormatError) -> Int {
+        let count = try self.unsigned()
+        guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }
+        return Int(count)
+    }
+}

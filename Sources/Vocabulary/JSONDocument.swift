@@ -1,0 +1,132 @@
+/// A JSON document in one run of bytes, of which only what is asked for is read: a provider may say much of a user, and a
+/// request needs three words of it.
+///
+/// Each value is a byte that tells its kind, then what `CompactWriter` writes for it; the members of an object are sorted
+/// by name, so that equal documents have equal bytes.
+package struct JSONDocument: Sendable, Hashable {
+    /// How many levels are read; providers' documents have a few.
+    private static let maxDepth = 64
+
+    private enum Kind {
+        static let null: UInt8 = 0
+        static let no: UInt8 = 1
+        static let yes: UInt8 = 2
+        static let integer: UInt8 = 3
+        static let number: UInt8 = 4
+        static let string: UInt8 = 5
+        static let array: UInt8 = 6
+        static let object: UInt8 = 7
+    }
+
+    private let bytes: ArraySlice<UInt8>
+
+    package init(_ value: JSONValue) {
+        var writer = CompactWriter()
+        Self.write(value, to: &writer)
+        self.bytes = writer.bytes[...]
+    }
+
+    /// Reads a document's extent off `reader`, and makes sure of its shape.
+    package init(from reader: inout CompactReader) throws(CompactFormatError) {
+        self.bytes = try reader.taken { (reader) throws(CompactFormatError) in
+            try Self.skip(&reader, depth: Self.maxDepth)
+        }
+    }
+
+    /// All of it.
+    package var value: JSONValue {
+        var reader = CompactReader(self.bytes)
+        // Both initialisers have made sure of the shape.
+        return (try? Self.read(&reader)) ?? .null
+    }
+
+    /// The value at a path of members' names; nil where a step is missing.
+    package func value(at path: [[UInt8]]) -> JSONValue? {
+        var reader = CompactReader(self.bytes)
+        do throws(CompactFormatError) {
+            for name in path where try !Self.enter(name, &reader) { return nil }
+            return try Self.read(&reader)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The same for one member's name.
+    package subscript(name: String) -> JSONValue? { self.value(at: [Array(name.utf8)]) }
+
+    /// Appends the document.
+    package func write(to writer: inout CompactWriter) { writer.append(self.bytes) }
+
+    // MARK: Steps
+
+    private static func write(_ value: JSONValue, to writer: inout CompactWriter) {
+        switch value {
+        case .null: writer.write(byte: Kind.null)
+        case .bool(let value): writer.write(byte: value ? Kind.yes : Kind.no)
+        case .integer(let value):
+            writer.write(byte: Kind.integer)
+            writer.write(value)
+        case .number(let value):
+            writer.write(byte: Kind.number)
+            writer.write(value.bitPattern)
+        case .string(let value):
+            writer.write(byte: Kind.string)
+            writer.write(value)
+        case .array(let values):
+            writer.write(byte: Kind.array)
+            writer.write(list: values) { Self.write($1, to: &$0) }
+        case .object(let members):
+            writer.write(byte: Kind.object)
+            writer.write(list: members.sorted { $0.key < $1.key }) {
+                $0.write($1.key)
+                Self.write($1.value, to: &$0)
+            }
+        }
+    }
+
+    private static func read(_ reader: inout CompactReader) throws(CompactFormatError) -> JSONValue {
+        switch try reader.byte() {
+        case Kind.null: return .null
+        case Kind.no: return .bool(false)
+        case Kind.yes: return .bool(true)
+        case Kind.integer: return .integer(try reader.signed())
+        case Kind.number: return .number(Double(bitPattern: try reader.unsigned()))
+        case Kind.string: return .string(try reader.text())
+        case Kind.array:
+            return .array(try reader.list { (reader) throws(CompactFormatError) in try Self.read(&reader) })
+        case Kind.object:
+            let members = try reader.list { (reader) throws(CompactFormatError) in
+                (try reader.text(), try Self.read(&reader))
+            }
+            return .object(Dictionary(members, uniquingKeysWith: { $1 }))
+        default: throw CompactFormatError()
+        }
+    }
+
+    /// Goes past one value.
+    private static func skip(_ reader: inout CompactReader, depth: Int) throws(CompactFormatError) {
+        guard depth > 0 else { throw CompactFormatError() }
+        switch try reader.byte() {
+        case Kind.null, Kind.no, Kind.yes: break
+        case Kind.integer, Kind.number: _ = try reader.unsigned()
+        case Kind.string: _ = try reader.run()
+        case Kind.array: for _ in 0..<(try reader.count()) { try Self.skip(&reader, depth: depth - 1) }
+        case Kind.object:
+            for _ in 0..<(try reader.count()) {
+                _ = try reader.run()
+                try Self.skip(&reader, depth: depth - 1)
+            }
+        default: throw CompactFormatError()
+        }
+    }
+
+    /// Goes to the value of a member; false when there is none.
+    private static func enter(_ name: [UInt8], _ reader: inout CompactReader) throws(CompactFormatError) -> Bool {
+        guard try reader.byte() == Kind.object else { return false }
+        for _ in 0..<(try reader.count()) {
+            if try reader.run().elementsEqual(name) { return true }
+            try Self.skip(&reader, depth: Self.maxDepth)
+        }
+        return false
+    }
+}
