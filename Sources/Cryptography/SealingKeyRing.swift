@@ -71,7 +71,8 @@ package struct SealingKeyRing: Sendable {
         guard version == Self.version, sealed.count >= Self.overhead else { throw .damaged }
         let headerEnd = 1 + Self.idLength
         let bodyStart = headerEnd + AES256GCM.nonceLength
-        guard let key = self.keys.first(where: { $0.id.elementsEqual(sealed[1..<headerEnd]) }) else { throw .unknownKey }
+        let id = sealed[1..<headerEnd]
+        guard let key = self.keys.first(where: { $0.id.elementsEqual(id) }) else { throw .unknownKey }
         var authenticated = place
         authenticated.append(contentsOf: sealed[..<headerEnd])
         let plaintext = key.sealing.sha256(place).withUnsafeBytes { key in

@@ -43,6 +43,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
+    /// The replies of the bytes that are being read, until all of them are there.
+    private var answers: [(receiver: Receiver, reply: RedisReply)] = []
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
@@ -160,10 +162,20 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
                 return .failure(error)
             }
         }
+        self.deliver()
         try result.get()
     }
 
-    /// Hands one reply to whom it belongs; false when the connection ended with it.
+    /// Hands out what was read: once all of it is, which keeps the reader in the core's instruction cache.
+    private func deliver() {
+        guard !self.answers.isEmpty else { return }
+        let answers = self.answers
+        self.answers = []
+        self.answers.reserveCapacity(answers.count)
+        for (receiver, reply) in answers { receiver(.success(reply)) }
+    }
+
+    /// Takes one reply for whom it belongs to; false when the connection ended with it.
     private func take(_ reply: RedisReply) -> Bool {
         switch self.machine.received(reply) {
         case .wait:
@@ -172,10 +184,10 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
             return self.becomeReady(reply)
         case .answer(let receiver, let reply):
             self.events?.answered()
-            receiver(.success(reply))
+            self.answers.append((receiver, reply))
             return true
         case .answerAndClose(let receiver, let reply, let closing):
-            receiver(.success(reply))
+            self.answers.append((receiver, reply))
             self.finish(closing)
             return false
         case .close(let closing):
@@ -187,6 +199,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     private func finish(_ closing: Machine.Closing) {
+        // In the order of the commands: first those that were answered.
+        self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
         // The owner first: whoever is failed may ask again at once and must find this connection gone.
@@ -208,7 +222,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.isFlushScheduled = false
         guard let context = self.context, self.outgoing.readableBytes > 0 else { return }
         let bytes = self.outgoing
-        self.outgoing = context.channel.allocator.buffer(capacity: 1024)
+        // The next tick sends about as much.
+        self.outgoing = context.channel.allocator.buffer(capacity: max(1024, bytes.readableBytes))
         context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
     }
 

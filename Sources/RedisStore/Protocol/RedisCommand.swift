@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// A command and its arguments, each any bytes, as it is sent: an array of bulk strings (RESP).
-package struct RedisCommand: Sendable, Hashable {
+package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// The most bytes that one command may have: no record of ours comes near.
     package static let maxBytes = 1 << 20
     private static let maxArguments = 1024
@@ -13,14 +13,15 @@ package struct RedisCommand: Sendable, Hashable {
 
     package init(_ name: StaticString, _ arguments: [[UInt8]] = []) {
         self.name = name.description
-        guard arguments.count < Self.maxArguments, arguments.reduce(0, { $0 + $1.count }) <= Self.maxBytes else {
+        let total = arguments.reduce(name.utf8CodeUnitCount) { $0 + $1.count }
+        guard arguments.count < Self.maxArguments, total <= Self.maxBytes else {
             self.bytes = []
             self.first = nil
             return
         }
         var bytes: [UInt8] = []
         // Marks and lengths take little beside what they announce.
-        bytes.reserveCapacity(arguments.reduce(32) { $0 + $1.count + 16 })
+        bytes.reserveCapacity(total + 16 * (arguments.count + 2))
         Self.write(0x2A, arguments.count + 1, to: &bytes)
         Self.write(0x24, name.utf8CodeUnitCount, to: &bytes)
         name.withUTF8Buffer { bytes.append(contentsOf: $0) }
@@ -43,6 +44,9 @@ package struct RedisCommand: Sendable, Hashable {
 
     /// The key that says which node serves it: the first argument, for every command that this module sends by itself.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
+
+    /// Its name alone: arguments may be secrets.
+    package var description: String { self.name }
 
     /// What it is counted as.
     var kind: RedisMeter.Kind {

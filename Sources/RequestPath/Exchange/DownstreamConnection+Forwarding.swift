@@ -47,8 +47,8 @@ extension DownstreamConnection {
         self.upstream = connection
         self.phase = .exchange
         connection.begin(for: self)
-        context.writeAndFlush(NIOAny(head), promise: nil)
-        guard self.upstream === connection, self.phase == .exchange else { return }
+        context.write(NIOAny(head), promise: nil)
+        self.loop.flushSoon(connection)
         if !self.body.isDone {
             self.facts.lastProgress = self.loop.now
             self.sendContinue()

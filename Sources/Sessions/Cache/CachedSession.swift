@@ -20,7 +20,9 @@ package final class CachedSession {
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
     let hash: Int
+    /// How long a use is not told to the store after the last that was.
     let touchInterval: Duration
+    private let touchMilliseconds: Int64
     /// The next entry of the same bucket; negative: none.
     var next: Int32 = -1
     var slot: Int32 = -1
@@ -28,6 +30,8 @@ package final class CachedSession {
     private(set) var turn: UInt64
     /// Used since the eviction hand last passed.
     var isReferenced = true
+    /// The entry serves until here, unless a read confirms it again.
+    private var servesUntil: UnixTime
     /// From here on a use starts a read in the background.
     var refreshAt: UnixTime
     /// From here on a use is told to the store.
@@ -53,23 +57,40 @@ package final class CachedSession {
         self.subjectNames = subjectNames
         self.readAt = readAt
         self.turn = turn
-        self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
-        self.touchInterval = min(.seconds(60), stored.record.idleLifetime / 10)
+        self.servesUntil = Self.end(of: stored.record, readAt)
+        self.refreshAt = Self.refresh(readAt)
+        self.touchMilliseconds = min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10)
+        self.touchInterval = .milliseconds(self.touchMilliseconds)
         // Writing the session was its first use.
-        self.touchAt = (stored.usedAt ?? stored.record.issuedAt).advanced(by: self.touchInterval)
+        self.touchAt = UnixTime(
+            milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds
+        )
+    }
+
+    // In whole milliseconds: arithmetic with `Duration` shows in the profile of a read.
+    private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
+    private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
+
+    private static func end(of session: Session, _ readAt: UnixTime) -> UnixTime {
+        min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds))
+    }
+
+    private static func refresh(_ readAt: UnixTime) -> UnixTime {
+        UnixTime(milliseconds: readAt.milliseconds + Self.refreshMilliseconds)
     }
 
     /// Takes from the store when it was told of a use: those that other loops and gateways told it need not be told again.
     func noteUse(at usedAt: UnixTime?) {
         guard let usedAt else { return }
-        self.touchAt = max(self.touchAt, usedAt.advanced(by: self.touchInterval))
+        self.touchAt = max(self.touchAt, UnixTime(milliseconds: usedAt.milliseconds + self.touchMilliseconds))
     }
 
     /// Notes that a read which began then found the same record.
     func confirm(readAt: UnixTime, turn: UInt64) {
         self.readAt = readAt
         self.turn = turn
-        self.refreshAt = readAt.advanced(by: SessionCache.refreshAge)
+        self.servesUntil = Self.end(of: self.session, readAt)
+        self.refreshAt = Self.refresh(readAt)
     }
 
     /// The ready identity bytes for the profile with this index in this generation of the configuration; nil when they
@@ -92,8 +113,7 @@ package final class CachedSession {
     /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit.
     /// A clock that was set back ends it too.
     func mayServe(at now: UnixTime) -> Bool {
-        now < self.session.expiresAt && now >= self.readAt
-            && now < self.readAt.advanced(by: SessionCache.hardAge)
+        now >= self.readAt && now < self.servesUntil
     }
 
     func matches(_ token: UnsafeRawBufferPointer) -> Bool {

@@ -33,6 +33,8 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     private let clock: Clock
     private var flights: [RecordKey: SessionFlight] = [:]
+    /// What the store has answered in this tick.
+    private var arrivals: [(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)] = []
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
@@ -103,7 +105,22 @@ package final class SessionResolver {
     }
 
     private func send(_ flight: SessionFlight) {
-        self.store.session(flight.key, on: self.loop) { self.arrived($0, for: flight) }
+        self.store.session(flight.key, on: self.loop) { result in
+            if self.arrivals.isEmpty {
+                nonisolated(unsafe) let resolver = self
+                self.loop.execute { resolver.takeArrivals() }
+            }
+            self.arrivals.append((flight, result))
+        }
+    }
+
+    /// First all that came together is read, then each request goes on: reading records and judging requests would push each
+    /// other out of the core's instruction cache. A read stays open until then, so that no end is missed in between.
+    private func takeArrivals() {
+        let arrivals = self.arrivals
+        self.arrivals = []
+        self.arrivals.reserveCapacity(arrivals.count)
+        for (flight, result) in arrivals { self.arrived(result, for: flight) }
     }
 
     private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
