@@ -5,6 +5,12 @@ package import Sessions
 import Settings
 package import Vocabulary
 
+/// A connection to which is written.
+protocol Flushable: AnyObject {
+    /// nil when it has gone.
+    var context: ChannelHandlerContext? { get }
+}
+
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it uses again and
 /// again. Nothing in it is touched by another thread.
 package final class PathLoop {
@@ -37,8 +43,7 @@ package final class PathLoop {
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
     private var sweeper: RepeatedTask?
-    /// Connections to apps with a head that has not left yet.
-    private var unflushed: [UpstreamConnection] = []
+    private var unflushed: [any Flushable] = []
 
     package init(
         eventLoop: any EventLoop,
@@ -94,9 +99,9 @@ package final class PathLoop {
 
     // MARK: Flushing
 
-    /// Lets the head that was written to `connection` leave at the end of this tick, with those of the other requests: the
-    /// system's sending and our judging would push each other out of the core's instruction cache with every request.
-    func flushSoon(_ connection: UpstreamConnection) {
+    /// Lets what was written to `connection` leave at the end of this tick, with what was written to the others: the system's
+    /// sending and our judging would push each other out of the core's instruction cache with every request.
+    func flushSoon(_ connection: some Flushable) {
         if self.unflushed.isEmpty {
             nonisolated(unsafe) let loop = self
             self.eventLoop.execute { loop.flush() }
