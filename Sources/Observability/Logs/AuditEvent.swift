@@ -15,6 +15,8 @@ package struct AuditEvent: Sendable {
         case sessionEnded = "session.ended"
         case signInFailed = "sign_in.failed"
         case storePrimaryChanged = "store.primary_changed"
+        case storeWritesRefused = "store.writes_refused"
+        case storeWritesTaken = "store.writes_taken"
         case transferTokenConsumed = "transfer_token.consumed"
         case transferTokenMinted = "transfer_token.minted"
         case transferTokenMintRefused = "transfer_token.mint_refused"

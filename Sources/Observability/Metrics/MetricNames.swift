@@ -121,6 +121,17 @@ package enum MetricNames {
         help: "Connections for commands, one for each loop and primary, by state (up, down).",
         labels: ["state"]
     )
+    package static let redisRefusedWrites = MetricFamily(
+        .counter,
+        "sallyport_redis_refused_writes_total",
+        help: "Writes that a primary refused though it can be read, by its error (MISCONF, NOREPLICAS, OOM).",
+        labels: ["code"]
+    )
+    package static let redisRefusing = MetricFamily(
+        .gauge,
+        "sallyport_redis_primaries_refusing_writes",
+        help: "Primaries that refuse writes now: sign-in and transfer tokens are answered with 503."
+    )
     package static let redisReplicas = MetricFamily(
         .gauge,
         "sallyport_redis_replicas",
@@ -235,7 +246,8 @@ package enum MetricNames {
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
-        redisCommandDuration, redisConnections, redisReplicas, redisPrimaryChanges, redisQuarantine,
+        redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisPrimaryChanges,
+        redisQuarantine,
         upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,

@@ -37,6 +37,7 @@ package final class RedisClient: Sendable {
     private let loops: [any EventLoop]
     private let state = Mutex(State())
     private let followers = Mutex<[Follower]>([])
+    private let writes: WriteWatch
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
@@ -74,12 +75,20 @@ package final class RedisClient: Sendable {
                     },
                     lookAgain: { client.value?.source.lookAgain() },
                     replicasShort: { endpoint in client.value?.replicasShort(endpoint) },
-                    met: { endpoint in client.value?.met(endpoint) }
+                    met: { endpoint in client.value?.met(endpoint) },
+                    writeRefused: { endpoint, error in client.value?.writeRefused(endpoint, error) }
                 )
             )
             routers[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(router, eventLoop: loop)
         }
         self.routers = routers
+        self.writes = WriteWatch(
+            on: loops[0],
+            write: {
+                client.value?.writeNothing(to: $0) ?? loops[0].makeFailedFuture(RedisError.notSent(.shuttingDown))
+            },
+            tell: { client.value?.tell($0) }
+        )
         client.set(self)
     }
 
@@ -117,7 +126,8 @@ package final class RedisClient: Sendable {
                         address: shard.endpoint.description,
                         connectedLoops: state.connected[shard.endpoint]?.count ?? 0,
                         facts: state.facts[shard.endpoint],
-                        refusal: state.refusals[shard.endpoint]
+                        refusal: state.refusals[shard.endpoint],
+                        writeRefusal: self.writes.refusal(of: shard.endpoint)
                     )
                 },
                 invalidationIsUp: state.invalidationIsUp
@@ -175,6 +185,7 @@ package final class RedisClient: Sendable {
             return state.poll
         }
         poll?.cancel()
+        self.writes.shutDown()
         self.endFirstTopology(.success(()))
         await self.source.shutDown()
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
@@ -224,9 +235,10 @@ package final class RedisClient: Sendable {
     // MARK: What happens
 
     private func adopt(_ topology: Topology) {
+        let endpoints = Set(topology.shards.map(\.endpoint))
+        self.writes.keep(only: endpoints)
         let isChange = self.state.withLock { state in
             defer { state.topology = topology }
-            let endpoints = Set(topology.shards.map(\.endpoint))
             state.facts = state.facts.filter { endpoints.contains($0.key) }
             state.refusals = state.refusals.filter { endpoints.contains($0.key) }
             return state.topology != nil && state.topology != topology
@@ -297,6 +309,19 @@ package final class RedisClient: Sendable {
     private func replicasShort(_ endpoint: RedisEndpoint) {
         self.tell(.replicasShort(endpoint))
         self.askForFacts(of: endpoint)
+    }
+
+    private func writeRefused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
+        self.meter.countRefusedWrite(refusal.code)
+        self.writes.refused(endpoint, refusal)
+    }
+
+    /// Writes to this primary what is gone after a millisecond, to see whether it takes it.
+    private func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
+        let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
+        let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
+        guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
+        return self.on(self.loops[0]) { $0.send(RedisNeeds.write(tag: tag), to: endpoint) }
     }
 
     private func poll() {

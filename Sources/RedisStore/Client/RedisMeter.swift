@@ -82,6 +82,7 @@ package final class RedisMeter: Sendable {
 
     private static let boundsInNanoseconds = bounds.map { Int($0 * 1_000_000_000) }
     private let kinds: [Cells] = Kind.allCases.map { _ in Cells() }
+    private let refusedWrites: [Cell] = RedisServerError.writeRefusals.map { _ in Cell() }
 
     package init() {}
 
@@ -99,6 +100,16 @@ package final class RedisMeter: Sendable {
 
     package func count(of kind: Kind, _ outcome: Outcome) -> Int {
         self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
+    }
+
+    /// A write was refused with this code, which is one of `RedisServerError.writeRefusals`.
+    package func countRefusedWrite(_ code: String) {
+        if let index = RedisServerError.writeRefusals.firstIndex(of: code) { self.refusedWrites[index].add(1) }
+    }
+
+    /// How many writes were refused with this code.
+    package func refusedWrites(_ code: String) -> Int {
+        RedisServerError.writeRefusals.firstIndex(of: code).map { self.refusedWrites[$0].now } ?? 0
     }
 
     package func durations(of kind: Kind) -> Durations {

@@ -31,8 +31,7 @@ package enum RedisNeeds {
         return [
             Command("get", RedisCommand("GET", [key])),
             Command("mget", RedisCommand("MGET", [key])),
-            // Gone again after a millisecond.
-            Command("set", RedisCommand("SET", [key, [], Array("PX".utf8), Array("1".utf8)])),
+            Command("set", self.write(tag: tag)),
             Command("del", RedisCommand("DEL", [key])),
             Command("exists", RedisCommand("EXISTS", [key])),
             Command("pttl", RedisCommand("PTTL", [key])),
@@ -47,6 +46,11 @@ package enum RedisNeeds {
             Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport")),
             Command("client|tracking", RedisCommand("CLIENT", "TRACKING", "OFF")),
         ]
+    }
+
+    /// A write that is gone again after a millisecond.
+    package static func write(tag: String = "check") -> RedisCommand {
+        RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
     /// One key of each type.
@@ -67,7 +71,8 @@ package enum RedisNeeds {
 
     /// A tag whose keys lie in one of these slots.
     package static func tag(in slots: [ClosedRange<UInt16>]) -> String? {
-        (0..<200_000).lazy.map { "check\($0)" }.first { tag in
+        guard !slots.isEmpty else { return nil }
+        return (0..<200_000).lazy.map { "check\($0)" }.first { tag in
             let slot = UInt16(clamping: HashSlot.of(Array(tag.utf8)))
             return slots.contains { $0.contains(slot) }
         }

@@ -11,6 +11,8 @@ final class RedisNode {
         var misplaced: () -> Void
         /// No replica has confirmed a write in time.
         var replicasShort: () -> Void
+        /// It has refused a write.
+        var writeRefused: (RedisServerError) -> Void
     }
 
     let endpoint: RedisEndpoint
@@ -60,10 +62,18 @@ final class RedisNode {
     }
 
     func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
-        if call.script.isDurable, let commits = self.commits {
-            return commits.evaluate(call, asking: asking, deadline: deadline)
+        let reply =
+            if call.script.isDurable, let commits = self.commits {
+                commits.evaluate(call, asking: asking, deadline: deadline)
+            } else {
+                self.reads.evaluate(call, asking: asking, deadline: deadline)
+            }
+        let node = NIOLoopBound(self, eventLoop: self.loop)
+        reply.whenSuccess { reply in
+            guard case .error(let error) = reply, let refusal = error.writeRefusal else { return }
+            node.value.events.writeRefused(refusal)
         }
-        return self.reads.evaluate(call, asking: asking, deadline: deadline)
+        return reply
     }
 
     /// The server has said, over a connection that has just been made, how it stands.

@@ -12,6 +12,7 @@ final class RedisRouter {
         var replicasShort: (RedisEndpoint) -> Void
         /// A redirection has named a node that stands in no topology yet.
         var met: (RedisEndpoint) -> Void
+        var writeRefused: (RedisEndpoint, RedisServerError) -> Void
     }
 
     /// How often one command is sent on in a row before its redirection counts as its answer.
@@ -85,7 +86,8 @@ final class RedisRouter {
                 },
                 down: { cause, refusal in router.value.lost(endpoint, cause, refusal) },
                 misplaced: { router.value.events.lookAgain() },
-                replicasShort: { router.value.events.replicasShort(endpoint) }
+                replicasShort: { router.value.events.replicasShort(endpoint) },
+                writeRefused: { router.value.events.writeRefused(endpoint, $0) }
             )
         )
         self.nodes[endpoint] = node

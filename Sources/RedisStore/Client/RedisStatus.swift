@@ -10,6 +10,16 @@ package struct RedisStatus: Sendable, Hashable {
         /// The error for which it last refused a connection, e.g. `WRONGPASS`, or to say how it stands, e.g. `BUSY`; nil
         /// once it did neither.
         package let refusal: RedisServerError?
+        /// Why it takes no writes, though it serves; nil: it does, as far as is known.
+        package let writeRefusal: WriteRefusal?
+    }
+
+    /// A primary's refusal to write.
+    package struct WriteRefusal: Sendable, Hashable {
+        /// The latest; its code is one of `RedisServerError.writeRefusals`.
+        package let error: RedisServerError
+        /// When it was first seen.
+        package let since: ContinuousClock.Instant
     }
 
     /// How many loops this process has.
@@ -33,6 +43,10 @@ package enum RedisEvent: Sendable, Hashable {
     case nodeDown(RedisEndpoint, RedisError.Cause)
     /// It takes connections and refuses to serve them.
     case refused(RedisEndpoint, RedisServerError)
+    /// It serves, and refuses to write. Told once for each reason, not for each command.
+    case writesRefused(RedisEndpoint, RedisServerError)
+    /// It takes writes again.
+    case writesTaken(RedisEndpoint)
     /// Another reign has begun (a failover, a restart): single-use tokens of the former one are refused.
     case primaryChanged(RedisEndpoint)
     /// The primaries, or which slots they serve, have changed.

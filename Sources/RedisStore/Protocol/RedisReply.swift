@@ -48,6 +48,18 @@ package struct RedisServerError: Error, Sendable, Hashable {
         default: .other
         }
     }
+
+    /// The codes with which a server that can be read refuses to write.
+    package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
+
+    /// The refusal to write that this is; nil: it is another error.
+    ///
+    /// Before Redis 7 a script's error only quotes that of its command: `ERR Error running script (...): ... -OOM ...`.
+    package var writeRefusal: RedisServerError? {
+        if Self.writeRefusals.contains(self.code) { return self }
+        guard self.code == "ERR" else { return nil }
+        return Self.writeRefusals.first { self.message.contains(" -\($0) ") }.map { RedisServerError(line: $0) }
+    }
 }
 
 /// How a command failed. The difference that matters: whether Redis may have carried it out.

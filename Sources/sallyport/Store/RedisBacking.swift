@@ -75,6 +75,17 @@ final class RedisBacking: Sendable {
         var checks: [AdminServer.Check] = [
             (name: "store", ok: status.isConnected, detail: RedisWords.connection(status))
         ]
+        // Not ready, as with a Redis that is away (security.md 8, row 4), though sessions can still be read: nobody can sign
+        // in or be handed over, and of a primary that was cut off `NOREPLICAS` is the only sign, whose gateways must not be
+        // sent what others can serve. It is tried again without any request, so a gateway that is sent none recovers.
+        let refusals = status.nodes.filter { $0.writeRefusal != nil }
+        checks.append(
+            (
+                name: "store_writes",
+                ok: refusals.isEmpty,
+                detail: refusals.isEmpty ? "no write is refused" : RedisWords.writeRefusals(refusals)
+            )
+        )
         let isHeard = status.invalidationIsUp
         checks.append(
             (
@@ -115,6 +126,12 @@ final class RedisBacking: Sendable {
         }
         registry.read(MetricNames.redisConnections, "up") { Double(client.status.upCount) }
         registry.read(MetricNames.redisConnections, "down") { Double(client.status.downCount) }
+        for code in RedisServerError.writeRefusals {
+            registry.read(MetricNames.redisRefusedWrites, code) { Double(meter.refusedWrites(code)) }
+        }
+        registry.read(MetricNames.redisRefusing) {
+            Double(client.status.nodes.count { $0.writeRefusal != nil })
+        }
         registry.read(MetricNames.redisReplicas) {
             Double(client.status.nodes.map { $0.facts?.connectedReplicas ?? 0 }.min() ?? 0)
         }

@@ -125,7 +125,7 @@ struct RedisCheck: Sendable {
         verdicts.append(self.version(facts, endpoint))
         verdicts.append(self.role(facts, endpoint))
         verdicts += self.safety(facts, endpoint)
-        verdicts.append(await self.permissions(endpoint, tag: tag))
+        verdicts += await self.rights(endpoint, tag: tag)
         return verdicts
     }
 
@@ -176,40 +176,6 @@ struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Runs every command that the gateway uses, each in a form that does no harm: `ACL DRYRUN` is of 7.0 and needs a
-    /// right of its own.
-    private func permissions(_ endpoint: RedisEndpoint, tag: String) async -> Verdict {
-        var needs = RedisNeeds.commands(tag: tag)
-        if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
-        let keys = RedisNeeds.keys(tag: tag)
-        do {
-            let trials = needs.map(\.trial) + keys.map(\.trial) + [RedisNeeds.subscription.trial]
-            let replies = try await self.ask(trials, of: endpoint)
-            var lacks: [String] = []
-            for (need, reply) in zip(needs, replies) where reply.isNotPermitted { lacks.append("+\(need.name)") }
-            let mayGet = !lacks.contains("+get")
-            for (key, reply) in zip(keys, replies.dropFirst(needs.count)) where mayGet && reply.isNotPermitted {
-                lacks.append("~\(RedisNeeds.keyPrefix)\(key.type):*")
-            }
-            if let reply = replies.last, case .error(let error) = reply, reply.isNotPermitted {
-                lacks.append(
-                    error.message.contains("channel") ? "&\(RedisNeeds.channel)" : "+\(RedisNeeds.subscription.name)"
-                )
-            }
-            guard lacks.isEmpty else {
-                return self.error(
-                    endpoint,
-                    "commands",
-                    "the ACL user lacks \(lacks.joined(separator: " ")): ACL SETUSER \(self.configuration.user ?? "default") "
-                        + lacks.joined(separator: " ")
-                )
-            }
-            return self.ok(endpoint, "commands", "all \(needs.count + 1) are allowed")
-        } catch {
-            return self.error(endpoint, "commands", RedisWords.failure(error, of: self.configuration))
-        }
-    }
-
     // MARK: Verdicts
 
     func ok(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
@@ -218,12 +184,6 @@ struct RedisCheck: Sendable {
 
     func error(_ endpoint: RedisEndpoint, _ subject: String, _ finding: String) -> Verdict {
         Verdict(level: .error, subject: "\(endpoint) \(subject)", finding: finding)
-    }
-}
-
-extension RedisReply {
-    fileprivate var isNotPermitted: Bool {
-        if case .error(let error) = self { error.code == "NOPERM" } else { false }
     }
 }
 

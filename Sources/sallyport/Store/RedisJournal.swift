@@ -53,6 +53,16 @@ final class RedisJournal: Sendable {
                 "redis: it refuses to serve: \(RedisWords.refusal(error))",
                 metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
             )
+        case .writesRefused(let endpoint, let error):
+            self.logger.error(
+                "redis: it refuses writes: \(RedisWords.refusal(error))",
+                metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
+            )
+            let details = [("address", endpoint.description), ("code", error.code)]
+            self.audit.emit(AuditEvent(.storeWritesRefused, code: .warning, details: details))
+        case .writesTaken(let endpoint):
+            self.logger.info("redis: it takes writes again", metadata: ["address": "\(endpoint)"])
+            self.audit.emit(AuditEvent(.storeWritesTaken, details: [("address", endpoint.description)]))
         case .primaryChanged(let endpoint):
             self.notePrimaryChange(endpoint)
         case .topologyChanged(let topology):

@@ -56,6 +56,18 @@ enum RedisWords {
         }.joined(separator: "; ")
     }
 
+    /// Since when and why these primaries take no writes, and what that means.
+    static func writeRefusals(_ nodes: [RedisStatus.Node]) -> String {
+        let words = nodes.compactMap { node in
+            node.writeRefusal.map { refusal in
+                let seconds = (ContinuousClock.now - refusal.since).components.seconds
+                return "\(node.address): refuses writes for \(seconds) s (\(refusal.error.code)): "
+                    + Self.refusal(refusal.error)
+            }
+        }
+        return words.joined(separator: "; ") + "; nobody can sign in or be handed over, and sessions are still read"
+    }
+
     /// By what a server could forget what must be remembered, with the mend: a used-up token's marker that is gone makes
     /// the token good again.
     static func dangers(_ facts: RedisFacts) -> [String] {
