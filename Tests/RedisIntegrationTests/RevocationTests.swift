@@ -114,45 +114,6 @@ import Testing
             }
         }
     }
-
-    @Test("Row 31: whoever is told anything is told of their own, however connections are cut")
-    func pairing() async throws {
-        try await RedisServer.with { server in
-            try await FaultProxy.with(to: server.port) { proxy in
-                let url = RedisURLs.standalone(proxy.port)
-                try await Fleet.with([url], loops: 2, logsAccess: false) { fleet in
-                    try await fleet.waitUntilReady()
-                    let users: [User] = [.ada, .grace, .mary]
-                    let canaries = try (0..<30).map { number in
-                        let user = users[number % 3]
-                        return (user, try patiently { try fleet[0].browser(user, from: "127.2.2.\(number / 9 + 1)") })
-                    }
-                    var answers = 0
-                    for round in 0..<(isSoak ? 2000 : 40) {
-                        // Cut somewhere in what the sessions' reads bring, which they are after every cut.
-                        try await proxy.set(round % 2 == 0 ? .cut(after: Int.random(in: 0...6000)) : .none)
-                        let wires = try canaries.map { _ in try fleet[0].connect() }
-                        for (wire, canary) in zip(wires, canaries) {
-                            wire.send(Request.get("/", ["Cookie: sallyport=\(canary.1)"]))
-                        }
-                        for (wire, canary) in zip(wires, canaries) {
-                            // One in ten goes away without its answer.
-                            if Int.random(in: 0..<10) == 0 {
-                                wire.reset()
-                                continue
-                            }
-                            let answer = try wire.answer()
-                            #expect(answer.status == 200 || answer.status == 503)
-                            guard answer.status == 200 else { continue }
-                            #expect(answer.text.contains("X-Auth-Subject: \(canary.0.id)\r\n"), "another's identity")
-                            answers += 1
-                        }
-                    }
-                    #expect(answers > 100)
-                }
-            }
-        }
-    }
 }
 
 extension Gateway {

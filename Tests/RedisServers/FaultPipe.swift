@@ -29,6 +29,8 @@ final class FaultPipe {
     private var toClient = Lane()
     private var toServer = Lane()
     private var counter = CommandCounter()
+    /// The client has asked to be told what others do.
+    private var isSubscriber = false
     /// Bytes sent to the client since the fault was set.
     private var sentCount = 0
     private var isCut = false
@@ -93,6 +95,9 @@ final class FaultPipe {
 
     private func received(_ bytes: ByteBuffer, from side: Side) {
         let now = NIODeadline.now()
+        if side == .client, !self.isSubscriber {
+            self.isSubscriber = bytes.readableBytesView.firstRange(of: Array("SUBSCRIBE".utf8)) != nil
+        }
         switch (side, self.fault) {
         case (.client, .answered(let line)):
             for _ in 0..<self.counter.take(bytes) {
@@ -124,7 +129,8 @@ final class FaultPipe {
 
     /// Writes what is due.
     private func pump(_ side: Side) {
-        guard self.fault != .hanging, !self.isCut,
+        let isHeld = self.fault == .hanging || self.fault == .deaf && side == .client && self.isSubscriber
+        guard !isHeld, !self.isCut,
             let channel = side == .client ? self.client : self.server
         else { return }
         let lane = side == .client ? \FaultPipe.toClient : \FaultPipe.toServer

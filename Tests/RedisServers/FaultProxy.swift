@@ -14,6 +14,8 @@ package final class FaultProxy: Sendable {
         case closedAtOnce
         /// They are taken and not a byte passes until the fault is over; then everything does.
         case hanging
+        /// Nothing more comes to clients that subscribe, whose connections stand; all else passes.
+        case deaf
         /// Every byte comes so much later.
         case delayed(toServer: TimeAmount, toClient: TimeAmount)
         /// Every byte is sent by itself.

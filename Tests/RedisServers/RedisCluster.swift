@@ -68,6 +68,32 @@ package final class RedisCluster: Sendable {
         }
     }
 
+    // MARK: Failover
+
+    /// Kills whoever is the primary of a pair now, and waits until the other has taken over; the killed one.
+    @discardableResult
+    package func killPrimary(of pair: Int) async throws -> RedisServer {
+        let servers = [self.primaries[pair], self.replicas[pair]]
+        guard let old = servers.first(where: \.isPrimary), let new = servers.first(where: { $0 !== old }) else {
+            throw ServerFailure("a pair without a primary")
+        }
+        old.kill()
+        try await waitUntil("a replica has taken over", within: .seconds(60)) {
+            try new.isPrimary && new.clusterInfo("cluster_state") == "ok"
+        }
+        return old
+    }
+
+    /// Waits until each primary has its replica, in step, and every node sees a cluster that serves.
+    package func waitUntilComplete() async throws {
+        try await waitUntil("a cluster that is complete", within: .seconds(60)) {
+            try self.nodes.allSatisfy { node in
+                try node.clusterInfo("cluster_state") == "ok"
+                    && (node.isPrimary || node.info("master_link_status") == "up")
+            }
+        }
+    }
+
     // MARK: Slots
 
     /// The slot of a key.

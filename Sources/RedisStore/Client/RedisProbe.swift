@@ -19,17 +19,20 @@ package enum RedisProbe {
         limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
-        connector.connect(to: endpoint, on: loop).flatMap { channel in
-            let done = loop.makePromise(of: [RedisReply].self)
-            var configuration = connector.configuration
-            if let limits { configuration.limits = limits }
-            do {
-                try Self.converse(commands, greeting, over: channel, configuration, done)
-            } catch {
-                done.fail(error)
+        // All on the loop: a handshake of TLS that fails tells why only to whoever is in the channel's pipeline by then.
+        loop.flatSubmit {
+            connector.connect(to: endpoint, on: loop).flatMap { channel in
+                let done = loop.makePromise(of: [RedisReply].self)
+                var configuration = connector.configuration
+                if let limits { configuration.limits = limits }
+                do {
+                    try Self.converse(commands, greeting, over: channel, configuration, done)
+                } catch {
+                    done.fail(error)
+                }
+                done.futureResult.whenComplete { _ in channel.close(promise: nil) }
+                return done.futureResult
             }
-            done.futureResult.whenComplete { _ in channel.close(promise: nil) }
-            return done.futureResult
         }
     }
 

@@ -36,6 +36,12 @@ final class Consumer {
         self.close()
     }
 
+    /// What stands for a token in the audit stream, which never holds the token: the user agent of whoever presents it.
+    static func label(of token: String) -> String {
+        // The hash is seeded anew in every process.
+        "browser-" + String(UInt(bitPattern: token.hashValue), radix: 36)
+    }
+
     /// Presents a token once and waits for the answer.
     func consume(_ token: String, attempt: String? = nil) -> Consumption {
         guard self.present(token, attempt: attempt) else { return .unsent }
@@ -45,7 +51,8 @@ final class Consumer {
     /// Sends the navigation that presents a token; false when there is no gateway to send it to.
     func present(_ token: String, attempt: String? = nil) -> Bool {
         let cookie = attempt.map { ["Cookie: sallyport-attempt=\($0)"] } ?? []
-        let request = Array(Request.get("/?session_transfer_token=\(token)", cookie).utf8)
+        let fields = ["User-Agent: \(Self.label(of: token))"] + cookie
+        let request = Array(Request.get("/?session_transfer_token=\(token)", fields).utf8)
         if self.descriptor < 0 { self.connect() }
         guard self.descriptor >= 0 else { return false }
         let sent = request.withUnsafeBytes { send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }

@@ -27,7 +27,10 @@ final class Fleet: Sendable {
     static let clientCount = 10
 
     private init(urls: [String], lifetime: String, loops: Int, logsAccess: Bool) throws {
-        self.app = try FakeUpstream()
+        // Keeps no record of its requests, of which there may be very many.
+        self.app = try FakeUpstream { link in
+            while let request = link.nextHead() { link.answer(body: request.text) }
+        }
         self.urls = urls
         self.secret = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
         Secrets.shared.note(self.secret)
@@ -96,6 +99,20 @@ final class Fleet: Sendable {
         for index in self.urls.indices {
             try await waitUntil("gateway \(index) is ready") { try self[index].admin("/readyz").status == 200 }
         }
+    }
+
+    /// Why tokens were refused, by `Consumer.label(of:)`: what the audit streams of the gateways that run tell.
+    func refusals() -> [String: Set<String>] {
+        var reasons: [String: Set<String>] = [:]
+        for gateway in self.state.withLock({ $0.gateways }) {
+            for line in gateway.output.split(separator: "\n") where line.contains(#""event":"transfer_token.re"#) {
+                guard let label = line.firstMatch(of: /"user_agent":"([^"]+)"/),
+                    let reason = line.firstMatch(of: /"reason":"([^"]+)"/)
+                else { continue }
+                reasons[String(label.1), default: []].insert(String(reason.1))
+            }
+        }
+        return reasons
     }
 
     /// Kills a gateway as a power cut does and starts another in its place, on another port.

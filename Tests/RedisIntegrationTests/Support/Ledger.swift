@@ -48,6 +48,13 @@ final class Ledger: Sendable {
         self.entries.withLock { Array($0.values.lazy.flatMap(\.sessions).prefix(count)) }
     }
 
+    /// Tokens for which nobody was signed in though every answer came and was final.
+    var refusedToAll: [String] {
+        self.entries.withLock { entries in
+            entries.filter { $0.value.sessions.isEmpty && $0.value.lost + $0.value.unresolved == 0 }.map(\.key)
+        }
+    }
+
     var totals: Totals {
         self.entries.withLock { entries in
             entries.values.reduce(into: Totals()) { totals, entry in

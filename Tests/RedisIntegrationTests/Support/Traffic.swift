@@ -10,9 +10,15 @@ final class Traffic: Sendable {
     private let isStopped = Mutex(false)
     private let running = Flag()
     private let done = Flag()
-    /// Tokens that were minted and that nobody has presented.
-    private let held = Mutex<[String]>([])
+    /// Tokens that were minted, when, and that nobody has presented.
+    private let held = Mutex<[(token: String, since: ContinuousClock.Instant)]>([])
     private let accepted = Mutex(0)
+
+    /// How long tokens live where gateways and servers are killed, so that they, and what is remembered of them, come to
+    /// their end meanwhile, too. It is the shortest that the settings allow.
+    static let lifetime = "5s"
+    /// How long some tokens are held back: from before a failover until after it, and not past their lifetime.
+    private static let delay = Duration.seconds(3)
 
     /// Begins with so many threads, each with two browsers at every gateway.
     init(_ fleet: Fleet, threads: Int = 4) {
@@ -50,7 +56,24 @@ final class Traffic: Sendable {
             return held
         }
         let consumers = self.consumers()
-        for token in tokens + self.ledger.tokens { self.race(for: token, consumers) }
+        for token in tokens.map(\.token) + self.ledger.tokens { self.race(for: token, consumers) }
+    }
+
+    /// A token that was held back for long enough.
+    private func takeHeld() -> String? {
+        self.held.withLock { held in
+            guard let first = held.first, .now - first.since > Self.delay else { return nil }
+            return held.removeFirst().token
+        }
+    }
+
+    /// Says in the test's output how it went.
+    func report(_ what: String) {
+        let totals = self.ledger.totals
+        print(
+            "report: \(what): \(totals.tokens) tokens, \(totals.accepted) accepted, \(totals.acceptedTwice) twice,",
+            "\(totals.possible) perhaps in an answer that was lost, \(totals.refusedToAll) refused to all"
+        )
     }
 
     private func consumers() -> [Consumer] {
@@ -69,10 +92,11 @@ final class Traffic: Sendable {
             }
             count += 1
             if count.isMultiple(of: 8) {
-                self.held.withLock { $0.append(token) }
+                self.held.withLock { $0.append((token, .now)) }
             } else {
                 self.race(for: token, consumers)
             }
+            if let token = self.takeHeld() { self.race(for: token, consumers) }
         }
     }
 

@@ -1,0 +1,75 @@
+import Foundation
+import GatewayBench
+import RedisServers
+import Testing
+
+/// Replicas confirm what must not be lost, and are asked for nothing else (security.md 8, row 7).
+@Suite("Replicas", .blocking) struct ReplicaTests {
+    @Test("Row 7: of replicas that hang nothing is read, and while none confirms nothing is handed out or burnt")
+    func frozen() async throws {
+        // Neither sentinels nor the primary give the silent ones up while the test goes on.
+        try await RedisSentinelGroup.with(arguments: ["--repl-timeout", "600"], downAfter: 120_000) { group in
+            let primary = try group.primary()
+            let replicas = group.nodes.filter { $0 !== primary }
+            try await Fleet.with([RedisURLs.sentinels(group)]) { fleet in
+                try await fleet.waitUntilReady()
+                let gateway = fleet[0]
+                let native = try patiently { try gateway.native() }
+                let token = try patiently { try gateway.mint(native) }
+                let kept = ["Cookie: sallyport=\(try patiently { try gateway.browser(.grace) })"]
+                let ended = try patiently { try gateway.browser(.mary) }
+                for fields in [kept, ["Cookie: sallyport=\(ended)"]] {
+                    #expect(eventually { (try? gateway.get("/", fields).status) == 200 })
+                }
+
+                // One hangs: the other confirms. What ends is still there on the one that hangs.
+                replicas[0].pause()
+                defer { for replica in replicas { replica.resume() } }
+                try patiently {
+                    guard try gateway.signOut(ended).status == 303 else { throw BenchFailure("no sign-out") }
+                }
+                for _ in 0..<50 {
+                    let status = try gateway.get("/", ["Cookie: sallyport=\(ended)"]).status
+                    // 503: Redis was late.
+                    #expect([401, 503].contains(status))
+                }
+
+                // Both hang: nobody could swear that a failover would not forget it.
+                replicas[1].pause()
+                let consumer = Consumer { gateway.port }
+                guard case .unavailable(let attempt) = consumer.consume(token), attempt != nil else {
+                    Issue.record("a token is used, or refused, though no replica has marked it")
+                    return
+                }
+                for _ in 0..<3 {
+                    self.expectUnavailable(try gateway.exchange(native), "mint")
+                    #expect(throws: BenchFailure.self, "sign-in") { try gateway.browser(.ada, from: "127.2.5.1") }
+                }
+                // Reading needs none of them.
+                #expect(eventually { (try? gateway.get("/", kept).status) == 200 })
+
+                for replica in replicas { replica.resume() }
+                var outcome = Consumption.unavailable(attempt: attempt)
+                let isBack = eventually(within: 30) {
+                    outcome = consumer.consume(token, attempt: attempt)
+                    if case .unavailable = outcome { return false }
+                    return true
+                }
+                if case .signedIn = outcome, isBack {} else { Issue.record("the attempt is not completed: \(outcome)") }
+                #expect(Consumer { gateway.port }.consume(token) == .refused(status: 303))
+                #expect(try patiently { try gateway.mint(native) }.isEmpty == false)
+                #expect(try gateway.admin("/readyz").status == 200)
+            }
+            // Whatever they did, they did as replicas: nobody has asked them for a session, a token or a script.
+            for replica in replicas {
+                for command in ["get", "mget", "eval", "evalsha"] { #expect(try replica.calls(of: command) == 0) }
+            }
+            #expect(try primary.calls(of: "mget") > 0)
+        }
+    }
+
+    private func expectUnavailable(_ answer: Answer, _ what: String) {
+        #expect(answer.status == 503, "\(what): \(answer.lines)")
+        #expect(answer.value("retry-after").flatMap { Int($0) } != nil, "\(what): \(answer.lines)")
+    }
+}
