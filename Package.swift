@@ -256,7 +256,7 @@ let package = Package(
             swiftSettings: strict
         ),
         // Tests of the built binary and of the files around it: they see no module but Vocabulary.
-        .testTarget(name: "DemoTests", swiftSettings: strict),
+        .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
         .target(name: "GatewayBench", path: "Tests/GatewayBench", swiftSettings: strict),
         .testTarget(name: "IntegrationTests", dependencies: ["GatewayBench"], swiftSettings: strict),
         .testTarget(

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// The operator's listener, as the demo has it.
@@ -71,12 +72,12 @@ import Testing
         ]
         defer { try? FileManager.default.removeItem(atPath: environment["SALLYPORT_USERS_FILE"] ?? "") }
         for arguments in [["healthcheck"], ["healthcheck", "--live"]] {
-            let result = try Shell.run(Demo.binary.path, arguments, environment: environment)
+            let result = try Servers.run(Gateway.binary.path, arguments, environment: environment)
             #expect(result.status == 0 && result.output.hasPrefix("200 "), "\(result.output)")
             #expect(result.output.split(separator: "\n").count == 1)
         }
         _ = demo.stop()
-        let gone = try Shell.run(Demo.binary.path, ["healthcheck", "--live"], environment: environment)
+        let gone = try Servers.run(Gateway.binary.path, ["healthcheck", "--live"], environment: environment)
         #expect(gone.status == 1 && gone.output.split(separator: "\n").count == 1, "\(gone.output)")
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 
 /// Debian's Chromium without a window, driven by the DevTools protocol over a pair of pipes.
 final class Browser {
@@ -18,7 +19,7 @@ final class Browser {
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-browser-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let paths = ["commands", "messages"].map { [folder] in folder.appending(path: $0).path }
-        for path in paths { guard mkfifo(path, 0o600) == 0 else { throw DemoFailure(description: "mkfifo failed") } }
+        for path in paths { guard mkfifo(path, 0o600) == 0 else { throw BenchFailure("mkfifo failed") } }
         // Both ends at once: opening one end alone would wait for the browser.
         self.commands = open(paths[0], O_RDWR)
         self.messages = open(paths[1], O_RDWR)
@@ -75,8 +76,8 @@ final class Browser {
             if try self.value(expression) == "true" { return }
             usleep(50_000)
         }
-        throw DemoFailure(
-            description: "not so: \(expression), at \(try self.value("location.href + document.body.innerText"))"
+        throw BenchFailure(
+            "not so: \(expression), at \(try self.value("location.href + document.body.innerText"))"
         )
     }
 
@@ -88,7 +89,7 @@ final class Browser {
         if !self.page.isEmpty { message["sessionId"] = self.page }
         let bytes = Array(try JSONSerialization.data(withJSONObject: message)) + [0]
         guard write(self.commands, bytes, bytes.count) == bytes.count else {
-            throw DemoFailure(description: "the browser takes no command")
+            throw BenchFailure("the browser takes no command")
         }
         while true {
             let answer = try JSONSerialization.jsonObject(with: Data(try self.nextMessage())) as? [String: Any] ?? [:]
@@ -104,9 +105,9 @@ final class Browser {
                 return Array(self.received[..<end])
             }
             var waiting = pollfd(fd: self.messages, events: Int16(POLLIN), revents: 0)
-            guard poll(&waiting, 1, 60_000) == 1 else { throw DemoFailure(description: "the browser says nothing") }
+            guard poll(&waiting, 1, 60_000) == 1 else { throw BenchFailure("the browser says nothing") }
             let count = read(self.messages, &piece, piece.count)
-            guard count > 0 else { throw DemoFailure(description: "the browser has gone") }
+            guard count > 0 else { throw BenchFailure("the browser has gone") }
             self.received += piece[..<count]
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// `check`, as an operator calls it.
@@ -7,7 +8,7 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-check-\(UUID()).yaml")
         try Data(yaml.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        return try Shell.run(Demo.binary.path, ["check", "--config", file.path] + arguments)
+        return try Servers.run(Gateway.binary.path, ["check", "--config", file.path] + arguments)
     }
 
     private static let valid = """
@@ -46,7 +47,7 @@ import Testing
 
     /// Whoever copies the README's files gets settings that start.
     @Test func acceptsTheSettingsOfTheReadme() throws {
-        let readme = try String(contentsOf: Demo.root.appending(path: "README.md"), encoding: .utf8)
+        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
         let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
         let users = try #require(blocks.first { $0.hasPrefix("- identifier:") })
         let settings = try #require(blocks.first { $0.hasPrefix("public_url:") })
@@ -61,10 +62,10 @@ import Testing
         ]
         for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
         let file = folder.appending(path: "sallyport.yaml").path
-        let withFile = try Shell.run(Demo.binary.path, ["check", "--config", file])
+        let withFile = try Servers.run(Gateway.binary.path, ["check", "--config", file])
         #expect(withFile.status == 0, "\(withFile.output)")
-        let withVariables = try Shell.run(
-            Demo.binary.path,
+        let withVariables = try Servers.run(
+            Gateway.binary.path,
             ["check"],
             environment: [
                 "SALLYPORT_PUBLIC_URL": "https://app.example.com", "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000",
@@ -77,8 +78,8 @@ import Testing
 
     @Test func checksTheFilesThatAreShipped() throws {
         for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
-            let path = Demo.root.appending(path: name).path
-            let result = try Shell.run(Demo.binary.path, ["check", "--quiet", "--config", path])
+            let path = Gateway.root.appending(path: name).path
+            let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", path])
             // What they name (users, secrets) need not be there; all else must be right.
             let problems = result.output.split(separator: "\n").dropFirst().filter { !$0.contains("no such file") }
             #expect(result.status == 0 || problems.allSatisfy { $0.contains("file") }, "\(result.output)")

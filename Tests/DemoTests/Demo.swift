@@ -1,9 +1,5 @@
 import Foundation
-
-/// What a test finds wrong with its surroundings.
-struct DemoFailure: Error, CustomStringConvertible {
-    let description: String
-}
+import GatewayBench
 
 /// The built binary's demo, running on a free port.
 struct Demo {
@@ -14,10 +10,6 @@ struct Demo {
         var shows: [String] = []
         var lacks: [String] = []
     }
-
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-    static let binary = root.appending(path: ".build/release/sallyport")
 
     let origin: String
     let admin: String
@@ -32,7 +24,7 @@ struct Demo {
         self.log = FileManager.default.temporaryDirectory.appending(path: "sallyport-demo-\(UUID()).log")
         try Data().write(to: self.log)
         let output = try FileHandle(forWritingTo: self.log)
-        self.process.executableURL = Self.binary
+        self.process.executableURL = Gateway.binary
         self.process.arguments = ["demo", "--port", "0"] + arguments
         self.process.environment = ["PATH": "/usr/bin:/bin"]
         self.process.standardInput = FileHandle.nullDevice
@@ -50,7 +42,7 @@ struct Demo {
             let admin = text.firstMatch(of: /metrics: (http:\/\/127\.0\.0\.1:\d+)\/readyz/)
         else {
             self.process.terminate()
-            throw DemoFailure(description: "the demo did not start: \(text)")
+            throw BenchFailure("the demo did not start: \(text)")
         }
         self.origin = String(serving.1)
         self.admin = String(admin.1)
@@ -81,14 +73,14 @@ struct Demo {
     private static func steps(in text: String) throws -> [Step] {
         guard let start = text.firstRange(of: "# --- the walk ---\n"),
             let end = text.firstRange(of: "# --- end of the walk ---")
-        else { throw DemoFailure(description: "no walk was printed: \(text)") }
+        else { throw BenchFailure("no walk was printed: \(text)") }
         var steps: [Step] = []
         for line in text[start.upperBound..<end.lowerBound].split(separator: "\n") {
             if let title = line.wholeMatch(of: /# \d+\. (.+)/) {
                 steps.append(Step(title: String(title.1)))
                 continue
             }
-            guard var step = steps.popLast() else { throw DemoFailure(description: "not a title: \(line)") }
+            guard var step = steps.popLast() else { throw BenchFailure("not a title: \(line)") }
             if line.hasPrefix("#    shows: ") {
                 step.shows.append(String(line.dropFirst("#    shows: ".count)))
             } else if line.hasPrefix("#    lacks: ") {
@@ -96,7 +88,7 @@ struct Demo {
             } else if !line.hasPrefix("#"), step.command.isEmpty {
                 step.command = String(line)
             } else {
-                throw DemoFailure(description: "not one command a step: \(line)")
+                throw BenchFailure("not one command a step: \(line)")
             }
             steps.append(step)
         }
@@ -104,33 +96,8 @@ struct Demo {
     }
 }
 
-/// Other programs.
+/// Commands as a person types them.
 enum Shell {
-    /// Runs a program to its end, with nothing of the test's environment but what is named.
-    static func run(
-        _ program: String,
-        _ arguments: [String],
-        environment: [String: String] = [:],
-        input: String = ""
-    ) throws -> (status: Int32, output: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: program)
-        process.arguments = arguments
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
-        let files = FileManager.default.temporaryDirectory
-        let inputFile = files.appending(path: "sallyport-input-\(UUID())")
-        try Data(input.utf8).write(to: inputFile)
-        defer { try? FileManager.default.removeItem(at: inputFile) }
-        let pipe = Pipe()
-        process.standardInput = try FileHandle(forReadingFrom: inputFile)
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
-
     /// Runs the commands in one bash, one after another; the output and exit status of each.
     static func run(_ commands: [String]) throws -> [(status: Int32, output: String)] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-walk-\(UUID())")
@@ -138,7 +105,12 @@ enum Shell {
         defer { try? FileManager.default.removeItem(at: folder) }
         let mark = "@@\(UUID())"
         let script = commands.map { "\($0)\nprintf '\\n\(mark) %s\\n' \"$?\"\n" }.joined()
-        let all = try self.run("/bin/bash", ["-s"], environment: ["TMPDIR": folder.path], input: script)
+        let all = try Servers.run(
+            "/bin/bash",
+            ["-s"],
+            environment: ["TMPDIR": folder.path],
+            input: Array(script.utf8)
+        )
         var results: [(status: Int32, output: String)] = []
         var output: [Substring] = []
         for line in all.output.split(separator: "\n", omittingEmptySubsequences: false) {

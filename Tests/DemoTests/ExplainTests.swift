@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// `explain`, as an operator calls it.
@@ -28,10 +29,10 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-explain-\(UUID()).yaml")
         try Data(self.settings.utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
-        let result = try Shell.run(
-            Demo.binary.path,
+        let result = try Servers.run(
+            Gateway.binary.path,
             ["explain", "--config", file.path] + arguments,
-            input: input
+            input: Array(input.utf8)
         )
         #expect(result.status == 0, "\(result.output)")
         return result.output

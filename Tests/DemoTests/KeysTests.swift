@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// `keys`, as an operator calls it.
@@ -15,7 +16,7 @@ import Testing
         deinit { try? FileManager.default.removeItem(at: self.folder) }
 
         func keys(_ step: String, _ file: String? = nil) throws -> (status: Int32, output: String) {
-            try Shell.run(Demo.binary.path, ["keys", step, file ?? self.file])
+            try Servers.run(Gateway.binary.path, ["keys", step, file ?? self.file])
         }
 
         /// The secrets in the file: its lines but for the notes.
@@ -100,7 +101,7 @@ import Testing
         let place = try Place()
         _ = try place.keys("make")
         let secrets = try place.secrets()
-        let result = try Shell.run("/usr/bin/flock", [place.file, Demo.binary.path, "keys", "add", place.file])
+        let result = try Servers.run("/usr/bin/flock", [place.file, Gateway.binary.path, "keys", "add", place.file])
         #expect(result.status == 1 && result.output.contains("another program is changing it"), "\(result.output)")
         #expect(try place.secrets() == secrets)
     }
@@ -109,8 +110,8 @@ import Testing
     @Test func addsOnceWhenManyAddAtOnce() throws {
         let place = try Place()
         _ = try place.keys("make")
-        let add = "\(Demo.binary.path) keys add \(place.file) >/dev/null 2>&1 && echo added"
-        let result = try Shell.run("/bin/bash", ["-c", "for i in 1 2 3 4 5 6 7 8; do { \(add); } & done; wait"])
+        let add = "\(Gateway.binary.path) keys add \(place.file) >/dev/null 2>&1 && echo added"
+        let result = try Servers.run("/bin/bash", ["-c", "for i in 1 2 3 4 5 6 7 8; do { \(add); } & done; wait"])
         #expect(result.output == "added\n")
         #expect(try place.secrets().count == 2)
     }

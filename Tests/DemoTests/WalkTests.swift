@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// The printed walk does what it says.
@@ -43,7 +44,10 @@ import Testing
     @Test func showsAPageToBrowsers() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }
-        let page = try Shell.run("/usr/bin/curl", ["-sS", "-H", "Accept: text/html", "\(demo.origin)/public/<script>"])
+        let page = try Servers.run(
+            "/usr/bin/curl",
+            ["-sS", "-H", "Accept: text/html", "\(demo.origin)/public/<script>"]
+        )
         #expect(page.status != 0 || !page.output.contains("<script>"))
         let results = try Shell.run([
             "curl -sS -i -H 'Accept: text/html' -H 'X-Note: <b>bold</b>' \(demo.origin)/public/page",
@@ -55,7 +59,7 @@ import Testing
     }
 
     @Test func printsItsSettingsWithoutServing() throws {
-        let result = try Shell.run(Demo.binary.path, ["demo", "--print-settings"])
+        let result = try Servers.run(Gateway.binary.path, ["demo", "--print-settings"])
         #expect(result.status == 0 && result.output.contains("can_create_session_transfer_token: true"))
     }
 
@@ -63,7 +67,7 @@ import Testing
         let demo = try Demo()
         defer { _ = demo.stop() }
         let port = try #require(demo.origin.split(separator: ":").last)
-        let second = try Shell.run(Demo.binary.path, ["demo", "--port", String(port)])
+        let second = try Servers.run(Gateway.binary.path, ["demo", "--port", String(port)])
         #expect(second.status == 1 && second.output.contains("--port 0"), "\(second.output)")
     }
 }

@@ -21,14 +21,17 @@ package enum Servers {
         names.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Runs a program to its end.
-    package static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> (
-        status: Int32, output: String
-    ) {
+    /// Runs a program to its end, with nothing of the test's environment but what is named.
+    package static func run(
+        _ program: String,
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        input: [UInt8] = []
+    ) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"]
+        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-input-\(UUID())")
         try Data(input).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }

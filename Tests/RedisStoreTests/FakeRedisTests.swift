@@ -47,7 +47,7 @@ final class FakeRedis: Sendable {
 
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
         RedisConfiguration(
-            endpoint: .tcp(host: "127.0.0.1", port: self.port),
+            deployment: .standalone(.tcp(host: "127.0.0.1", port: self.port)),
             clientName: nil,
             connectTimeout: .seconds(5),
             commandTimeout: commandTimeout

@@ -104,7 +104,7 @@ import Vocabulary
             try await FaultProxy.with(to: server.port) { proxy in
                 try await proxy.set(.sliced)
                 let configuration = RedisConfiguration(
-                    endpoint: .tcp(host: loopback, port: proxy.port),
+                    deployment: .standalone(.tcp(host: loopback, port: proxy.port)),
                     connectTimeout: .seconds(20),
                     commandTimeout: .seconds(20)
                 )

@@ -81,7 +81,7 @@ import Vocabulary
     @Test("Commands of one tick leave in one write, after the handshake, and replies go back in order")
     func pipelined() throws {
         let channel = EmbeddedChannel()
-        let configuration = RedisConfiguration(endpoint: .unix(path: "/s"), database: 2, clientName: nil)
+        let configuration = RedisConfiguration(deployment: .standalone(.unix(path: "/s")), database: 2, clientName: nil)
         let handler = RedisConnectionHandler(
             configuration,
             handshake: configuration.handshake,

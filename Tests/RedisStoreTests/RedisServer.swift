@@ -7,7 +7,7 @@ extension RedisServer {
     /// How tests speak to it: with deadlines that a busy machine does not reach.
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
         RedisConfiguration(
-            endpoint: .tcp(host: loopback, port: self.port),
+            deployment: .standalone(.tcp(host: loopback, port: self.port)),
             connectTimeout: .seconds(5),
             commandTimeout: commandTimeout
         )

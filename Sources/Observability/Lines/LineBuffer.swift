@@ -194,7 +194,7 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// `\uXXXX`; room for it is there.
+    /// A backslash, a `u` and four hexadecimal digits; room for them is there.
     private mutating func unicode(_ scalar: UInt32) {
         self.base[self.count] = 0x5C
         self.base[self.count + 1] = UInt8(ascii: "u")

@@ -91,31 +91,6 @@ package struct RedisConfiguration: Sendable, Hashable {
         self.limits = limits
     }
 
-    /// The same for one server.
-    package init(
-        endpoint: RedisEndpoint,
-        tls: TLS? = nil,
-        user: String? = nil,
-        password: Secret? = nil,
-        database: Int = 0,
-        clientName: String? = "sallyport",
-        connectTimeout: Duration = .milliseconds(250),
-        commandTimeout: Duration = .milliseconds(100),
-        limits: ReplyLimits = ReplyLimits()
-    ) {
-        self.init(
-            deployment: .standalone(endpoint),
-            tls: tls,
-            user: user,
-            password: password,
-            database: database,
-            clientName: clientName,
-            connectTimeout: connectTimeout,
-            commandTimeout: commandTimeout,
-            limits: limits
-        )
-    }
-
     /// True where the data is spread over several primaries, so that nodes answer `MOVED` and `ASK`.
     package var isCluster: Bool {
         if case .cluster = self.deployment { true } else { false }

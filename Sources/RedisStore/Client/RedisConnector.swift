@@ -37,6 +37,27 @@ package struct RedisConnector: Sendable {
         }
     }
 
+    /// Connects for an owner that lives on `loop`, and tells it there: either `adopt`, which puts the owner's handler into
+    /// the new channel's pipeline, or why there is no connection.
+    func open(
+        to endpoint: RedisEndpoint,
+        on loop: any EventLoop,
+        adopt: @escaping (any Channel) throws -> Void,
+        failed: @escaping (RedisError.Cause) -> Void
+    ) {
+        let owner = NIOLoopBound((adopt, failed), eventLoop: loop)
+        self.connect(to: endpoint, on: loop).whenComplete { result in
+            let (adopt, failed) = owner.value
+            guard case .success(let channel) = result else { return failed(.notConnected) }
+            do {
+                try adopt(channel)
+            } catch {
+                channel.close(promise: nil)
+                failed(.closed)
+            }
+        }
+    }
+
     /// The name for SNI; nil for an address, which is then verified as an address.
     private func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }

@@ -134,16 +134,15 @@ final class RedisLink {
 
     private func connect() {
         guard !self.isShutDown, self.breaker.probe() else { return }
-        let link = NIOLoopBound(self, eventLoop: self.loop)
-        self.connector.connect(to: self.endpoint, on: self.loop).whenComplete { result in
-            switch result {
-            case .success(let channel): link.value.connected(channel)
-            case .failure: link.value.lost(.notConnected, nil)
-            }
-        }
+        self.connector.open(
+            to: self.endpoint,
+            on: self.loop,
+            adopt: { try self.connected($0) },
+            failed: { self.lost($0, nil) }
+        )
     }
 
-    private func connected(_ channel: any Channel) {
+    private func connected(_ channel: any Channel) throws {
         guard !self.isShutDown else {
             channel.close(promise: nil)
             self.lost(.shuttingDown, nil)
@@ -162,12 +161,7 @@ final class RedisLink {
         )
         self.channel = channel
         self.handler = handler
-        do {
-            try channel.pipeline.syncOperations.addHandler(handler)
-        } catch {
-            channel.close(promise: nil)
-            self.lost(.closed, nil)
-        }
+        try channel.pipeline.syncOperations.addHandler(handler)
     }
 
     /// The server has said who it is: whether it is used.

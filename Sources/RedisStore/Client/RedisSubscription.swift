@@ -58,16 +58,15 @@ final class RedisSubscription {
 
     private func connect() {
         guard !self.isShutDown, self.breaker.probe() else { return }
-        let subscription = NIOLoopBound(self, eventLoop: self.loop)
-        self.connector.connect(to: self.endpoint, on: self.loop).whenComplete { result in
-            switch result {
-            case .success(let channel): subscription.value.connected(channel)
-            case .failure: subscription.value.lost(.notConnected, nil)
-            }
-        }
+        self.connector.open(
+            to: self.endpoint,
+            on: self.loop,
+            adopt: { try self.connected($0) },
+            failed: { self.lost($0, nil) }
+        )
     }
 
-    private func connected(_ channel: any Channel) {
+    private func connected(_ channel: any Channel) throws {
         guard !self.isShutDown else { return channel.close(promise: nil) }
         let subscription = NIOLoopBound(self, eventLoop: self.loop)
         let handler = SubscriptionHandler(
@@ -80,12 +79,7 @@ final class RedisSubscription {
         )
         self.channel = channel
         self.handler = handler
-        do {
-            try channel.pipeline.syncOperations.addHandler(handler)
-        } catch {
-            channel.close(promise: nil)
-            self.lost(.closed, nil)
-        }
+        try channel.pipeline.syncOperations.addHandler(handler)
     }
 
     private func up() {

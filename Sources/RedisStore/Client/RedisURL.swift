@@ -61,7 +61,7 @@ extension RedisConfiguration {
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
         let (user, password, address) = try Self.credentials(rest[..<slash])
         let endpoint = try Self.endpoint(address, defaultPort: 6379)
-        var configuration = RedisConfiguration(endpoint: endpoint, user: user, password: password)
+        var configuration = RedisConfiguration(deployment: .standalone(endpoint), user: user, password: password)
         configuration.database = try Self.database(rest[slash...].dropFirst())
         if isSecure { configuration.tls = try Self.tls(&query) }
         return configuration
@@ -146,7 +146,11 @@ extension RedisConfiguration {
         guard path.utf8.count <= 107, path.utf8.count > 1 else {
             throw RedisURLError(description: "The socket path of a redis+unix:// URL has 2 to 107 bytes.")
         }
-        var configuration = RedisConfiguration(endpoint: .unix(path: path), user: user, password: password)
+        var configuration = RedisConfiguration(
+            deployment: .standalone(.unix(path: path)),
+            user: user,
+            password: password
+        )
         configuration.database = try Self.database(Substring(query.removeValue(forKey: "db") ?? ""))
         return configuration
     }

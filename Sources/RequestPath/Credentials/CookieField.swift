@@ -81,34 +81,34 @@ package struct OwnCookies: Sendable {
             if let (owner, value) = self.owner(base, pair.first, pair.last) {
                 switch owner {
                 case .session:
-                    if found.hasSession, !Self.same(found.session, value, base) {
-                        found.sessionIsAmbiguous = true
-                        found.session = nil
-                    } else if !found.sessionIsAmbiguous {
-                        found.session = value
-                    }
-                    found.hasSession = true
+                    Self.note(value, &found.session, &found.hasSession, &found.sessionIsAmbiguous, base)
                 case .handoff:
-                    if found.hasHandoff, !Self.same(found.handoff, value, base) {
-                        found.handoffIsAmbiguous = true
-                        found.handoff = nil
-                    } else if !found.handoffIsAmbiguous {
-                        found.handoff = value
-                    }
-                    found.hasHandoff = true
+                    Self.note(value, &found.handoff, &found.hasHandoff, &found.handoffIsAmbiguous, base)
                 case .attempt:
-                    if found.hasAttempt, !Self.same(found.attempt, value, base) {
-                        found.attemptIsAmbiguous = true
-                        found.attempt = nil
-                    } else if !found.attemptIsAmbiguous {
-                        found.attempt = value
-                    }
-                    found.hasAttempt = true
+                    Self.note(value, &found.attempt, &found.hasAttempt, &found.attemptIsAmbiguous, base)
                 }
             }
             position = pair.next + 1
         }
         return found
+    }
+
+    /// Takes one more value of a cookie into account: one that differs from the others leaves it without any.
+    @inline(__always)
+    private static func note(
+        _ value: Slice,
+        _ known: inout Slice?,
+        _ isThere: inout Bool,
+        _ isAmbiguous: inout Bool,
+        _ base: Bytes
+    ) {
+        if isThere, !Self.same(known, value, base) {
+            isAmbiguous = true
+            known = nil
+        } else if !isAmbiguous {
+            known = value
+        }
+        isThere = true
     }
 
     private static func same(_ known: Slice?, _ value: Slice, _ base: Bytes) -> Bool {
