@@ -56,13 +56,6 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Looks that an answer says "not now" and takes nothing away.
-    private func expectUnavailable(_ answer: Answer, _ what: String) {
-        #expect(answer.status == 503, "\(what): \(answer.lines)")
-        #expect(answer.value("retry-after").flatMap { Int($0) } != nil, "\(what): \(answer.lines)")
-        #expect(answer.clearedCookies.isEmpty && answer.sessionCookie == nil, "\(what): \(answer.lines)")
-    }
-
     @Test(
         "Rows 1 to 4: what needs Redis is 503, sessions are served on for a while, all comes back by itself",
         arguments: Outage.all
@@ -79,13 +72,13 @@ enum Outage: Sendable, CustomTestStringConvertible {
             // Sessions that were read lately go on; a part of the five seconds may be over.
             #expect(try gateway.get("/", cached).status == 200)
             // Everything else is told at once. The first may be what finds out, after its deadline.
-            self.expectUnavailable(try gateway.exchange(native), "mint")
-            self.expectUnavailable(try gateway.get("/?session_transfer_token=\(token)"), "handoff by query")
-            self.expectUnavailable(
+            expectUnavailable(try gateway.exchange(native), "mint")
+            expectUnavailable(try gateway.get("/?session_transfer_token=\(token)"), "handoff by query")
+            expectUnavailable(
                 try gateway.get("/", ["Cookie: session_transfer_token=\(token)"]),
                 "handoff by cookie"
             )
-            self.expectUnavailable(try gateway.get("/", other), "session that was never read")
+            expectUnavailable(try gateway.get("/", other), "session that was never read")
             #expect(throws: BenchFailure.self, "sign-in") { try gateway.browser(.mary) }
             #expect(try gateway.get("/public/a").status == 200)
             #expect(try gateway.admin("/healthz").status == 200)
@@ -94,7 +87,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
 
             // No longer than the hard lifetime is anything served that cannot be read.
             #expect(eventually(within: 10) { (try? gateway.get("/", cached).status) == 503 })
-            for fields in [cached, other] { self.expectUnavailable(try gateway.get("/", fields), "stale session") }
+            for fields in [cached, other] { expectUnavailable(try gateway.get("/", fields), "stale session") }
             #expect(try gateway.get("/public/a").status == 200)
 
             try await outage.end(proxy, server)
@@ -105,8 +98,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
             #expect(eventually(within: 15) { (try? gateway.admin("/readyz").status) == 200 })
             // Nothing was burnt.
             let consumer = Consumer { gateway.port }
-            var outcome = consumer.consume(token)
-            while case .unavailable(let attempt) = outcome { outcome = consumer.consume(token, attempt: attempt) }
+            let outcome = consumer.complete(token)
             if case .signedIn = outcome {} else { Issue.record("the token is gone: \(outcome)") }
             #expect(try patiently { try gateway.browser(.mary, from: "127.2.3.1") }.isEmpty == false)
         }

@@ -16,8 +16,7 @@ import Testing
             #expect(eventually { (try? gateway.get("/", cookie).status) == 200 })
             let token = try patiently { try gateway.mint(try gateway.native(.grace)) }
             let consumer = Consumer { gateway.port }
-            var outcome = consumer.consume(token)
-            while case .unavailable(let attempt) = outcome { outcome = consumer.consume(token, attempt: attempt) }
+            let outcome = consumer.complete(token)
             guard case .signedIn(let session) = outcome else {
                 Issue.record("the token signs nobody in: \(outcome)")
                 return

@@ -1,0 +1,10 @@
+import GatewayBench
+import Testing
+
+/// Looks that an answer says "not now" and takes nothing away.
+func expectUnavailable(_ answer: Answer, _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation) {
+    let isTemporary = answer.status == 503 && answer.value("retry-after").flatMap { Int($0) } != nil
+    #expect(isTemporary, "\(what): \(answer.lines)", sourceLocation: sourceLocation)
+    let takesNothing = answer.clearedCookies.isEmpty && answer.sessionCookie == nil
+    #expect(takesNothing, "\(what): \(answer.lines)", sourceLocation: sourceLocation)
+}
