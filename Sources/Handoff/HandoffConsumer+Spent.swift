@@ -16,12 +16,17 @@ extension HandoffConsumer {
         minted: TransferToken? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        if marker == attempt.transfer.success { return self.completeSignIn(attempt, on: loop) }
         var record = Self.record(.refused(.handoffReplayed), attempt.request)
         if let minted { record.note(minted) }
         switch marker {
+        case attempt.transfer.success:
+            return self.store.confirm(marker, of: attempt.key, on: loop).flatMap {
+                self.completeSignIn(attempt, on: loop)
+            }
         case .burned(attempt.transfer.id, let reason):
-            return self.completeRefusal(reason, record, attempt.request, on: loop)
+            return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
+                self.completeRefusal(reason, record, attempt.request, on: loop)
+            }
         case .burned(_, let reason):
             record.outcome = .refused(.handoffBurned)
             record.burnedFor = reason
@@ -35,7 +40,7 @@ extension HandoffConsumer {
         }
     }
 
-    // MARK: This try's own marker
+    // MARK: This try's own marker, which the store has confirmed
 
     /// Gives the browser the session that this try made when it was tried before, if it could have it now: the device is
     /// held to the binding again, and another user's session in the jar ends with it. A refusal that would burn the token

@@ -17,7 +17,8 @@ package import Vocabulary
 /// replay, or `changed`, upon which the token is judged once more and then refused.
 ///
 /// A try whose answer was lost is `unavailable`. It may have been done, so it is repeated as the same `TransferAttempt`
-/// and finds its own marker: then it is completed, and the session of the first time stands (DESIGN 5, Ambiguity).
+/// and finds its own marker: then it is completed, as soon as the store promises to remember that marker, and the session
+/// of the first time stands (DESIGN 5, Ambiguity).
 package struct HandoffConsumer: Sendable {
     let store: any SessionStore
     private let authority: TokenAuthority

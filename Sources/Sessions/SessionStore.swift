@@ -154,6 +154,12 @@ package protocol SessionStore: Sendable {
         creating: NewSession?,
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
+
+    /// Makes sure that what left this marker will not be forgotten. To be asked by the attempt that left it, before anybody
+    /// is told of its work: its first answer may have been lost for the very want of that certainty.
+    ///
+    /// Fails with `.unavailable` when that is still so, or when the marker is gone.
+    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension SessionStore {

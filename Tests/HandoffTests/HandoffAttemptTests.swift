@@ -87,6 +87,35 @@ struct HandoffAttemptTests {
         #expect(web.token == (try self.derived(world, token, attempt)).token)
     }
 
+    @Test(
+        "what the store cannot promise to remember is told to nobody, however often the attempt is repeated",
+        arguments: ["1.128.0.1", "12.0.0.1"]
+    )
+    func unconfirmed(address: String) async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let attempt = AttemptSecret()
+        func consume() async throws -> HandoffOutcome {
+            try await world.consume(token, from: address, attempt: attempt)
+        }
+        world.store.change { $0.isUnconfirmed = true }
+        for _ in 0..<3 { #expect(try await consume().storeError == .unavailable) }
+        #expect(world.store.confirmations == 2)
+        #expect(world.records.all.allSatisfy { $0.outcome == .minted || $0.outcome == .unavailable })
+        // A replay has nothing to confirm.
+        #expect(try await world.consume(token).refusal != nil)
+        #expect(world.store.confirmations == 2)
+
+        world.store.change { $0.isUnconfirmed = false }
+        let outcome = try await consume()
+        if address == "1.128.0.1" {
+            #expect(outcome.signedIn?.token == (try self.derived(world, token, attempt)).token)
+        } else {
+            #expect(outcome.refusal == .bindingIPMismatch)
+        }
+        #expect(world.store.confirmations == 3)
+    }
+
     @Test("T5: whoever lacks the attempt cookie is a replay, and the attempt still completes")
     func withoutTheCookie() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
@@ -148,7 +177,8 @@ struct HandoffAttemptTests {
     @Test("what is to be ended and cannot be is no refusal")
     func endingNeedsTheStore() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
-        world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
+        // After the lookup, the confirmation and the look at the session.
+        world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 3) }
         #expect(try await world.consume(token, from: "12.0.0.1", attempt: attempt).storeError == .unavailable)
     }
 

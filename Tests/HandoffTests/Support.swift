@@ -55,6 +55,10 @@ final class ScriptedStore: SessionStore {
         var consumptions: [Consumption] = []
         /// So many answers of `consume` are lost: the store has acted, and whoever asked does not learn of it.
         var lostAnswers = 0
+        /// The store acts, but cannot promise to remember what it did.
+        var isUnconfirmed = false
+        /// How often it was asked to promise that of what it had done before.
+        var confirmations = 0
         /// Done once before the next `consume` reaches the store.
         var beforeConsume: (@Sendable () async throws -> Void)?
     }
@@ -67,6 +71,7 @@ final class ScriptedStore: SessionStore {
     }
 
     var calls: Int { self.script.withLock { $0.calls } }
+    var confirmations: Int { self.script.withLock { $0.confirmations } }
 
     func change(_ body: @Sendable (inout Script) -> Void) {
         self.script.withLock { body(&$0) }
@@ -122,6 +127,17 @@ final class ScriptedStore: SessionStore {
         self.guarded(on: loop) { self.base.transfer(key, on: loop) }
     }
 
+    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) {
+            let isUnconfirmed = self.script.withLock { script in
+                script.confirmations += 1
+                return script.isUnconfirmed
+            }
+            if isUnconfirmed { return loop.makeFailedFuture(StoreError.unavailable) }
+            return self.base.confirm(marker, of: key, on: loop)
+        }
+    }
+
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -133,8 +149,8 @@ final class ScriptedStore: SessionStore {
             let (scripted, before, isLost) = self.script.withLock { script in
                 let before = script.beforeConsume
                 script.beforeConsume = nil
-                let isLost = script.lostAnswers > 0
-                if isLost { script.lostAnswers -= 1 }
+                let isLost = script.lostAnswers > 0 || script.isUnconfirmed
+                if script.lostAnswers > 0 { script.lostAnswers -= 1 }
                 return (script.consumptions.isEmpty ? nil : script.consumptions.removeFirst(), before, isLost)
             }
             if let scripted { return loop.makeSucceededFuture(scripted) }

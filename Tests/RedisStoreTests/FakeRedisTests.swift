@@ -16,10 +16,11 @@ final class FakeRedis: Sendable {
     }
 
     /// What opens a connection is answered as a primary would.
-    static let info: String = {
-        let text = "role:master\r\nmaster_replid:\(String(repeating: "a", count: 40))\r\nconnected_slaves:0\r\n"
+    static func info(replicas: Int) -> String {
+        let reign = String(repeating: "a", count: 40)
+        let text = "role:master\r\nmaster_replid:\(reign)\r\nconnected_slaves:\(replicas)\r\n"
         return "$\(text.utf8.count)\r\n\(text)\r\n"
-    }()
+    }
 
     private let channel: any Channel
     var port: Int { self.channel.localAddress?.port ?? 0 }
@@ -29,15 +30,18 @@ final class FakeRedis: Sendable {
     }
 
     /// `answer` gets the command's line of arguments and says what to do.
+    ///
+    /// - Parameter replicas: How many it claims to have.
     @discardableResult
     static func with<Answer>(
         _ answer: @escaping @Sendable ([String]) -> Act,
+        replicas: Int = 0,
         _ body: (FakeRedis) async throws -> Answer
     ) async throws -> Answer {
         let channel = try await ServerBootstrap(group: loops)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(Server(answer))
+                    try channel.pipeline.syncOperations.addHandler(Server(answer, info: Self.info(replicas: replicas)))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -64,10 +68,12 @@ final class FakeRedis: Sendable {
         typealias OutboundOut = ByteBuffer
 
         private let answer: @Sendable ([String]) -> Act
+        private let info: String
         private let reader = ReplyReader()
 
-        init(_ answer: @escaping @Sendable ([String]) -> Act) {
+        init(_ answer: @escaping @Sendable ([String]) -> Act, info: String) {
             self.answer = answer
+            self.info = info
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -87,7 +93,7 @@ final class FakeRedis: Sendable {
                 }
             }
             for command in commands {
-                let act = command == ["INFO"] ? Act(bytes: FakeRedis.info) : self.answer(command)
+                let act = command == ["INFO"] ? Act(bytes: self.info) : self.answer(command)
                 let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
                 let send: @Sendable () -> Void = {
                     let context = bound.value

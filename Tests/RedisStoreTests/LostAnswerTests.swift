@@ -19,6 +19,9 @@ import Vocabulary
         /// when it `carriesOut` and none stands.
         func act(_ command: [String], carriesOut: Bool) -> FakeRedis.Act {
             switch command.first {
+            case "EVALSHA" where command[2] == "1":
+                // EVALSHA name 1 marker life: the confirmation, which changes nothing.
+                return self.standing
             case "EVALSHA", "EVAL":
                 self.state.withLock { state in
                     state.scripts += 1
@@ -27,11 +30,15 @@ import Vocabulary
                 }
                 return FakeRedis.Act(bytes: "", closes: true)
             case "GET":
-                guard let marker = self.state.withLock({ $0.marker }) else { return FakeRedis.Act(bytes: "$-1\r\n") }
-                return FakeRedis.Act(bytes: "$\(marker.unicodeScalars.count)\r\n\(marker)\r\n")
+                return self.standing
             default:
                 return FakeRedis.Act(bytes: "-ERR unknown\r\n")
             }
+        }
+
+        private var standing: FakeRedis.Act {
+            guard let marker = self.state.withLock({ $0.marker }) else { return FakeRedis.Act(bytes: "$-1\r\n") }
+            return FakeRedis.Act(bytes: "$\(marker.unicodeScalars.count)\r\n\(marker)\r\n")
         }
     }
 
@@ -59,6 +66,26 @@ import Vocabulary
                 let first = Marker.burned(AttemptID(value: "mine"), .handoffExpired)
                 #expect(try await self.burn(fixture, key, attempt: "another") == .spent(first))
                 #expect(seen.scripts == 2)
+            }
+        }
+    }
+
+    @Test("With replicas it is told when one of them has it, and not before", arguments: [true, false])
+    func confirmed(isConfirmed: Bool) async throws {
+        let seen = Seen()
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            if command.first == "WAIT" { return FakeRedis.Act(bytes: isConfirmed ? ":1\r\n" : ":0\r\n") }
+            return seen.act(command, carriesOut: true)
+        }
+        try await FakeRedis.with(answer, replicas: 1) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
+                // Nothing, where the store cannot say.
+                let outcome = try? await self.burn(fixture, key, attempt: "mine")
+                #expect(outcome == (isConfirmed ? .done : nil))
+                #expect(seen.scripts == 1)
+                #expect(client.meter.count(of: .confirm, isConfirmed ? .ok : .unreplicated) == 1)
             }
         }
     }

@@ -60,6 +60,10 @@ final class UnreliableStore: SessionStore {
         self.unless(loop) { self.store.transfer(key, on: loop) }
     }
 
+    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.unless(loop) { self.store.confirm(marker, of: key, on: loop) }
+    }
+
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,

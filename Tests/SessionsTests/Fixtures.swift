@@ -150,6 +150,10 @@ final class HeldStore: SessionStore {
         loop.makeFailedFuture(StoreError.unavailable)
     }
 
+    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeFailedFuture(StoreError.unavailable)
+    }
+
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,

@@ -134,6 +134,16 @@ struct StoreUnderTest: Sendable {
             .consume(key, judged: judged, marker: marker, creating: session, on: self.loop).get()
     }
 
+    /// Whether the store promises to remember what left this marker.
+    func isConfirmed(_ marker: Marker, of key: RecordKey) async throws -> Bool {
+        do {
+            try await self.store.confirm(marker, of: key, on: self.loop).get()
+            return true
+        } catch StoreError.unavailable {
+            return false
+        }
+    }
+
     func burn(_ key: RecordKey, judged: RecordVersion, attempt: AttemptID) async throws -> Consumption {
         let marker = Marker.burned(attempt, .bindingIPMismatch)
         return try await self.store.consume(key, judged: judged, marker: marker, creating: nil, on: self.loop).get()

@@ -65,6 +65,20 @@ extension StoreConformance {
             try expect(first == .done && second == .done, "`done` twice")
             try expect(try await !store.isLive(draft.key), "no second session for the same attempt")
         },
+        StoreConformance("an attempt's work is confirmed by its marker, and by no other") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let attempt = store.authority.newAttempt()
+            let draft = store.draft(lineage: key.lineage)
+            let own = Marker.used(attempt, session: draft.key)
+            try expect(try await !store.isConfirmed(own, of: key), "nothing to confirm before it is done")
+            _ = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
+            try expect(try await store.isConfirmed(own, of: key), "what was done")
+            let other = Marker.used(store.authority.newAttempt(), session: draft.key)
+            try expect(try await !store.isConfirmed(other, of: key), "nothing of an attempt that left no marker")
+            try expect(try await store.marker(key) == own, "the marker as it was")
+        },
         StoreConformance("another attempt finds the token spent") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())

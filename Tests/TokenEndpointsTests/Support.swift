@@ -209,6 +209,10 @@ final class FailingStore: SessionStore {
         self.guarded(on: loop) { self.base.transfer(key, on: loop) }
     }
 
+    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.confirm(marker, of: key, on: loop) }
+    }
+
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,

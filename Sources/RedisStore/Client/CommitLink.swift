@@ -36,6 +36,7 @@ final class CommitLink {
     }
 
     func start() -> EventLoopFuture<Void> { self.link.start() }
+    func becomeUp(within patience: Duration) -> EventLoopFuture<Void> { self.link.becomeUp(within: patience) }
     func shutDown() -> EventLoopFuture<Void> { self.link.shutDown() }
 
     func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {

@@ -5,7 +5,7 @@ import Synchronization
 package final class RedisMeter: Sendable {
     /// What is counted apart: the commands that reads send, and scripts by what they do.
     package enum Kind: Int, Sendable, CaseIterable {
-        case get, mget, create, consume, touch, endSession, endLineage, endSubject, allow, other
+        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, allow, other
 
         /// The metric's label.
         package var label: String {
@@ -14,6 +14,7 @@ package final class RedisMeter: Sendable {
             case .mget: "mget"
             case .create: "create"
             case .consume: "consume"
+            case .confirm: "confirm"
             case .touch: "touch"
             case .endSession: "end_session"
             case .endLineage: "end_lineage"

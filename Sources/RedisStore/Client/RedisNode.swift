@@ -47,9 +47,10 @@ final class RedisNode {
         self.andCommits(after: self.reads.start())
     }
 
-    /// Succeeds once commands can be sent, which is waited for at most so long.
+    /// Succeeds once commands and scripts can be sent, which is waited for at most so long.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
-        self.andCommits(after: self.reads.becomeUp(within: patience))
+        let commits = self.commits?.becomeUp(within: patience) ?? self.loop.makeSucceededVoidFuture()
+        return self.andCommits(after: self.reads.becomeUp(within: patience).and(commits).map { _ in })
     }
 
     func send(_ command: RedisCommand, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {

@@ -66,8 +66,8 @@ extension RedisStore {
                 parent: kept?.transfer.parentKey,
                 epoch: newEpoch
             )
-            return self.client.evaluate(call, on: loop).flatMapThrowing { reply in
-                try self.outcome(reply, of: key, marker: marker)
+            return self.client.evaluate(call, on: loop).flatMap { reply in
+                self.outcome(reply, of: key, marker: marker, on: loop)
             }.flatMapError { error in
                 // Lost on the way: it may have been done, and what stands there tells. Nothing is run again: a command
                 // that still lies in a buffer would then find the work of its successor.
@@ -75,6 +75,17 @@ extension RedisStore {
                     return loop.makeFailedFuture(StoreError.unavailable)
                 }
                 return self.readBack(key, marker: marker, on: loop)
+            }
+        }
+    }
+
+    package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let place = Keyspace.marker(key)
+        let call = ScriptCall(Scripts.confirm, keys: [place], arguments: [Self.digits(Self.markerLife)])
+        return self.run(call, on: loop).flatMapThrowing { reply in
+            // A marker is never replaced. Another one can only come of a failover.
+            guard case .bulk(let bytes) = reply, try self.seals.marker(bytes, at: place) == marker else {
+                throw StoreError.unavailable
             }
         }
     }
@@ -117,16 +128,27 @@ extension RedisStore {
         return ScriptCall(Scripts.consume, keys: keys, arguments: arguments)
     }
 
-    private func outcome(_ reply: RedisReply, of key: RecordKey, marker: Marker) throws(StoreError) -> Consumption {
+    private func outcome(
+        _ reply: RedisReply,
+        of key: RecordKey,
+        marker: Marker,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
         switch reply {
-        case .integer(1): return .done
-        case .integer(0): return .changed
-        case .integer(-1): return .quarantined
+        case .integer(1): return loop.makeSucceededFuture(.done)
+        case .integer(0): return loop.makeSucceededFuture(.changed)
+        case .integer(-1): return loop.makeSucceededFuture(.quarantined)
         case .bulk(let bytes):
-            let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
-            // Equal means the same attempt with the same outcome: its answer was lost and it asks again.
-            return standing == marker ? .done : .spent(standing)
-        default: throw .unavailable
+            do throws(StoreError) {
+                let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
+                guard standing == marker else { return loop.makeSucceededFuture(.spent(standing)) }
+                // The same attempt with the same outcome: its answer was lost and it asks again. This time it has only
+                // read, and no replica has confirmed what it found.
+                return self.confirm(marker, of: key, on: loop).map { .done }
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+        default: return loop.makeFailedFuture(StoreError.unavailable)
         }
     }
 
@@ -140,9 +162,9 @@ extension RedisStore {
         // The connection was lost with the answer; a new one is waited for, but not for long.
         let command = RedisCommand("GET", [Keyspace.marker(key)])
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
-        return Self.answered(reply).flatMapThrowing { reply in
-            guard case .bulk = reply else { throw StoreError.unavailable }
-            return try self.outcome(reply, of: key, marker: marker)
+        return Self.answered(reply).flatMap { reply in
+            guard case .bulk = reply else { return loop.makeFailedFuture(StoreError.unavailable) }
+            return self.outcome(reply, of: key, marker: marker, on: loop)
         }
     }
 }

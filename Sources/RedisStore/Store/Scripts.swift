@@ -89,9 +89,22 @@ package enum Scripts {
         kind: .consume
     )
 
+    /// Returns the marker and writes its TTL anew, for the sake of the write: from Redis 7.2 on, `WAIT` waits for nothing but
+    /// what its connection wrote. A replica that has this has all that was written before it.
+    ///
+    /// Keys: marker. Arguments: its TTL (ms).
+    static let confirm = RedisScript(
+        """
+        local marker = redis.call('GET', KEYS[1])
+        if marker then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+        return marker
+        """,
+        kind: .confirm
+    )
+
     /// Moves the idle deadline on if it has not passed; a move that is hardly worth it is not written.
     ///
-    /// Keys: idle. Arguments: now (ms of the gateway's clock), what the key outlives the deadline by (ms).
+    /// Keys: idle. Arguments: now (ms), what the key outlives the deadline by (ms).
     static let touch = RedisScript(
         """
         local value = redis.call('GET', KEYS[1])
@@ -193,7 +206,7 @@ package enum Scripts {
 
     /// All of them.
     package static let all = [
-        Self.createSession, Self.createTransfer, Self.consume, Self.touch, Self.endSession, Self.endLineage,
-        Self.endSubject, Self.allow, Self.forgive,
+        Self.createSession, Self.createTransfer, Self.consume, Self.confirm, Self.touch, Self.endSession,
+        Self.endLineage, Self.endSubject, Self.allow, Self.forgive,
     ]
 }

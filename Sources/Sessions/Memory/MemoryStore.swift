@@ -122,6 +122,17 @@ package final class MemoryStore: SessionStore {
         }
     }
 
+    package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        // What stands here stands as long as the process.
+        let now = self.clock.now()
+        return self.answer(on: loop) { () throws(StoreError) in
+            guard case .spent(marker) = self.shard(of: key.lineage).records.withLock({ $0.transfer(key, at: now) })
+            else {
+                throw .unavailable
+            }
+        }
+    }
+
     // MARK: Steps
 
     private func shard(of lineage: Lineage) -> Shard {

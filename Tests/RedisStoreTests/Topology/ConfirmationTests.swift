@@ -63,6 +63,79 @@ import Vocabulary
         }
     }
 
+    @Test("An attempt that is repeated is done when a replica has its marker, whichever connection it comes over")
+    func repeated() async throws {
+        try await RedisServer.with(Self.quick) { primary in
+            try await RedisServer.with(replicaOf: primary) { replica in
+                try await waitUntil("a replica in step") {
+                    try primary.command("INFO", "replication").contains("state=online")
+                }
+                var configuration = primary.configuration(commandTimeout: .seconds(5))
+                configuration.confirmationTimeout = .seconds(1)
+                try await withClient(configuration) { first in
+                    // Another gateway, over whose connections nothing has been written: for those, Redis from 7.2 on
+                    // takes everything for confirmed.
+                    try await withClient(configuration) { second in
+                        try await first.waitUntilConnected()
+                        try await second.waitUntilConnected()
+                        try await self.repeated(StoreFixture(first), StoreFixture(second), primary, replica)
+                    }
+                }
+            }
+        }
+    }
+
+    private func repeated(
+        _ first: StoreFixture,
+        _ second: StoreFixture,
+        _ primary: RedisServer,
+        _ replica: RedisServer
+    ) async throws {
+        let parent = try await first.untilAnswered("a sign-in") { try await first.signIn() }
+        let token = try await first.untilAnswered("a mint") { try await first.mint(from: parent) }
+        let draft = first.draft(lineage: token.lineage)
+        let marker = Marker.used(first.authority.newAttempt(), session: draft.key)
+        let place = String(decoding: Keyspace.marker(token), as: UTF8.self)
+        func consume(_ fixture: StoreFixture, _ judged: RecordVersion, as marker: Marker) async throws -> Consumption {
+            try await fixture.store.consume(token, judged: judged, marker: marker, creating: draft, on: loops.next())
+                .get()
+        }
+        func judged(_ fixture: StoreFixture) async throws -> RecordVersion {
+            guard case .live(let stored) = try await fixture.transfer(token) else { throw ServerFailure("not live") }
+            return stored.version
+        }
+        let versions = (try await judged(first), try await judged(second))
+        replica.pause()
+        await #expect(throws: StoreError.unavailable) { try await consume(first, versions.0, as: marker) }
+        // It finds its marker, which only the primary has.
+        guard case .spent(marker) = try await second.transfer(token) else {
+            Issue.record("the marker does not stand")
+            return
+        }
+        for _ in 0..<2 {
+            await #expect(throws: StoreError.unavailable) { try await consume(second, versions.1, as: marker) }
+            await #expect(throws: StoreError.unavailable) {
+                try await second.store.confirm(marker, of: token, on: loops.next()).get()
+            }
+        }
+        replica.resume()
+        #expect(
+            try await second.untilAnswered("the repetition") { try await consume(second, versions.1, as: marker) }
+                == .done
+        )
+        #expect(try replica.command("EXISTS", place) == "1")
+        try await second.untilAnswered("a confirmation") {
+            try await second.store.confirm(marker, of: token, on: loops.next()).get()
+        }
+
+        // A replay finds the marker too, and writes nothing.
+        let writes = try primary.calls(of: "pexpire")
+        let other = Marker.used(second.authority.newAttempt(), session: draft.key)
+        let replay = try await second.untilAnswered("a replay") { try await consume(second, versions.1, as: other) }
+        #expect(replay == .spent(marker))
+        #expect(try primary.calls(of: "pexpire") == writes)
+    }
+
     @Test("A replica that comes later confirms what is written from then on")
     func lateReplica() async throws {
         try await RedisServer.with(Self.quick) { primary in
