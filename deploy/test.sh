@@ -6,8 +6,8 @@ set -euo pipefail
 # shellcheck source=deploy/build.sh
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
-# Real servers behind the gateway, a real reader of its metrics, and certificates.
-packages=(curl nginx redis-server apache2-bin python3 openssl prometheus)
+# Real servers behind the gateway, a real reader of its metrics, certificates, and clocks that differ.
+packages=(curl nginx redis-server apache2-bin python3 openssl prometheus faketime)
 soak=0
 if [[ ${1-} == --soak ]]; then
     shift

@@ -52,10 +52,18 @@ package struct Clock: Sendable {
     /// The time now.
     package func now() -> UnixTime { self.read() }
 
-    /// The system's real-time clock.
-    package static let system = Clock {
+    /// The system's real-time clock, which NTP or an operator may set forth and back: for what people read.
+    package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
+
+    /// A clock that begins with the system's time and that nobody sets: for lifetimes. It runs on while the machine sleeps.
+    package static func steady() -> Clock {
+        let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
+        return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }
+    }
+
+    private static func milliseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return UnixTime(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

@@ -27,6 +27,7 @@ struct Foundations: Sendable {
     let secrets: SecretRing
     let registry: MetricsRegistry
     let audit: AuditStream
+    /// By which sessions and tokens live and end (`Backing.clock`). Logs and audits go by the system's.
     let clock: Clock
 }
 

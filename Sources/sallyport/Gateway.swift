@@ -63,14 +63,12 @@ final class Gateway: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
         // Who shares a store must hear what others end before it believes what it knows.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
-        let clock = Clock.system
         let registry = MetricsRegistry()
         logs.register(in: registry)
         ProcessMetrics.register(in: registry, version: Version.current)
         let audit = AuditStream(
             queue: settings.logs.audit ? logs.queue(.audit, capacity: settings.logs.buffer) : nil,
-            whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop,
-            clock: clock
+            whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop
         )
         let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         let backing = try Backing(
@@ -79,10 +77,9 @@ final class Gateway: Sendable {
             group: group,
             caches: caches,
             audit: audit,
-            logger: logger,
-            clock: clock
+            logger: logger
         )
-        let store = backing.store
+        let (store, clock) = (backing.store, backing.clock)
         let foundations = Foundations(
             group: group,
             caches: caches,
@@ -114,7 +111,7 @@ final class Gateway: Sendable {
                     ),
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
-                    clock: clock
+                    sessionClock: clock
                 )
                 loop.start()
                 loops.add(loop)
@@ -150,7 +147,7 @@ final class Gateway: Sendable {
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
-        self.state = Mutex(State(settings: settings, assembly: assembly, readAt: foundations.clock.now()))
+        self.state = Mutex(State(settings: settings, assembly: assembly, readAt: Clock.system.now()))
         self.foundations = foundations
         self.backing = backing
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
@@ -257,7 +254,7 @@ final class Gateway: Sendable {
                 $0.assembly = assembly
                 $0.generation = generation
                 $0.lastReloadSucceeded = true
-                $0.readAt = self.foundations.clock.now()
+                $0.readAt = Clock.system.now()
             }
             for target in assembly.configuration.targets { target.refresh() }
             self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])

@@ -306,7 +306,11 @@ extension Advisory {
         Advisory(
             id: "T31",
             about: "clocks that differ",
-            tests: ["T31: what has run out by Redis's clock is gone, whatever the gateways' clocks say"]
+            tests: [
+                "T31: whatever the gateways' clocks show, each takes what another made, and for as long",
+                "T31: what has run out by Redis's clock is gone, whatever the gateways' clocks show",
+                "T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens",
+            ]
         ),
         Advisory(
             id: "T32",

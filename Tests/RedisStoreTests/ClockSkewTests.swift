@@ -1,43 +1,131 @@
+import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreConformance
 import Testing
 import Vocabulary
 
 /// Gateways whose clocks differ (systems.md, T31).
 @Suite struct ClockSkewTests {
-    @Test("T31: what has run out by Redis's clock is gone, whatever the gateways' clocks say")
-    func skew() async throws {
+    /// The clock of a machine that is ahead by so many seconds.
+    private func machine(_ skew: Int) -> Clock { Clock { Clock.system.now().advanced(by: .seconds(skew)) } }
+
+    /// Stores of one Redis on machines whose clocks are behind, right and ahead by five minutes.
+    private func withSkewed(_ body: (RedisClient, [StoreFixture]) async throws -> Void) async throws {
+        func fixture(_ client: RedisClient) -> StoreFixture { StoreFixture(client, clock: client.clock) }
         try await RedisServer.with { server in
-            try await withClient(server.configuration()) { client in
-                // The clock that is most behind comes first.
-                let fixtures = [Duration.seconds(-300), .zero, .seconds(300)].map { skew in
-                    StoreFixture(client, clock: Clock { Clock.system.now().advanced(by: skew) })
-                }
-                for (index, writer) in fixtures.enumerated() {
-                    let parent = try await writer.signIn()
-                    let token = try await writer.mint(from: parent)
-                    for reader in fixtures { #expect(try await reader.session(parent.key)?.id == parent.session.id) }
-                    // Whose clock is ahead by more than the token's minute takes it for old: too early, never too late.
-                    for reader in fixtures[...index] {
-                        guard case .live = try await reader.transfer(token) else {
-                            Issue.record("a gateway whose clock differs does not find the token")
-                            continue
-                        }
-                    }
-                    // The token's minute and a little are over; for the slowest clock it has most of six minutes to live.
-                    try await client.age(by: .seconds(70))
-                    for reader in fixtures {
-                        guard case .absent = try await reader.transfer(token) else {
-                            Issue.record("a token outlives its time in Redis")
-                            continue
-                        }
-                        let draft = reader.draft(lineage: parent.key.lineage)
-                        let attempt = reader.authority.newAttempt()
-                        #expect(try await reader.consume(token, creating: draft, attempt: attempt) == nil)
+            let configuration = server.configuration()
+            try await withClient(configuration, localClock: self.machine(-300)) { behind in
+                try await withClient(configuration) { right in
+                    try await withClient(configuration, localClock: self.machine(300)) { ahead in
+                        try await body(right, [fixture(behind), fixture(right), fixture(ahead)])
                     }
                 }
             }
+        }
+    }
+
+    @Test("T31: whatever the gateways' clocks show, each takes what another made, and for as long")
+    func oneClock() async throws {
+        try await self.withSkewed { _, fixtures in
+            for fixture in fixtures {
+                let (before, now, after) = (Clock.system.now(), fixture.clock.now(), Clock.system.now())
+                #expect(now > before.advanced(by: .seconds(-2)) && now < after.advanced(by: .seconds(2)))
+            }
+            for writer in fixtures {
+                for reader in fixtures {
+                    let parent = try await writer.signIn()
+                    let token = try await writer.mint(from: parent)
+                    let draft = reader.draft(lineage: parent.key.lineage)
+                    let attempt = reader.authority.newAttempt()
+                    #expect(try await reader.consume(token, creating: draft, attempt: attempt) == .done)
+                    #expect(try await writer.session(draft.key)?.id == draft.session.id)
+
+                    // Both its end and its idle deadline are nearer than the clocks.
+                    let short = writer.draft(life: .seconds(100), idle: .seconds(60))
+                    try await writer.store.create(short, on: loops.next()).get()
+                    try await reader.store.touch(short.key, on: loops.next()).get()
+                    for fixture in fixtures { #expect(try await fixture.session(short.key) != nil) }
+
+                    // Over by the clock of whoever wrote it: over for all.
+                    let over = writer.draft(life: .seconds(-2), idle: .seconds(60))
+                    try await writer.store.create(over, on: loops.next()).get()
+                    for fixture in fixtures { #expect(try await fixture.session(over.key) == nil) }
+                }
+            }
+        }
+    }
+
+    @Test("T31: what has run out by Redis's clock is gone, whatever the gateways' clocks show")
+    func lifetimes() async throws {
+        try await self.withSkewed { client, fixtures in
+            for writer in fixtures {
+                let parent = try await writer.signIn()
+                let token = try await writer.mint(from: parent)
+                let idle = writer.draft(idle: .seconds(60))
+                try await writer.store.create(idle, on: loops.next()).get()
+                // A minute and a little are over.
+                try await client.age(by: .seconds(70))
+                for reader in fixtures {
+                    #expect(try await reader.session(parent.key)?.id == parent.session.id)
+                    #expect(try await reader.session(idle.key) == nil)
+                    guard case .absent = try await reader.transfer(token) else {
+                        Issue.record("a token outlives its time in Redis")
+                        continue
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("A gateway goes by its own clock until the primary has told the time, and then by the primary's")
+    func told() {
+        let own = MovableClock()
+        let clock = StoreClock(local: own.clock)
+        #expect(clock.now == own.now)
+        // The middle of the question: at 10:00:00.200 by its own clock, 10:05:00.000 by the primary's.
+        clock.set(by: own.now.advanced(by: .milliseconds(299_800)), roundTrip: .milliseconds(400))
+        #expect(clock.now == own.now.advanced(by: .seconds(300)))
+        own.advance(by: .seconds(60))
+        #expect(clock.now == own.now.advanced(by: .seconds(300)))
+        // A failover to a primary that is behind.
+        clock.set(by: own.now.advanced(by: .seconds(-300)), roundTrip: .zero)
+        #expect(clock.clock.now() == own.now.advanced(by: .seconds(-300)))
+    }
+
+    @Test("A Redis that does not tell the time leaves each gateway to its machine's clock, also when that is set")
+    func untold() async throws {
+        try await FakeRedis.with({ _ in FakeRedis.Act(bytes: "$-1\r\n") }) { fake in
+            try await withClient(fake.configuration(), localClock: self.machine(300)) { client in
+                try await client.waitUntilConnected()
+                let (before, now, after) = (Clock.system.now(), client.clock.now(), Clock.system.now())
+                #expect(now > before.advanced(by: .seconds(-2)) && now < after.advanced(by: .seconds(2)))
+            }
+        }
+    }
+
+    @Test("What is noise, and what was long on its way, sets no clock")
+    func noise() {
+        let own = MovableClock()
+        let clock = StoreClock(local: own.clock)
+        for difference in [-1000, -1, 1, 1000] {
+            clock.set(by: own.now.advanced(by: .milliseconds(difference)), roundTrip: .zero)
+            #expect(clock.now == own.now)
+        }
+        clock.set(by: own.now.advanced(by: .seconds(300)), roundTrip: .milliseconds(1001))
+        #expect(clock.now == own.now)
+    }
+
+    @Test("All gateways of a cluster go by the clock of one primary, in whatever order they know them")
+    func timekeeper() {
+        func shard(_ port: Int, _ slots: ClosedRange<UInt16>...) -> Topology.Shard {
+            Topology.Shard(endpoint: .tcp(host: "h", port: port), slots: slots)
+        }
+        let shards = [shard(1, 6000...16_383), shard(2, 0...10, 500...5999), shard(3), shard(4, 11...499)]
+        for rotation in shards.indices {
+            let rotated = Array(shards[rotation...] + shards[..<rotation])
+            #expect(Topology(shards: rotated).timekeeper == .tcp(host: "h", port: 2))
         }
     }
 }

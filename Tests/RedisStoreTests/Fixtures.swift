@@ -25,10 +25,17 @@ struct StoreFixture: Sendable {
 
     static let ring = SealingKeyRing(current: Secret("the sealing secret of the tests"))
 
-    func draft(subject: String = "alice", lineage: Lineage? = nil) -> NewSession {
+    func draft(
+        subject: String = "alice",
+        lineage: Lineage? = nil,
+        life: Duration = .seconds(86_400),
+        idle: Duration = .milliseconds(3_600_500)
+    ) -> NewSession {
         let lineage = lineage ?? self.authority.newLineage()
         let now = self.clock.now()
-        let session = Self.session(subject: subject, lineage: lineage, now: now)
+        var session = Self.session(subject: subject, lineage: lineage, now: now)
+        session.expiresAt = now.advanced(by: life)
+        session.idleLifetime = idle
         return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
     }
 

@@ -18,9 +18,10 @@ extension RedisServer {
 @discardableResult
 func withClient<Answer>(
     _ configuration: RedisConfiguration,
+    localClock: Clock = .steady(),
     _ body: (RedisClient) async throws -> Answer
 ) async throws -> Answer {
-    let client = try RedisClient(configuration: configuration, group: loops)
+    let client = try RedisClient(configuration: configuration, group: loops, localClock: localClock)
     try await client.start()
     do {
         let answer = try await body(client)

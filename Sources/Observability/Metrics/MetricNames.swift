@@ -137,6 +137,11 @@ package enum MetricNames {
         "sallyport_redis_replicas",
         help: "Replicas of the primary; of several primaries, those of the one with the fewest."
     )
+    package static let redisClockOffset = MetricFamily(
+        .gauge,
+        "sallyport_redis_clock_offset_seconds",
+        help: "How far Redis's clock, by which sessions live and end, is ahead of this machine's; to a second or so."
+    )
     package static let redisPrimaryChanges = MetricFamily(
         .counter,
         "sallyport_redis_primary_changes_total",
@@ -246,8 +251,8 @@ package enum MetricNames {
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
-        redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisPrimaryChanges,
-        redisQuarantine,
+        redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
+        redisPrimaryChanges, redisQuarantine,
         upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,

@@ -1,5 +1,6 @@
 package import NIOCore
 import Synchronization
+package import Vocabulary
 
 /// Redis for all event loops: each loop has connections of its own to every primary.
 package final class RedisClient: Sendable {
@@ -31,6 +32,7 @@ package final class RedisClient: Sendable {
 
     package let connector: RedisConnector
     package let meter: RedisMeter
+    private let storeClock: StoreClock
     private let source: any TopologySource
     private let observe: @Sendable (RedisEvent) -> Void
     private let routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>]
@@ -41,18 +43,22 @@ package final class RedisClient: Sendable {
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
-    /// - Parameter observe: Told what changes, from any thread; must not block.
+    /// - Parameters:
+    ///   - localClock: What `clock` goes by until a primary has told the time. It should be steady.
+    ///   - observe: Told what changes, from any thread; must not block.
     /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
     package init(
         configuration: RedisConfiguration,
         group: any EventLoopGroup,
         meter: RedisMeter = RedisMeter(),
+        localClock: Clock = .steady(),
         observe: @escaping @Sendable (RedisEvent) -> Void = { _ in }
     ) throws {
         let connector = try RedisConnector(configuration)
         let loops = group.makeIterator().map { $0 }
         self.connector = connector
         self.meter = meter
+        self.storeClock = StoreClock(local: localClock)
         self.observe = observe
         self.loops = loops
         switch configuration.deployment {
@@ -69,7 +75,9 @@ package final class RedisClient: Sendable {
                 over: connector,
                 on: loop,
                 events: RedisRouter.Events(
-                    up: { endpoint, facts in client.value?.connected(endpoint, facts, loop: index) },
+                    up: { endpoint, facts, handshake in
+                        client.value?.connected(endpoint, facts, handshake, loop: index)
+                    },
                     down: { endpoint, cause, refusal in
                         client.value?.disconnected(endpoint, cause, refusal, loop: index)
                     },
@@ -102,6 +110,9 @@ package final class RedisClient: Sendable {
 
     /// Whether keys are spread over several nodes.
     package var isCluster: Bool { self.connector.configuration.isCluster }
+
+    /// The clock by which what lies in Redis is stamped and judged, at every gateway (`StoreClock`).
+    package var clock: Clock { self.storeClock.clock }
 
     /// How many loops there are.
     package var loopCount: Int { self.loops.count }
@@ -271,7 +282,9 @@ package final class RedisClient: Sendable {
         first?.completeWith(result)
     }
 
-    private func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, loop: Int) {
+    private func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
+        // Before anything is asked over this connection.
+        self.setClock(by: facts, of: endpoint, roundTrip: handshake)
         let isFirst = self.state.withLock { state in
             state.refusals[endpoint] = nil
             return state.connected[endpoint, default: []].insert(loop).inserted && state.connected[endpoint]?.count == 1
@@ -329,11 +342,14 @@ package final class RedisClient: Sendable {
     }
 
     private func askForFacts(of endpoint: RedisEndpoint) {
+        let asked = NIODeadline.now()
         self.on(self.loops[0]) { $0.send(RedisCommand("INFO"), to: endpoint) }.whenSuccess { reply in
+            let roundTrip = Duration(.now() - asked)
             if case .error(let error) = reply { self.refused(endpoint, error) }
             guard let facts = RedisFacts(reply) else { return }
             self.state.withLock { $0.refusals[endpoint] = nil }
             self.note(facts, of: endpoint)
+            if facts.isPrimary { self.setClock(by: facts, of: endpoint, roundTrip: roundTrip) }
             for loop in self.loops {
                 self.on(loop) { router in
                     router.adopt(facts, of: endpoint)
@@ -353,6 +369,13 @@ package final class RedisClient: Sendable {
             return former.map { $0.replicationID != facts.replicationID } ?? false
         }
         if isNewReign { self.tell(.primaryChanged(endpoint)) }
+    }
+
+    /// The primaries of a cluster have a clock each: all gateways go by the same one's. Where that does not tell the time,
+    /// they go by what they have in common nevertheless, NTP.
+    private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
+        guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
+        self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip)
     }
 
     private func tell(_ event: RedisEvent) {

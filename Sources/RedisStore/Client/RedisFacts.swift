@@ -1,3 +1,5 @@
+package import Vocabulary
+
 /// What a server says of itself in `INFO`, as far as anything depends on it.
 package struct RedisFacts: Sendable, Hashable {
     package var version: String
@@ -17,6 +19,8 @@ package struct RedisFacts: Sendable, Hashable {
     /// False when the last snapshot or rewrite of the append-only file failed.
     package var lastSaveSucceeded: Bool
     package var isCluster: Bool
+    /// The server's clock; nil before 6.2.
+    package var time: UnixTime?
 
     /// Reads the reply to `INFO`; nil when it is not one. What a server leaves out (a managed one may) is taken as harmless,
     /// but for its role and its reign.
@@ -50,5 +54,6 @@ package struct RedisFacts: Sendable, Hashable {
             ["rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status"]
             .allSatisfy { fields[$0] ?? "ok" == "ok" }
         self.isCluster = number("cluster_enabled") == 1
+        self.time = fields["server_time_usec"].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0 / 1000) }
     }
 }

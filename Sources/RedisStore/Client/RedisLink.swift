@@ -6,8 +6,8 @@ internal import NIOCore
 final class RedisLink {
     /// What the owner of the link is told, on the loop, until it shuts the link down.
     struct Events {
-        /// A connection serves; these are its server's facts.
-        var up: (RedisFacts) -> Void
+        /// A connection serves; these are its server's facts, and how long the handshake took that asked for them.
+        var up: (RedisFacts, Duration) -> Void
         /// The connection, or the try to make one, has failed.
         var down: (RedisError.Cause, RedisServerError?) -> Void
         /// The server is there but is no primary.
@@ -150,11 +150,12 @@ final class RedisLink {
         }
         let link = NIOLoopBound(self, eventLoop: self.loop)
         let configuration = self.connector.configuration
+        let began = NIODeadline.now()
         let handler = RedisConnectionHandler(
             configuration,
             handshake: configuration.handshake,
             events: RedisConnectionHandler.Events(
-                ready: { link.value.ready(RedisFacts($0)) },
+                ready: { link.value.ready(RedisFacts($0), after: Duration(.now() - began)) },
                 answered: { link.value.breaker.answered() },
                 ended: { link.value.lost($0, $1) }
             )
@@ -165,14 +166,14 @@ final class RedisLink {
     }
 
     /// The server has said who it is: whether it is used.
-    private func ready(_ facts: RedisFacts?) -> Bool {
+    private func ready(_ facts: RedisFacts?, after handshake: Duration) -> Bool {
         // Nothing is read from a replica: it may not know yet what has ended (security.md 8, row 7).
         guard !self.isShutDown, let facts, facts.isPrimary else {
             if !self.isShutDown { self.events.misplaced() }
             return false
         }
         self.breaker.connected()
-        self.events.up(facts)
+        self.events.up(facts, handshake)
         self.endFirstAttempt()
         let waiting = self.waiting
         self.waiting = []

@@ -5,7 +5,8 @@ internal import NIOCore
 final class RedisNode {
     /// What the node tells of itself, on the loop.
     struct Events {
-        var up: (RedisFacts) -> Void
+        /// With how long the handshake took that asked for the facts.
+        var up: (RedisFacts, Duration) -> Void
         var down: (RedisError.Cause, RedisServerError?) -> Void
         /// The server is no primary.
         var misplaced: () -> Void
@@ -137,7 +138,7 @@ final class RedisNode {
                 to: self.endpoint,
                 over: self.connector,
                 on: self.loop,
-                events: RedisLink.Events(up: { _ in }, down: { _, _ in }, misplaced: self.events.misplaced)
+                events: RedisLink.Events(up: { _, _ in }, down: { _, _ in }, misplaced: self.events.misplaced)
             ),
             configuration: self.connector.configuration,
             on: self.loop,

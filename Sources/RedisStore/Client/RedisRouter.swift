@@ -5,7 +5,8 @@ internal import NIOCore
 final class RedisRouter {
     /// What the router tells the client, on the loop.
     struct Events {
-        var up: (RedisEndpoint, RedisFacts) -> Void
+        /// With how long the handshake took that asked for the facts.
+        var up: (RedisEndpoint, RedisFacts, Duration) -> Void
         var down: (RedisEndpoint, RedisError.Cause, RedisServerError?) -> Void
         /// What is known of the primaries is out of date.
         var lookAgain: () -> Void
@@ -80,9 +81,9 @@ final class RedisRouter {
             over: self.connector,
             on: self.loop,
             events: RedisNode.Events(
-                up: { facts in
+                up: { facts, handshake in
                     router.value.nodes[endpoint]?.connected(facts)
-                    router.value.events.up(endpoint, facts)
+                    router.value.events.up(endpoint, facts, handshake)
                 },
                 down: { cause, refusal in router.value.lost(endpoint, cause, refusal) },
                 misplaced: { router.value.events.lookAgain() },

@@ -6,9 +6,9 @@ package import Vocabulary
 
 /// Sessions and single-use tokens in Redis, shared by any number of gateways.
 ///
-/// Records are sealed and immutable. They are read and judged here by the gateway's clock; Redis compares, acts and
-/// forgets: every key has a TTL of Redis's clock, a little longer than the life that is judged here, so that clocks that
-/// differ never make Redis forget what is still alive.
+/// Records are sealed and immutable. They are read and judged here; Redis compares, acts and forgets. Every gateway judges
+/// by the clock of Redis (`StoreClock`), and every key has a TTL a little longer than the life that is judged, so that what
+/// is left of their differences never makes Redis forget what is still alive.
 ///
 /// **Versions.** A compare-and-act must name the very bytes that were judged, and a 64-bit number cannot. So the store
 /// keeps the sealed bytes of the transfer tokens it read last beside the numbers it gave out, and the script compares
@@ -20,7 +20,7 @@ package import Vocabulary
 package final class RedisStore: SessionStore {
     /// A marker outlives every transfer token (60 to 300 s) by a wide margin: a replay inside it is known as one.
     static let markerLife = Duration.seconds(3600)
-    /// What keys outlive the life that is judged: more than clocks of gateways that keep time differ.
+    /// What keys outlive the life that is judged: more than gateways differ about the time (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
     /// No session lives longer than this, so an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
@@ -49,7 +49,9 @@ package final class RedisStore: SessionStore {
 
     /// A store over `client`, which tells `caches` what has ended here.
     ///
-    /// - Parameter readBackPatience: how long a lost answer is worth waiting for a new connection.
+    /// - Parameters:
+    ///   - clock: That of `client`, but where a test moves time.
+    ///   - readBackPatience: how long a lost answer is worth waiting for a new connection.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,

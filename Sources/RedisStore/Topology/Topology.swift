@@ -26,6 +26,11 @@ package struct Topology: Sendable, Hashable {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }
 
+    /// The primary whose clock counts: the one that serves the lowest slot, which all gateways see alike.
+    package var timekeeper: RedisEndpoint? {
+        self.shards.min { ($0.slots.first?.lowerBound ?? .max) < ($1.slots.first?.lowerBound ?? .max) }?.endpoint
+    }
+
     /// How many slots have a primary.
     package var coveredSlots: Int {
         self.shards.reduce(0) { $0 + $1.slots.reduce(0) { $0 + $1.count } }

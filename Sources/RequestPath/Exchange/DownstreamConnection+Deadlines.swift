@@ -87,10 +87,10 @@ extension DownstreamConnection {
     /// A stream outlives the moment in which its session was found: what ends the session later counts for it too.
     private func checkSession() {
         guard let session = self.facts.session else { return }
-        if self.facts.hasSessionEnded || self.loop.wallNow >= session.session.expiresAt {
+        if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {
             self.sessionEnded()
         } else {
-            self.loop.streamSessions.check(session, now: self.loop.wallNow)
+            self.loop.streamSessions.check(session, now: self.loop.sessionNow)
         }
     }
 

@@ -55,7 +55,7 @@ extension DownstreamConnection {
                 switch self.loop.sessions.resolve(
                     .web,
                     token: UnsafeRawBufferPointer(cookie.bytes(in: base)),
-                    now: self.loop.wallNow
+                    now: self.loop.sessionNow
                 )
                 {
                 case .hit(let found): existing = found

@@ -188,7 +188,7 @@ extension DownstreamConnection {
             isExplicit: false,
             isCrossSite: false,
             bindingMismatch: nil,
-            now: self.loop.wallNow
+            now: self.loop.sessionNow
         )
         if route.settings.auth != .public {
             switch self.resolve(head, base, credentials, host, state, &evidence) {
@@ -243,7 +243,7 @@ extension DownstreamConnection {
             switch self.loop.sessions.resolve(
                 kind,
                 token: UnsafeRawBufferPointer(token.bytes(in: base)),
-                now: self.loop.wallNow
+                now: self.loop.sessionNow
             )
             {
             case .hit(let session):

@@ -27,7 +27,9 @@ package final class PathLoop {
     let scratch: PathScratch
     /// Exact to a quarter of a second: for deadlines.
     private(set) var now: NIODeadline
-    /// Exact to a quarter of a second: for the lifetimes of sessions.
+    /// Exact to a quarter of a second: for the lifetimes of sessions, by the clock of their store.
+    private(set) var sessionNow: UnixTime
+    /// Exact to a quarter of a second: the machine's time, for logs and `Date`.
     private(set) var wallNow: UnixTime
     /// `Date` of this second (RFC 9110 6.6.1).
     private(set) var date: String
@@ -35,7 +37,7 @@ package final class PathLoop {
     private(set) var isDraining = false
     private(set) var closesIdle = false
 
-    private let clock: Clock
+    private let sessionClock: Clock
     private var connections: [DownstreamConnection] = []
     private var pools: [UpstreamPool] = []
     private var spareHeads: [RequestHead] = []
@@ -51,21 +53,22 @@ package final class PathLoop {
         sessions: SessionResolver,
         shard: MetricsShard,
         accessLog: AccessLog?,
-        clock: Clock
+        sessionClock: Clock
     ) {
         self.eventLoop = eventLoop
         self.configuration = configuration
         self.sessions = sessions
-        self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: clock)
+        self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: sessionClock)
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
         self.stage = Stage(allocator: ByteBufferAllocator())
         self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
         self.responseHead = ResponseHead(fieldCount: 200)
         self.scratch = PathScratch()
-        self.clock = clock
+        self.sessionClock = sessionClock
         self.now = .now()
-        self.wallNow = clock.now()
+        self.sessionNow = sessionClock.now()
+        self.wallNow = Clock.system.now()
         self.date = HTTPDate.text(self.wallNow)
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
@@ -84,7 +87,8 @@ package final class PathLoop {
 
     private func sweep() {
         self.now = .now()
-        let wall = self.clock.now()
+        self.sessionNow = self.sessionClock.now()
+        let wall = Clock.system.now()
         if wall.seconds != self.wallNow.seconds { self.date = HTTPDate.text(wall) }
         self.wallNow = wall
         // Backwards, because a connection that ends here gives its place to the last one.

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// Where this process keeps its sessions, with what a store needs beside the protocol by which requests use it.
 enum Backing: Sendable {
-    case memory(MemoryStore, LocalRateLimiter)
+    case memory(MemoryStore, LocalRateLimiter, Clock)
     case redis(RedisBacking)
 
     /// Redis where the settings name one, else this process's memory. Nothing is connected before `start()`.
@@ -19,9 +19,9 @@ enum Backing: Sendable {
         group: any EventLoopGroup,
         caches: SessionCaches,
         audit: AuditStream,
-        logger: Logger,
-        clock: Clock
+        logger: Logger
     ) throws {
+        let clock = Clock.steady()
         if let redis = settings.redis {
             let journal = RedisJournal(logger: logger, audit: audit, clock: clock)
             self = .redis(
@@ -34,13 +34,13 @@ enum Backing: Sendable {
                 clock: clock,
                 caches: caches
             )
-            self = .memory(store, LocalRateLimiter(clock: clock))
+            self = .memory(store, LocalRateLimiter(clock: clock), clock)
         }
     }
 
     var store: any SessionStore {
         switch self {
-        case .memory(let store, _): store
+        case .memory(let store, _, _): store
         case .redis(let redis): redis.store
         }
     }
@@ -48,8 +48,19 @@ enum Backing: Sendable {
     /// Counts tries where sessions are kept: all gateways of one Redis count together.
     var limiter: any RateLimiter {
         switch self {
-        case .memory(_, let limiter): limiter
+        case .memory(_, let limiter, _): limiter
         case .redis(let redis): redis.limiter
+        }
+    }
+
+    /// By which what is kept here lives and ends; setting the machine's clock sets none of them.
+    ///
+    /// Clients are shown absolute times of this clock, as in `expires_at`: the end that will be judged. What is relative, as
+    /// `expires_in`, is the difference of two of its times and right whatever it shows.
+    var clock: Clock {
+        switch self {
+        case .memory(_, _, let clock): clock
+        case .redis(let redis): redis.clock
         }
     }
 
@@ -65,7 +76,7 @@ enum Backing: Sendable {
 
     /// Removes what has ended; Redis does that by itself.
     func collectExpired() {
-        if case .memory(let store, _) = self { store.sweep() }
+        if case .memory(let store, _, _) = self { store.sweep() }
     }
 
     /// What of it readiness depends on.

@@ -16,6 +16,7 @@ final class RedisBacking: Sendable {
 
     /// Nothing is connected before `start()`.
     ///
+    /// - Parameter clock: A steady one, for what is this process's own and until Redis has told the time.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: RedisSettings,
@@ -36,13 +37,14 @@ final class RedisBacking: Sendable {
                 configuration: configuration,
                 group: group,
                 meter: RedisMeter(),
+                localClock: clock,
                 observe: { journal.note($0) }
             )
         } catch {
             throw StartRefusal(description: "store.redis: the certificate, key or authority file of the URL: \(error)")
         }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
-        self.store = RedisStore(client: self.client, ring: ring, clock: clock, caches: caches)
+        self.store = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
         self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
         self.requireSafe = settings.requireSafe
@@ -67,6 +69,9 @@ final class RedisBacking: Sendable {
     func shutDown() async {
         try? await self.store.shutDown()
     }
+
+    /// The one of all gateways that share the Redis.
+    var clock: Clock { self.client.clock }
 
     // MARK: Readiness
 
@@ -135,6 +140,7 @@ final class RedisBacking: Sendable {
         registry.read(MetricNames.redisReplicas) {
             Double(client.status.nodes.map { $0.facts?.connectedReplicas ?? 0 }.min() ?? 0)
         }
+        registry.read(MetricNames.redisClockOffset) { client.clock.now().since(Clock.system.now()).inSeconds }
         registry.read(MetricNames.redisPrimaryChanges) { Double(journal.primaryChanges) }
         registry.read(MetricNames.redisQuarantine) { journal.quarantine(of: handoffLifetime()).inSeconds }
     }

@@ -91,10 +91,11 @@ struct RedisCheck: Sendable {
 
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         let facts: RedisFacts
+        let took: Duration
         let began = ContinuousClock.now
         do {
             let replies = try await self.ask([RedisCommand("INFO")], of: endpoint)
-            let took = ContinuousClock.now - began
+            took = ContinuousClock.now - began
             if case .error(let error) = replies.first {
                 return [self.error(endpoint, "connection", RedisWords.refusal(error))]
             }
@@ -125,6 +126,7 @@ struct RedisCheck: Sendable {
         verdicts.append(self.version(facts, endpoint))
         verdicts.append(self.role(facts, endpoint))
         verdicts += self.safety(facts, endpoint)
+        verdicts.append(self.clock(facts, endpoint, roundTrip: took))
         verdicts += await self.rights(endpoint, tag: tag)
         return verdicts
     }
@@ -174,6 +176,22 @@ struct RedisCheck: Sendable {
             )
         }
         return verdicts
+    }
+
+    /// Where clocks differ, gateways go by Redis's, but logs and other machines do not.
+    private func clock(_ facts: RedisFacts, _ endpoint: RedisEndpoint, roundTrip: Duration) -> Verdict {
+        func warning(_ finding: String) -> Verdict {
+            Verdict(level: .warning, subject: "\(endpoint) clock", finding: finding)
+        }
+        guard let time = facts.time else {
+            return warning("it does not tell the time (6.2 does): keep the clocks of all gateways in step by NTP")
+        }
+        let ahead = time.since(Clock.system.now().advanced(by: .zero - roundTrip / 2)).wholeMilliseconds / 1000
+        guard abs(ahead) > 2 else { return self.ok(endpoint, "clock", "it shows what this machine's shows") }
+        return warning(
+            "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's: sessions and tokens go by it all "
+                + "the same, and so does `expires_at`; set both by NTP"
+        )
     }
 
     // MARK: Verdicts

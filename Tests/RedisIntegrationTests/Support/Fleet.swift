@@ -21,17 +21,24 @@ final class Fleet: Sendable {
     private let settings: String
     private let secret: String
     private let urls: [String]
+    private let skews: [Duration]
     private let state: Mutex<State>
 
     /// Clients that may mint; several, since minting is limited for each.
     static let clientCount = 10
 
+<<<<<<< HEAD
     private init(urls: [String], lifetime: String, loops: Int, logsAccess: Bool) throws {
         // Keeps no record of its requests, of which there may be very many.
         self.app = try FakeUpstream { link in
             while let request = link.nextHead() { link.answer(body: request.text) }
         }
+=======
+    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool) throws {
+        self.app = try FakeUpstream()
+>>>>>>> fb43ee1 (Have all gateways of a Redis go by its clock)
         self.urls = urls
+        self.skews = skews
         self.secret = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
         Secrets.shared.note(self.secret)
         let clients = (0..<Self.clientCount).map { number in
@@ -55,7 +62,7 @@ final class Fleet: Sendable {
         )
         self.state = Mutex(State(gateways: []))
         do {
-            for url in urls { try self.state.withLock { $0.gateways.append(try self.newGateway(url)) } }
+            for index in urls.indices { try self.state.withLock { $0.gateways.append(try self.newGateway(index)) } }
         } catch {
             self.stop()
             throw error
@@ -65,24 +72,28 @@ final class Fleet: Sendable {
     /// Runs `body` with a gateway for each URL; all are stopped after it, and what they wrote is looked through.
     ///
     /// - Parameters:
+    ///   - skews: What the clock of each gateway's machine is ahead by; none: they are right.
     ///   - lifetime: Of transfer tokens.
     ///   - loops: Event loops of each gateway.
     ///   - logsAccess: Whether every request is logged, and so looked through for secrets.
     @discardableResult
     static func with<Result>(
         _ urls: [String],
+        skews: [Duration] = [],
         lifetime: String = "60s",
         loops: Int = 1,
         logsAccess: Bool = true,
         _ body: (Fleet) async throws -> Result
     ) async throws -> Result {
-        let fleet = try Fleet(urls: urls, lifetime: lifetime, loops: loops, logsAccess: logsAccess)
+        let fleet = try Fleet(urls: urls, skews: skews, lifetime: lifetime, loops: loops, logsAccess: logsAccess)
         defer { fleet.stop() }
         return try await body(fleet)
     }
 
-    private func newGateway(_ url: String) throws -> Gateway {
-        try Gateway(self.settings, files: ["secret": self.secret + "\n"], environment: ["SALLYPORT_REDIS_URL": url])
+    private func newGateway(_ index: Int) throws -> Gateway {
+        var environment = ["SALLYPORT_REDIS_URL": self.urls[index]]
+        if !self.skews.isEmpty { environment.merge(try FakeTime.environment(aheadBy: self.skews[index])) { $1 } }
+        return try Gateway(self.settings, files: ["secret": self.secret + "\n"], environment: environment)
     }
 
     private func stop() {
@@ -121,7 +132,7 @@ final class Fleet: Sendable {
         old.signal(SIGKILL)
         _ = old.exitStatus()
         old.stop()
-        let new = try self.newGateway(self.urls[index])
+        let new = try self.newGateway(index)
         self.state.withLock { $0.gateways[index] = new }
     }
 }

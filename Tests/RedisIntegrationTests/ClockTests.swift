@@ -1,0 +1,81 @@
+import Foundation
+import GatewayBench
+import RedisServers
+import Testing
+
+/// Gateways on machines whose clocks are wrong (systems.md T31; security.md 8, row 17).
+@Suite("Clocks that differ", .blocking) struct ClockTests {
+    @Test("T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens")
+    func skew() async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            let skews: [Duration] = [.zero, .seconds(300), .seconds(-300)]
+            try await Fleet.with([url, url, url], skews: skews) { fleet in
+                try await fleet.waitUntilReady()
+                // The machines' clocks are wrong indeed, and each gateway knows by how much.
+                for (index, skew) in skews.enumerated() {
+                    let offset = try fleet[index].metric("sallyport_redis_clock_offset_seconds")
+                    #expect(abs(offset + Double(skew.components.seconds)) < 3, "gateway \(index): \(offset)")
+                }
+                for writer in 0..<3 {
+                    for reader in 0..<3 where reader != writer {
+                        try self.share(fleet[writer], fleet[reader], from: "127.2.\(5 + writer).\(reader + 1)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Signs in and mints at one gateway, and uses what was made at the other.
+    private func share(_ writer: Gateway, _ reader: Gateway, from address: String) throws {
+        let cookie = ["Cookie: sallyport=\(try patiently { try writer.browser(.ada, from: address) })"]
+        let native = try patiently { try writer.native(.ada, from: address) }
+        let token = try patiently { try writer.mint(native, from: address) }
+        #expect(eventually { (try? reader.get("/", cookie).status) == 200 })
+        #expect(eventually { (try? reader.get("/", ["Authorization: Bearer \(native)"]).status) == 200 })
+        let consumer = Consumer { reader.port }
+        var outcome = consumer.consume(token)
+        while case .unavailable(let attempt) = outcome { outcome = consumer.consume(token, attempt: attempt) }
+        guard case .signedIn(let derived) = outcome else {
+            Issue.record("the other gateway does not take the token: \(outcome)")
+            return
+        }
+        let both = [writer, reader]
+        for gateway in both {
+            #expect(eventually { (try? gateway.get("/", ["Cookie: sallyport=\(derived)"]).status) == 200 })
+        }
+        for gateway in both {
+            if case .refused = consumer.consume(token) { continue }
+            Issue.record("a used token is taken again by \(gateway.port)")
+        }
+    }
+
+    @Test("check --network tells by how much Redis's clock and the machine's differ")
+    func check() async throws {
+        try await RedisServer.with { server in
+            let folder = try Servers.folder()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let file = folder.appending(path: "settings.yaml")
+            try Data(Config.file(upstream: 1, more: "secret_file: secret\n").utf8).write(to: file)
+            try Data("\(String(repeating: "s", count: 48))\n".utf8).write(to: folder.appending(path: "secret"))
+            func verdict(aheadBy skew: Duration) throws -> String {
+                var environment = try FakeTime.environment(aheadBy: skew)
+                environment["SALLYPORT_REDIS_URL"] = RedisURLs.standalone(server.port)
+                let arguments = ["check", "--quiet", "--network", "--config", file.path, "--insecure-http"]
+                let output = try Servers.run(Gateway.binary.path, arguments, environment: environment).output
+                return output.split(separator: "\n").first { $0.contains(" clock: ") }.map(String.init) ?? output
+            }
+            #expect(try verdict(aheadBy: .zero).contains("ok "))
+            let behind = try verdict(aheadBy: .seconds(300))
+            #expect(
+                behind.contains("warning") && behind.contains(/it is (299|300) s behind this machine's/),
+                "\(behind)"
+            )
+            let ahead = try verdict(aheadBy: .seconds(-300))
+            #expect(
+                ahead.contains("warning") && ahead.contains(/it is (299|300) s ahead of this machine's/),
+                "\(ahead)"
+            )
+        }
+    }
+}
