@@ -75,8 +75,6 @@ extension DownstreamConnection {
         self.resumeReading()
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenSuccess { self.deadline = self.loop.now + .seconds(2) }
-        // An answer may still wait for the end of the tick.
-        context.flush()
         context.close(mode: .output, promise: sent)
     }
 

@@ -98,8 +98,6 @@ extension DownstreamConnection {
     func closeNow() {
         guard self.phase != .closed else { return }
         if self.phase == .exchange, self.facts.hasBegunAnswer { return self.abort(.gatewayDraining) }
-        // An answer may still wait for the end of the tick.
-        self.context?.flush()
         self.context?.close(promise: nil)
     }
 }

@@ -21,7 +21,7 @@ import Glibc
 /// ```
 ///
 /// Everything here runs on the connection's loop; nothing is shared.
-package final class DownstreamConnection: ChannelDuplexHandler, Flushable {
+package final class DownstreamConnection: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer

@@ -58,15 +58,6 @@ package final class Stage {
         }
     }
 
-    /// Writes what was collected, in a buffer of its own size, without sending it; false, and nothing written, when it is
-    /// too much to wait for the end of the tick.
-    @inline(__always)
-    package func write(to context: ChannelHandlerContext) -> Bool {
-        guard self.buffer.readableBytes < 4096 else { return false }
-        context.write(NIOAny(ByteBuffer(bytes: self.buffer.readableBytesView)), promise: nil)
-        return true
-    }
-
     @inline(__always)
     package var byteCount: Int { self.buffer.readableBytes }
 }

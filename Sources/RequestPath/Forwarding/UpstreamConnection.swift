@@ -10,7 +10,7 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ closed
 /// ```
-final class UpstreamConnection: ChannelDuplexHandler, Flushable {
+final class UpstreamConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -211,11 +211,7 @@ final class UpstreamConnection: ChannelDuplexHandler, Flushable {
         let before = self.relay.byteCount
         let outcome = self.relay.relay(&buffer, as: framing, through: self.pool.loop.stage, to: sink)
         client.answerPassed(self.relay.byteCount - before)
-        if isFirst, outcome == .end, client.facts.keepsAlive, self.pool.loop.stage.write(to: sink) {
-            self.pool.loop.flushSoon(client)
-        } else {
-            self.pool.loop.stage.flush(to: sink, exactly: !isFirst)
-        }
+        self.pool.loop.stage.flush(to: sink, exactly: !isFirst)
         guard self.client === client, self.phase == .body else { return }
         switch outcome {
         case .more:

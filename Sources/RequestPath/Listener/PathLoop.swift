@@ -5,12 +5,6 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// A connection to which is written.
-protocol Flushable: AnyObject {
-    /// nil when it has gone.
-    var context: ChannelHandlerContext? { get }
-}
-
 /// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it uses again and
 /// again. Nothing in it is touched by another thread.
 package final class PathLoop {
@@ -45,7 +39,8 @@ package final class PathLoop {
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
     private var sweeper: RepeatedTask?
-    private var unflushed: [any Flushable] = []
+    /// Connections to apps with a head that has not left yet.
+    private var unflushed: [UpstreamConnection] = []
 
     package init(
         eventLoop: any EventLoop,
@@ -103,9 +98,9 @@ package final class PathLoop {
 
     // MARK: Flushing
 
-    /// Lets what was written to `connection` leave at the end of this tick, with what was written to the others: the system's
-    /// sending and our judging would push each other out of the core's instruction cache with every request.
-    func flushSoon(_ connection: some Flushable) {
+    /// Lets the head that was written to `connection` leave at the end of this tick, with those of the other requests: the
+    /// system's sending and our judging would push each other out of the core's instruction cache with every request.
+    func flushSoon(_ connection: UpstreamConnection) {
         if self.unflushed.isEmpty {
             nonisolated(unsafe) let loop = self
             self.eventLoop.execute { loop.flush() }
