@@ -21,7 +21,6 @@ package enum Servers {
         names.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-<<<<<<< HEAD
     /// Runs a program to its end, with nothing of the test's environment but what is named.
     package static func run(
         _ program: String,
@@ -29,17 +28,6 @@ package enum Servers {
         environment: [String: String] = [:],
         input: [UInt8] = []
     ) throws -> (status: Int32, output: String) {
-=======
-    /// Runs a program to its end.
-    package static func run(
-        _ program: String,
-        _ arguments: [String],
-        input: [UInt8] = [],
-        environment: [String: String] = [:]
-    ) throws -> (
-        status: Int32, output: String
-    ) {
->>>>>>> fb43ee1 (Have all gateways of a Redis go by its clock)
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments

@@ -27,16 +27,11 @@ final class Fleet: Sendable {
     /// Clients that may mint; several, since minting is limited for each.
     static let clientCount = 10
 
-<<<<<<< HEAD
-    private init(urls: [String], lifetime: String, loops: Int, logsAccess: Bool) throws {
+    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool) throws {
         // Keeps no record of its requests, of which there may be very many.
         self.app = try FakeUpstream { link in
             while let request = link.nextHead() { link.answer(body: request.text) }
         }
-=======
-    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool) throws {
-        self.app = try FakeUpstream()
->>>>>>> fb43ee1 (Have all gateways of a Redis go by its clock)
         self.urls = urls
         self.skews = skews
         self.secret = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
