@@ -262,11 +262,18 @@ final class ResolverFixture {
     func answer(_ session: Session?, version: UInt64 = 1) {
         let stored = session.map { Stored(record: $0, version: RecordVersion(value: version)) }
         self.store.takeRead()?.answer.succeed(stored)
+        self.loop.run()
     }
 
     /// Answers the oldest read: the store is unavailable.
     func fail() {
-        self.store.takeRead()?.answer.fail(StoreError.unavailable)
+        self.fail(StoreError.unavailable)
+    }
+
+    /// The same with this error.
+    func fail(_ error: any Error) {
+        self.store.takeRead()?.answer.fail(error)
+        self.loop.run()
     }
 
     /// Makes the loop know the session.

@@ -64,7 +64,7 @@ import Vocabulary
         let holder = self.fixture.holder()
         for error in [StoreError.unavailable, Other()] as [any Error] {
             let pending = self.fixture.resolve(holder.token)
-            self.fixture.store.takeRead()?.answer.fail(error)
+            self.fixture.fail(error)
             #expect(pending.outcome == .failed(.unavailable))
         }
         let pending = self.fixture.resolve(holder.token)
@@ -115,7 +115,7 @@ import Vocabulary
         self.fixture.clock.advance(by: .seconds(5))
         let pending = self.fixture.resolve(holder.token)
         #expect(pending.outcome == .waiting)
-        self.fixture.store.takeRead()?.answer.fail(StoreError.unavailable)
+        self.fixture.fail()
         #expect(pending.outcome == .failed(.unavailable))
         let again = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session)
@@ -177,7 +177,7 @@ import Vocabulary
         self.fixture.clock.advance(by: .seconds(4))
         for _ in 0..<20 {
             #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
-            self.fixture.store.takeRead()?.answer.fail(StoreError.unavailable)
+            self.fixture.fail()
         }
         #expect(self.fixture.cache.counters.refreshes == 1)
         self.fixture.clock.advance(by: .milliseconds(250))

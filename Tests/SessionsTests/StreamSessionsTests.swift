@@ -152,6 +152,7 @@ import Vocabulary
             guard let read = streams.fixture.store.takeRead() else { return }
             asked.append(read.key)
             read.answer.succeed(Stored(record: quick.session, version: RecordVersion(value: 1)))
+            streams.fixture.loop.run()
         }
         #expect(reads == 5 && Set(asked) == [quick.key])
         #expect(self.streams.reads(inSeconds: 12) { $0.fixture.answer(nil) } == 2)

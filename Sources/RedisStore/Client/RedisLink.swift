@@ -18,6 +18,7 @@ final class RedisLink {
     private let connector: RedisConnector
     let endpoint: RedisEndpoint
     private let events: Events
+    private let commandTimeout: TimeAmount
     private var breaker = CircuitBreaker()
     /// The connection in use or in its handshake.
     private var handler: RedisConnectionHandler?
@@ -33,6 +34,7 @@ final class RedisLink {
         self.connector = connector
         self.endpoint = endpoint
         self.events = events
+        self.commandTimeout = TimeAmount(connector.configuration.commandTimeout)
     }
 
     var isUp: Bool { self.breaker.state == .closed && self.handler?.isReady == true }
@@ -51,7 +53,7 @@ final class RedisLink {
     }
 
     /// A deadline for a command that is sent now.
-    var newDeadline: NIODeadline { .now() + TimeAmount(self.connector.configuration.commandTimeout) }
+    var newDeadline: NIODeadline { .now() + self.commandTimeout }
 
     /// Sends the command; with an `ASKING` before it where a cluster moves its slot to this server.
     func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {

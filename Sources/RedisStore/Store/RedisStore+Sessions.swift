@@ -192,22 +192,24 @@ extension RedisStore {
 /// text, for the touch script moves it on.
 struct IdleValue {
     let deadline: UnixTime
-    let idleLifetime: Duration
+    private let milliseconds: Int64
 
     init(now: UnixTime, idleLifetime: Duration) {
-        self.idleLifetime = min(max(idleLifetime, .zero), RedisStore.longestLife)
-        self.deadline = now.advanced(by: self.idleLifetime)
+        self.milliseconds = min(max(idleLifetime, .zero), RedisStore.longestLife).wholeMilliseconds
+        self.deadline = UnixTime(milliseconds: now.milliseconds + self.milliseconds)
     }
 
+    var idleLifetime: Duration { .milliseconds(self.milliseconds) }
+
     /// When the use was that moved the deadline last.
-    var usedAt: UnixTime { self.deadline.advanced(by: .zero - self.idleLifetime) }
+    var usedAt: UnixTime { UnixTime(milliseconds: self.deadline.milliseconds - self.milliseconds) }
 
     init(bytes: [UInt8]) throws(StoreError) {
         guard let blank = bytes.firstIndex(of: 0x20), let deadline = Self.number(bytes[..<blank]),
             let lifetime = Self.number(bytes[(blank + 1)...])
         else { throw .unavailable }
         self.deadline = UnixTime(milliseconds: deadline)
-        self.idleLifetime = .milliseconds(lifetime)
+        self.milliseconds = lifetime
     }
 
     /// Read digit by digit: every read of a session does.
@@ -222,6 +224,6 @@ struct IdleValue {
     }
 
     var bytes: [UInt8] {
-        Array("\(self.deadline.milliseconds) \(self.idleLifetime.wholeMilliseconds)".utf8)
+        Array("\(self.deadline.milliseconds) \(self.milliseconds)".utf8)
     }
 }
