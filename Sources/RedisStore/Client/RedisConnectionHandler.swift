@@ -1,4 +1,5 @@
 package import NIOCore
+internal import Vocabulary
 
 /// The I/O of one connection around its state machine. Confined to its loop.
 ///
@@ -44,7 +45,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
     /// The replies of the bytes that are being read, until all of them are there.
-    private var answers: [(receiver: Receiver, reply: RedisReply)] = []
+    private let answers = Batch<(receiver: Receiver, reply: RedisReply)>()
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
@@ -168,11 +169,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     /// Hands out what was read: once all of it is, which keeps the reader in the core's instruction cache.
     private func deliver() {
-        guard !self.answers.isEmpty else { return }
-        let answers = self.answers
-        self.answers = []
-        self.answers.reserveCapacity(answers.count)
-        for (receiver, reply) in answers { receiver(.success(reply)) }
+        self.answers.drain { $0.receiver(.success($0.reply)) }
     }
 
     /// Takes one reply for whom it belongs to; false when the connection ended with it.
@@ -221,10 +218,9 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private func flush() {
         self.isFlushScheduled = false
         guard let context = self.context, self.outgoing.readableBytes > 0 else { return }
-        let bytes = self.outgoing
-        // The next tick sends about as much.
-        self.outgoing = context.channel.allocator.buffer(capacity: max(1024, bytes.readableBytes))
-        context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(self.outgoing), promise: nil)
+        // The same memory again, unless the channel could not send it yet.
+        self.outgoing.clear(minimumCapacity: 1024)
     }
 
     /// Keeps one timer, for the head of the queue. It is not moved with every answer: when it fires it looks again.

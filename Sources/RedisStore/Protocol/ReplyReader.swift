@@ -18,6 +18,9 @@ package struct ReplyLimits: Sendable, Hashable {
 ///
 /// Errors are sticky: what follows a malformed reply cannot be paired with anything. Confined to one loop.
 package final class ReplyReader {
+    /// Of an empty buffer.
+    private static let keptBytes = 1 << 18
+
     private let reader: UnsafeMutablePointer<redisReader>
     private let builder: ReplyBuilder
     private let limits: ReplyLimits
@@ -30,6 +33,8 @@ package final class ReplyReader {
         self.reader = reader
         self.builder = ReplyBuilder(limits: limits)
         self.limits = limits
+        // Kept between ticks: hiredis frees a larger buffer as soon as it is empty, which is after each.
+        reader.pointee.maxbuf = Self.keptBytes
         // hiredis copies this into each task; the builder lives as long as the reader.
         reader.pointee.privdata = Unmanaged.passUnretained(self.builder).toOpaque()
     }

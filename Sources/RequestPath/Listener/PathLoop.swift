@@ -40,7 +40,7 @@ package final class PathLoop {
     private var requestSequence: UInt64 = 0
     private var sweeper: RepeatedTask?
     /// Connections to apps with a head that has not left yet.
-    private var unflushed: [UpstreamConnection] = []
+    private let unflushed = Batch<UpstreamConnection>()
 
     package init(
         eventLoop: any EventLoop,
@@ -103,16 +103,9 @@ package final class PathLoop {
     func flushSoon(_ connection: UpstreamConnection) {
         if self.unflushed.isEmpty {
             nonisolated(unsafe) let loop = self
-            self.eventLoop.execute { loop.flush() }
+            self.eventLoop.execute { loop.unflushed.drain { $0.context?.flush() } }
         }
         self.unflushed.append(connection)
-    }
-
-    private func flush() {
-        let connections = self.unflushed
-        self.unflushed = []
-        self.unflushed.reserveCapacity(connections.count)
-        for connection in connections { connection.context?.flush() }
     }
 
     // MARK: Connections

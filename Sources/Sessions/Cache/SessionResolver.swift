@@ -34,7 +34,7 @@ package final class SessionResolver {
     private let clock: Clock
     private var flights: [RecordKey: SessionFlight] = [:]
     /// What the store has answered in this tick.
-    private var arrivals: [(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)] = []
+    private let arrivals = Batch<(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)>()
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
@@ -117,10 +117,7 @@ package final class SessionResolver {
     /// First all that came together is read, then each request goes on: reading records and judging requests would push each
     /// other out of the core's instruction cache. A read stays open until then, so that no end is missed in between.
     private func takeArrivals() {
-        let arrivals = self.arrivals
-        self.arrivals = []
-        self.arrivals.reserveCapacity(arrivals.count)
-        for (flight, result) in arrivals { self.arrived(result, for: flight) }
+        self.arrivals.drain { self.arrived($0.result, for: $0.flight) }
     }
 
     private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
