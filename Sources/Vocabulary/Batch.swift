@@ -1,17 +1,19 @@
 /// What one tick of an event loop collects and then does together. Its room is kept from tick to tick: an allocation of
 /// this size has the system's allocator tidy up, which costs more than what is collected. Confined to its loop.
+///
+/// Inlinable, or it would not be specialised in other modules.
 package final class Batch<Element> {
-    private var elements: [Element] = []
-    private var spare: [Element] = []
+    @usableFromInline var elements: [Element] = []
+    @usableFromInline var spare: [Element] = []
 
-    package init() {}
+    @inlinable package init() {}
 
-    package var isEmpty: Bool { self.elements.isEmpty }
+    @inlinable package var isEmpty: Bool { self.elements.isEmpty }
 
-    package func append(_ element: Element) { self.elements.append(element) }
+    @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
     /// Takes out all that is there and calls `body` with each; what is added meanwhile is for the next time.
-    package func drain(_ body: (Element) -> Void) {
+    @inlinable package func drain(_ body: (Element) -> Void) {
         var taken = self.spare
         self.spare = []
         swap(&taken, &self.elements)

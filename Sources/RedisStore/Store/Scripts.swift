@@ -126,11 +126,17 @@ package enum Scripts {
 
     /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read.
     ///
+    /// Where it is gone already, the ledger's TTL is written anew, for the sake of the write (`confirm` tells why): whoever
+    /// repeats a sign-out that no replica has confirmed is told that it is done when one has.
+    ///
     /// Keys: session, ledger, idle.
     static let endSession = RedisScript(
         """
         local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
-        redis.call('DEL', KEYS[1], KEYS[3])
+        if redis.call('DEL', KEYS[1], KEYS[3]) == 0 then
+          local life = redis.call('PTTL', KEYS[2])
+          if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
+        end
         return found
         """,
         kind: .endSession

@@ -63,6 +63,35 @@ import Vocabulary
         }
     }
 
+    @Test("A sign-out that is repeated writes, so that its confirmation covers the first; one of nothing does not")
+    func repeatedEnd() async throws {
+        // No ping moves the offset.
+        try await RedisServer.with(Self.quick + ["--repl-ping-replica-period", "3600"]) { primary in
+            try await RedisServer.with(replicaOf: primary) { _ in
+                func offset() throws -> String? {
+                    try primary.command("INFO", "replication").split(whereSeparator: \.isNewline)
+                        .first { $0.hasPrefix("master_repl_offset:") }.map(String.init)
+                }
+                try await waitUntil("a replica in step") {
+                    try primary.command("INFO", "replication").contains("state=online")
+                }
+                try await withClient(primary.configuration(commandTimeout: .seconds(5))) { client in
+                    try await client.waitUntilConnected()
+                    let fixture = StoreFixture(client)
+                    let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                    func end(_ key: RecordKey) async throws -> (wasThere: Bool, wrote: Bool) {
+                        let before = try offset()
+                        let wasThere = try await fixture.store.end(key, on: loops.next()).get()
+                        return (wasThere, try offset() != before)
+                    }
+                    #expect(try await end(holder.key) == (true, true))
+                    #expect(try await end(holder.key) == (false, true))
+                    #expect(try await end(fixture.draft(lineage: Lineage(tag: "0000000000")).key) == (false, false))
+                }
+            }
+        }
+    }
+
     @Test("An attempt that is repeated is done when a replica has its marker, whichever connection it comes over")
     func repeated() async throws {
         try await RedisServer.with(Self.quick) { primary in
