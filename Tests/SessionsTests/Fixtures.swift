@@ -259,8 +259,8 @@ final class ResolverFixture {
     }
 
     /// Answers the oldest read.
-    func answer(_ session: Session?, version: UInt64 = 1) {
-        let stored = session.map { Stored(record: $0, version: RecordVersion(value: version)) }
+    func answer(_ session: Session?, version: UInt64 = 1, usedAt: UnixTime? = nil) {
+        let stored = session.map { Stored(record: $0, version: RecordVersion(value: version), usedAt: usedAt) }
         self.store.takeRead()?.answer.succeed(stored)
         self.loop.run()
     }

@@ -72,6 +72,18 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
+    @Test("A read during which more ended than is remembered is repeated, whomever it concerned")
+    func manyEnds() {
+        let (holder, other) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))
+        let pending = self.fixture.resolve(holder.token)
+        for _ in 0..<1025 { self.fixture.cache.invalidate(.session(other.key)) }
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .waiting && self.fixture.cache.counters.rereads == 1)
+        self.fixture.cache.invalidate(.session(other.key))
+        self.fixture.answer(holder.session)
+        #expect(pending.outcome == .found("alice") && self.fixture.cache.counters.rereads == 1)
+    }
+
     @Test("When ends keep coming faster than reads the session is unavailable, not guessed at")
     func endless() {
         let holder = self.fixture.holder()

@@ -21,6 +21,22 @@ import Vocabulary
         #expect(found == 16)
     }
 
+    @Test("A table without room keeps nothing: every request asks, and those that ask together ask once")
+    func off() {
+        let fixture = ResolverFixture(capacity: 0)
+        let holder = fixture.holder()
+        for _ in 0..<3 {
+            let waiting = (0..<5).map { _ in fixture.resolve(holder.token) }
+            #expect(waiting.allSatisfy { $0.outcome == .waiting })
+            fixture.answer(holder.session)
+            #expect(waiting.allSatisfy { $0.outcome == .found("alice") })
+        }
+        #expect(fixture.store.takeRead() == nil && fixture.cache.counters.entries == 0)
+        fixture.cache.invalidate(.lineage(holder.key.lineage))
+        fixture.cache.invalidate(.all)
+        #expect(fixture.resolve(holder.token).outcome == .waiting)
+    }
+
     @Test("What is in use stays when the table is full, what nobody uses goes first")
     func secondChance() {
         let fixture = ResolverFixture(capacity: 32)

@@ -229,4 +229,23 @@ import Vocabulary
         }
         #expect(self.fixture.store.touches == Array(repeating: holder.key, count: 10))
     }
+
+    @Test("A use that the store heard of from others is not told again, not even by a table that keeps nothing")
+    func touchedElsewhere() {
+        for capacity in [0, 16] {
+            let fixture = ResolverFixture(capacity: capacity)
+            let holder = fixture.holder()
+            for _ in 0..<100 {
+                // Each read comes a minute and more after the session was made, and a second after it was used elsewhere.
+                fixture.clock.advance(by: .seconds(61))
+                _ = fixture.resolve(holder.token)
+                fixture.answer(holder.session, usedAt: fixture.clock.now.advanced(by: .seconds(-1)))
+            }
+            #expect(fixture.store.touches.isEmpty)
+            fixture.clock.advance(by: .seconds(61))
+            _ = fixture.resolve(holder.token)
+            fixture.answer(holder.session, usedAt: fixture.clock.now.advanced(by: .seconds(-60)))
+            #expect(fixture.store.touches == [holder.key])
+        }
+    }
 }
