@@ -143,7 +143,7 @@ extension DownstreamConnection {
         changes.closes = !self.facts.keepsAlive
         changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0
         changes.marksPrivate = route.settings.cachePrivate && self.facts.session != nil
-        if !self.facts.extraLines.isEmpty { changes.extraLines = self.facts.extraLines }
+        if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
         self.facts.answerFraming = changes.framing
         self.loop.stage.begin()
         self.loop.stage.append { out in

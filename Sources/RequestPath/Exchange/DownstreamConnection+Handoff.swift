@@ -189,6 +189,6 @@ extension DownstreamConnection {
         let line = Array("\(name): \(value)\r\n".utf8)
         // The same request may be judged twice, before and after it waited.
         guard !self.facts.extraLines.contains(line) else { return }
-        self.facts.extraLines += line
+        self.facts.extraLines.append(line)
     }
 }

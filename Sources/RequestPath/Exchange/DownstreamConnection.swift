@@ -360,7 +360,7 @@ struct ExchangeFacts {
     var hasSessionEnded = false
     var sessionSource = SessionSource.none
     /// Lines of ours that are due on the answer, whoever gives it.
-    var extraLines: [UInt8] = []
+    var extraLines: [[UInt8]] = []
     var status = 0
     var reason: Reason?
     /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.
