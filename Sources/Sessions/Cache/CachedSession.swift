@@ -11,8 +11,6 @@ package final class CachedSession {
     package let version: RecordVersion
     /// When the read began that last confirmed the session; its age counts from here.
     package private(set) var readAt: UnixTime
-    /// When the store was last told of a use; nil: not by this loop.
-    package internal(set) var lastTouch: UnixTime?
 
     /// What the store calls the session's subject in `Invalidation.subject`.
     package let subjectNames: [String]

@@ -185,7 +185,6 @@ package final class SessionCache {
             turn: reading.turn
         )
         if let old {
-            entry.lastTouch = old.lastTouch
             entry.touchAt = max(entry.touchAt, old.touchAt)
             self.remove(old.slot)
         }

@@ -200,7 +200,6 @@ package final class SessionResolver {
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {
-        entry.lastTouch = now
         entry.touchAt = now.advanced(by: entry.touchInterval)
         // Nobody waits: a note that is lost only ends the session early.
         _ = self.store.touch(entry.key, on: self.loop)
