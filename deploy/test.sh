@@ -39,7 +39,8 @@ if ((soak)); then
     for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
-        "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/found/$name-" \
+        # Swift's own handler of a crash would leave libFuzzer no time to keep what caused it.
+        SWIFT_BACKTRACE=enable=no "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/found/$name-" \
             "$scratch/found/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
     done
 fi

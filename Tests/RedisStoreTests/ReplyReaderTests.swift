@@ -78,9 +78,21 @@ import Testing
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         let body = String(repeating: "a", count: 1001)
         #expect(throws: ReplyError.tooLarge) {
-            try self.read("$9223372036854775807\r\n" + body, piece: 100, limits: limits)
+            try self.read("$9223372036854775807\r\n" + body + body, piece: 100, limits: limits)
         }
         #expect(throws: ReplyError.malformed) { try self.read("$1001\r\n\(body)\r\n", limits: limits) }
+    }
+
+    @Test(
+        "A string as long as may be is read however it is cut; what stands around it does not count",
+        arguments: [1, 7, 999]
+    )
+    func stringAtTheLimit(size: Int) throws {
+        let limits = ReplyLimits(bytes: 1000, elements: 10)
+        let body = String(repeating: "a", count: 1000)
+        for text in ["+\(body)\r\n", "-\(body)\r\n", "$1000\r\n\(body)\r\n", "*1\r\n$1000\r\n\(body)\r\n"] {
+            #expect(try self.read(text, piece: size, limits: limits).count == 1)
+        }
     }
 
     @Test("A line without end is not waited for")

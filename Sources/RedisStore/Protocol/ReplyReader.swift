@@ -18,8 +18,10 @@ package struct ReplyLimits: Sendable, Hashable {
 ///
 /// Errors are sticky: what follows a malformed reply cannot be paired with anything. Confined to one loop.
 package final class ReplyReader {
-    /// Of an empty buffer.
-    private static let keptBytes = 1 << 18
+    /// How much hiredis is given at once: after each kilobyte of replies it moves the rest of what it has to the front.
+    private static let pieceBytes = 4096
+    /// What stands around a string while its end is missing: `$`, the digits of its length, a line's end, a carriage return.
+    private static let framingBytes = 32
 
     private let reader: UnsafeMutablePointer<redisReader>
     private let builder: ReplyBuilder
@@ -33,8 +35,6 @@ package final class ReplyReader {
         self.reader = reader
         self.builder = ReplyBuilder(limits: limits)
         self.limits = limits
-        // Kept between ticks: hiredis frees a larger buffer as soon as it is empty, which is after each.
-        reader.pointee.maxbuf = Self.keptBytes
         // hiredis copies this into each task; the builder lives as long as the reader.
         reader.pointee.privdata = Unmanaged.passUnretained(self.builder).toOpaque()
     }
@@ -51,19 +51,33 @@ package final class ReplyReader {
         _ body: (RedisReply) -> Bool
     ) throws(ReplyError) {
         if let error = self.error { throw error }
-        guard let start = bytes.assumingMemoryBound(to: CChar.self).baseAddress, bytes.count > 0 else { return }
-        guard redisReaderFeed(self.reader, start, bytes.count) == REDIS_OK else { throw self.fail(.malformed) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceBytes))
+            rest = rest.dropFirst(Self.pieceBytes)
+            guard try self.feedPiece(piece, body) else { return }
+        }
+    }
+
+    /// False when `body` wants no more.
+    private func feedPiece(
+        _ piece: UnsafeRawBufferPointer,
+        _ body: (RedisReply) -> Bool
+    ) throws(ReplyError) -> Bool {
+        let start = piece.assumingMemoryBound(to: CChar.self).baseAddress
+        guard redisReaderFeed(self.reader, start, piece.count) == REDIS_OK else { throw self.fail(.malformed) }
         while true {
             var object: UnsafeMutableRawPointer?
             guard redisReaderGetReply(self.reader, &object) == REDIS_OK else { throw self.fail(.malformed) }
             guard object != nil else { break }
             guard let reply = self.builder.take() else { throw self.fail(.malformed) }
-            guard body(reply) else { return }
+            guard body(reply) else { return false }
         }
         // hiredis waits for whatever length a header announces; we do not.
-        guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes else {
+        guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes + Self.framingBytes else {
             throw self.fail(.tooLarge)
         }
+        return true
     }
 
     private func fail(_ error: ReplyError) -> ReplyError {

@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// What is fuzzed. Each target reads any bytes at all and says which promise they broke.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case requestHead = "RequestHead"
@@ -21,8 +23,11 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
 
     /// One run of libFuzzer; stops the process, as it wants, when a promise was broken.
     package func run(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-        let violation = self.violation(Array(UnsafeBufferPointer(start: data, count: count)))
-        precondition(violation == nil, violation ?? "")
+        if let violation = self.violation(Array(UnsafeBufferPointer(start: data, count: count))) {
+            // A release build drops the text of a failed precondition.
+            FileHandle.standardError.write(Data("broken promise: \(violation)\n".utf8))
+            preconditionFailure(violation)
+        }
         return 0
     }
 }
