@@ -149,8 +149,8 @@ let package = Package(
         .testTarget(
             name: "HandoffTests",
             dependencies: [
-                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore,
-                nioPosix,
+                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+                nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -173,7 +173,8 @@ let package = Package(
         .testTarget(
             name: "SessionsTests",
             dependencies: [
-                "Sessions", "StoreConformance", "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioEmbedded,
+                "Sessions", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
+                nioEmbedded,
             ],
             swiftSettings: strict
         ),

@@ -84,20 +84,18 @@ package enum AES256GCM {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
             mustSucceed(result, "EVP_DecryptUpdate")
         }
-        var tag = Array(sealed.suffix(Self.tagLength))
-        mustSucceed(
-            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag),
-            "EVP_CTRL_AEAD_SET_TAG"
-        )
-        var isGenuine = false
-        var plaintext = [UInt8](unsafeUninitializedCapacity: count + 1) { buffer, initialized in
-            let result = sealed.withUnsafeBufferPointer { sealed in
-                count == 0
-                    ? 1 : EVP_DecryptUpdate(context, buffer.baseAddress, &length, sealed.baseAddress, Int32(count))
+        // Not `unsafeUninitializedCapacity:`, which looks the array's type up at run time: dearer than the zeros.
+        var plaintext = [UInt8](repeating: 0, count: count)
+        let isGenuine = sealed.withUnsafeBufferPointer { sealed in
+            // OpenSSL takes the tag by a pointer that is not `const`, and copies it.
+            let tag = UnsafeMutablePointer(mutating: sealed.baseAddress.map { $0 + count })
+            let result = EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), tag)
+            mustSucceed(result, "EVP_CTRL_AEAD_SET_TAG")
+            return plaintext.withUnsafeMutableBufferPointer { target in
+                (count == 0
+                    || EVP_DecryptUpdate(context, target.baseAddress, &length, sealed.baseAddress, Int32(count)) == 1)
+                    && EVP_DecryptFinal_ex(context, target.baseAddress.map { $0 + count }, &length) == 1
             }
-            let end = buffer.baseAddress.map { $0 + count }
-            isGenuine = result == 1 && EVP_DecryptFinal_ex(context, end, &length) == 1
-            initialized = count
         }
         guard isGenuine else {
             // What was decrypted is not to be seen before the tag has held.

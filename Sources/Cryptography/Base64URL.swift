@@ -17,26 +17,35 @@ package enum Base64URL {
         }
     }
 
+    /// Appends the text of `bytes` as ASCII.
+    static func append(_ bytes: UnsafeRawBufferPointer, to target: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.length(bytes.count)) { buffer in
+            target.append(contentsOf: buffer.prefix(Self.encode(bytes, into: buffer)))
+        }
+    }
+
     /// How many characters so many bytes take.
     private static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
     /// Returns how many characters were written.
     private static func encode(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var written = 0
-        var pending: UInt32 = 0
-        var bits: UInt32 = 0
-        for byte in bytes {
-            pending = pending << 8 | UInt32(byte)
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                target.initializeElement(at: written, to: Self.character(pending >> bits & 0x3F))
+        /// Writes the first characters of four that stand for three bytes.
+        func write(_ three: UInt32, _ count: Int) {
+            for place in 0..<count {
+                target[written] = Self.character(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)))
                 written += 1
             }
         }
-        if bits > 0 {
-            target.initializeElement(at: written, to: Self.character(pending << (6 - bits) & 0x3F))
-            written += 1
+        var read = 0
+        while read + 3 <= bytes.count {
+            write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8 | UInt32(bytes[read + 2]), 4)
+            read += 3
+        }
+        if read + 1 < bytes.count {
+            write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8, 3)
+        } else if read < bytes.count {
+            write(UInt32(bytes[read]) << 16, 2)
         }
         return written
     }

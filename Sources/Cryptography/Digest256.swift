@@ -24,6 +24,17 @@ package struct Digest256: Hashable, Sendable {
     /// The 43 characters of base64url.
     package var base64URL: String { self.withUnsafeBytes { Base64URL.encode($0) } }
 
+    /// The digest in 43 characters of base64url; nil when they are none.
+    package init?(base64URL text: ArraySlice<UInt8>) {
+        guard let bytes = Base64URL.decoded(text) else { return nil }
+        self.init(bytes)
+    }
+
+    /// Appends the 43 characters of base64url.
+    package func appendBase64URL(to target: inout [UInt8]) {
+        self.withUnsafeBytes { Base64URL.append($0, to: &target) }
+    }
+
     /// Lends the bytes without copying them.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try Swift.withUnsafeBytes(of: self.words, body)

@@ -54,6 +54,7 @@ package struct DeviceFacts: Sendable, Hashable {
 }
 
 /// A signed-in user on one device: immutable once written (DESIGN 5).
+@usableFromInline
 package struct Session: Sendable, Hashable {
     /// What may present the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }

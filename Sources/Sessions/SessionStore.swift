@@ -12,8 +12,9 @@ package enum StoreError: Error, Sendable, Equatable {
 /// A record together with the version that was read: a compare-and-act on it names what was judged.
 ///
 /// A reference: it passes through many hands, and a record has many parts to count.
+@usableFromInline
 package final class Stored<Record: Sendable>: Sendable {
-    package let record: Record
+    @usableFromInline package let record: Record
     package let version: RecordVersion
     /// When the store was last told of a use (by whichever gateway) or the record was written; nil: it does not say.
     package let usedAt: UnixTime?

@@ -1,3 +1,5 @@
+package import Cryptography
+
 /// What a token is for; the prefix allows secret scanning and refusal by syntax alone.
 package enum TokenKind: String, Sendable, CaseIterable {
     /// A session: a browser's cookie or a native app's bearer token.
@@ -20,10 +22,10 @@ package struct Lineage: Sendable, Hashable {
 package struct RecordKey: Sendable, Hashable {
     package let kind: TokenKind
     package let lineage: Lineage
-    /// HMAC-SHA-256(pepper, token) in base64url.
-    package let digest: String
+    /// HMAC-SHA-256(pepper, token).
+    package let digest: Digest256
 
-    package init(kind: TokenKind, lineage: Lineage, digest: String) {
+    package init(kind: TokenKind, lineage: Lineage, digest: Digest256) {
         self.kind = kind
         self.lineage = lineage
         self.digest = digest
@@ -35,7 +37,6 @@ package struct RecordKey: Sendable, Hashable {
     }
 
     package func hash(into hasher: inout Hasher) {
-        // An HMAC is uniform: a part of it spreads as well as all.
-        for byte in self.digest.utf8.prefix(8) { hasher.combine(byte) }
+        hasher.combine(self.digest)
     }
 }

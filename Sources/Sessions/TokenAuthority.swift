@@ -78,7 +78,7 @@ package struct TokenAuthority: Sendable {
         token.append(contentsOf: secret.id)
         token.append(contentsOf: lineage.tag.utf8)
         token.append(contentsOf: Base64URL.encoded(random))
-        let digest = secret.pepper.sha256(token).base64URL
+        let digest = secret.pepper.sha256(token)
         return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
     }
 
@@ -90,7 +90,7 @@ package struct TokenAuthority: Sendable {
         guard Self.isWellFormed(kind, token) else { return nil }
         let tagStart = Self.prefixLength + Self.keyIDLength
         let tag = String(decoding: token[tagStart..<(tagStart + Self.tagLength)], as: UTF8.self)
-        let digest = self.secret(of: token).pepper.sha256(token).base64URL
+        let digest = self.secret(of: token).pepper.sha256(token)
         return RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: digest)
     }
 

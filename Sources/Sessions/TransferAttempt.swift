@@ -54,7 +54,7 @@ extension TokenAuthority {
         let ours = self.secret(of: token)
         // No token begins like this, so no record's key under the same pepper is the seed of an attempt. What comes
         // before the host has fixed lengths, so no two triples are the same message.
-        let message = Array("attempt 1 ".utf8) + secret.value.bytes + Array(transfer.digest.utf8) + Array(host.utf8)
+        let message = Array("attempt 1 ".utf8) + secret.value.bytes + transfer.digest.bytes + Array(host.utf8)
         let seed = ours.pepper.sha256(message).bytes
         func derived(_ purpose: String, _ count: Int) -> [UInt8] {
             HKDF.sha256(secret: seed, salt: [], info: "sallyport attempt \(purpose) 1", count: count)

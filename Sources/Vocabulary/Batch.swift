@@ -1,7 +1,9 @@
 /// What one tick of an event loop collects and then does together. Its room is kept from tick to tick: an allocation of
 /// this size has the system's allocator tidy up, which costs more than what is collected. Confined to its loop.
 ///
-/// Inlinable, or it would not be specialised in other modules.
+/// Inlinable, or it would not be specialised in other modules; for `package` types Swift takes heed of that only when they
+/// are usable from inline themselves.
+@usableFromInline
 package final class Batch<Element> {
     @usableFromInline var elements: [Element] = []
     @usableFromInline var spare: [Element] = []

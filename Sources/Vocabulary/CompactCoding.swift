@@ -1,6 +1,7 @@
 /// Why bytes cannot be what `CompactWriter` wrote.
+@usableFromInline
 package struct CompactFormatError: Error, Sendable, Hashable {
-    package init() {}
+    @usableFromInline package init() {}
 }
 
 /// Writes values one after the other: numbers as LEB128, strings and lists with their count in front. No names and no
@@ -55,9 +56,10 @@ package struct CompactWriter {
 }
 
 /// Reads what `CompactWriter` wrote; every malformed or short input is a `CompactFormatError`.
+@usableFromInline
 package struct CompactReader {
-    private let bytes: ArraySlice<UInt8>
-    private var position: Int
+    @usableFromInline let bytes: ArraySlice<UInt8>
+    @usableFromInline var position: Int
 
     package init(_ bytes: [UInt8]) {
         self.init(bytes[...])
@@ -73,7 +75,7 @@ package struct CompactReader {
         guard self.position == self.bytes.endIndex else { throw CompactFormatError() }
     }
 
-    package mutating func byte() throws(CompactFormatError) -> UInt8 {
+    @inlinable package mutating func byte() throws(CompactFormatError) -> UInt8 {
         guard self.position < self.bytes.endIndex else { throw CompactFormatError() }
         defer { self.position += 1 }
         return self.bytes[self.position]
@@ -121,7 +123,7 @@ package struct CompactReader {
         return self.bytes[start..<self.position]
     }
 
-    package mutating func optional<Value>(
+    @inlinable package mutating func optional<Value>(
         _ read: (inout CompactReader) throws(CompactFormatError) -> Value
     ) throws(CompactFormatError) -> Value? {
         switch try self.byte() {
@@ -131,16 +133,18 @@ package struct CompactReader {
         }
     }
 
-    package mutating func list<Value>(
+    @inlinable package mutating func list<Value>(
         _ read: (inout CompactReader) throws(CompactFormatError) -> Value
     ) throws(CompactFormatError) -> [Value] {
+        let count = try self.count()
         var values: [Value] = []
-        for _ in 0..<(try self.count()) { values.append(try read(&self)) }
+        values.reserveCapacity(min(count, 16))
+        for _ in 0..<count { values.append(try read(&self)) }
         return values
     }
 
     /// A count of bytes or elements: each takes a byte at least, so no more than are left.
-    mutating func count() throws(CompactFormatError) -> Int {
+    @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }
         return Int(count)

@@ -124,7 +124,8 @@ package struct JSONDocument: Sendable, Hashable {
     private static func enter(_ name: [UInt8], _ reader: inout CompactReader) throws(CompactFormatError) -> Bool {
         guard try reader.byte() == Kind.object else { return false }
         for _ in 0..<(try reader.count()) {
-            if try reader.run().elementsEqual(name) { return true }
+            let member = try reader.run()
+            if member.count == name.count && member.elementsEqual(name) { return true }
             try Self.skip(&reader, depth: Self.maxDepth)
         }
         return false

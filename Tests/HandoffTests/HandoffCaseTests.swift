@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Cryptography
 import Handoff
 import Sessions
 import Settings
@@ -141,7 +142,7 @@ struct HandoffCaseTests {
     func transferredSession() throws {
         let handoff = try Self.fresh()
         let parent = try #require(handoff.parent)
-        let key = RecordKey(kind: .transfer, lineage: parent.lineage, digest: "d")
+        let key = RecordKey(kind: .transfer, lineage: parent.lineage, digest: SHA256.digest([1]))
         let session = Session.transferred(
             from: parent,
             through: key,
@@ -177,7 +178,7 @@ struct HandoffCaseTests {
         parent.expiresAt = handoff.now.advanced(by: .seconds(300))
         let session = Session.transferred(
             from: parent,
-            through: RecordKey(kind: .transfer, lineage: parent.lineage, digest: "d"),
+            through: RecordKey(kind: .transfer, lineage: parent.lineage, digest: SHA256.digest([1])),
             id: "ses_new",
             client: "web-app",
             host: "app.example.com",
@@ -210,7 +211,7 @@ struct HandoffCaseTests {
         )
         let token = TransferToken(
             parent: parent,
-            parentKey: RecordKey(kind: .session, lineage: lineage, digest: "p"),
+            parentKey: RecordKey(kind: .session, lineage: lineage, digest: SHA256.digest([2])),
             clientID: "native-app",
             device: device,
             scopes: [],

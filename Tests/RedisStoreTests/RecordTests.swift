@@ -1,3 +1,4 @@
+import Cryptography
 import RedisStore
 import Sessions
 import Testing
@@ -10,7 +11,7 @@ import Vocabulary
         now: UnixTime(milliseconds: 1_800_000_000_123)
     )
     private var transfer: TransferToken {
-        let key = RecordKey(kind: .session, lineage: self.session.lineage, digest: "parent")
+        let key = RecordKey(kind: .session, lineage: self.session.lineage, digest: SHA256.digest([1]))
         let parent = NewSession(key: key, session: self.session)
         return StoreFixture.transfer(from: parent, now: UnixTime(milliseconds: 1_800_000_000_123))
     }
@@ -48,7 +49,7 @@ import Vocabulary
             Marker.used(AttemptID(value: "a"), session: nil),
             .used(
                 AttemptID(value: "b"),
-                session: RecordKey(kind: .session, lineage: Lineage(tag: "0123456789"), digest: "d")
+                session: RecordKey(kind: .session, lineage: Lineage(tag: "0123456789"), digest: SHA256.digest([2]))
             ),
             .burned(AttemptID(value: "c"), .bindingIPMismatch),
         ]
@@ -87,10 +88,11 @@ import Vocabulary
 
     @Test("Keys of one lineage share a hash slot and hold no part of a token")
     func keys() {
-        let key = RecordKey(kind: .transfer, lineage: Lineage(tag: "0123456789"), digest: "digest")
-        #expect(Keyspace.record(key) == Array("sp:t:{0123456789}:digest".utf8))
-        #expect(Keyspace.marker(key) == Array("sp:m:{0123456789}:digest".utf8))
-        #expect(Keyspace.idle(key) == Array("sp:i:{0123456789}:digest".utf8))
+        let digest = SHA256.digest([])
+        let key = RecordKey(kind: .transfer, lineage: Lineage(tag: "0123456789"), digest: digest)
+        #expect(Keyspace.record(key) == Array("sp:t:{0123456789}:\(digest.base64URL)".utf8))
+        #expect(Keyspace.marker(key) == Array("sp:m:{0123456789}:\(digest.base64URL)".utf8))
+        #expect(Keyspace.idle(key) == Array("sp:i:{0123456789}:\(digest.base64URL)".utf8))
         #expect(Keyspace.lineage(key.lineage) == Array("sp:g:{0123456789}".utf8))
         #expect(Keyspace.ending(key.lineage) == Array("sp:f:{0123456789}".utf8))
         #expect(Keyspace.epoch("name") == Array("sp:e:{name}".utf8))

@@ -1,3 +1,4 @@
+import Cryptography
 import Sessions
 import StoreConformance
 import Testing
@@ -18,8 +19,8 @@ import Vocabulary
         }
         // What was made ready under one configuration is nothing to the next.
         let entry = try #require(self.fixture.resolve(holder.token, as: .web).entry)
-        entry.setRendering([1], profile: 0, generation: 7)
-        #expect(entry.rendering(profile: 0, generation: 8) == nil)
+        entry.setRendering([1], generation: 7)
+        #expect(entry.rendering(generation: 8) == nil)
     }
 
     @Test("C4 #35, CVE-2026-71326, CVE-2026-88010: keys are not strung together, and no read answers for another")
@@ -27,18 +28,14 @@ import Vocabulary
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
         let (tag, digest) = (holder.key.lineage.tag, holder.key.digest)
-        // The same characters in a row, divided elsewhere.
-        let shorter = RecordKey(
-            kind: .session,
-            lineage: Lineage(tag: String(tag.dropLast())),
-            digest: String(tag.suffix(1)) + digest
-        )
-        let longer = RecordKey(
-            kind: .session,
-            lineage: Lineage(tag: tag + String(digest.prefix(1))),
-            digest: String(digest.dropFirst())
-        )
-        for other in [shorter, longer, RecordKey(kind: .transfer, lineage: Lineage(tag: tag), digest: digest)] {
+        // A digest has its own length and type, so the parts cannot be divided elsewhere; each of them counts.
+        let others = [
+            RecordKey(kind: .session, lineage: Lineage(tag: String(tag.dropLast())), digest: digest),
+            RecordKey(kind: .session, lineage: Lineage(tag: tag + String(digest.base64URL.prefix(1))), digest: digest),
+            RecordKey(kind: .session, lineage: Lineage(tag: tag), digest: SHA256.digest(digest.bytes)),
+            RecordKey(kind: .transfer, lineage: Lineage(tag: tag), digest: digest),
+        ]
+        for other in others {
             #expect(other != holder.key)
             self.fixture.cache.invalidate(.session(other))
             #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))

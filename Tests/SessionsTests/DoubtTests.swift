@@ -57,12 +57,12 @@ import Vocabulary
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
         let entry = try #require(self.fixture.resolve(holder.token).entry)
-        entry.setRendering([1], profile: 0, generation: 1)
+        entry.setRendering([1], generation: 1)
         self.fixture.caches.doubt()
         self.fixture.caches.trust()
         let pending = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session)
-        #expect(pending.entry === entry && entry.rendering(profile: 0, generation: 1) == [1])
+        #expect(pending.entry === entry && entry.rendering(generation: 1) == [1])
     }
 
     @Test("A cache that begins in doubt trusts nothing before it is told to")

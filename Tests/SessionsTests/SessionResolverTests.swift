@@ -192,7 +192,7 @@ import Vocabulary
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
         let old = try #require(self.fixture.resolve(holder.token).entry)
-        old.setRendering([1], profile: 0, generation: 1)
+        old.setRendering([1], generation: 1)
         self.fixture.clock.advance(by: .seconds(4))
         _ = self.fixture.resolve(holder.token)
         var changed = holder.session
@@ -200,7 +200,7 @@ import Vocabulary
         self.fixture.answer(changed, version: 2)
         let new = try #require(self.fixture.resolve(holder.token).entry)
         #expect(new.session == changed)
-        #expect(new.rendering(profile: 0, generation: 1) == nil)
+        #expect(new.rendering(generation: 1) == nil)
     }
 
     @Test("The same record confirms the entry and keeps its ready bytes")
@@ -208,12 +208,12 @@ import Vocabulary
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
         let old = try #require(self.fixture.resolve(holder.token).entry)
-        old.setRendering([1], profile: 0, generation: 1)
+        old.setRendering([1], generation: 1)
         self.fixture.clock.advance(by: .seconds(10))
         _ = self.fixture.resolve(holder.token)
         self.fixture.answer(holder.session)
         #expect(self.fixture.resolve(holder.token).entry === old)
-        #expect(old.rendering(profile: 0, generation: 1) == [1])
+        #expect(old.rendering(generation: 1) == [1])
     }
 
     @Test("A use is noted at most once per minute or tenth of the idle lifetime", arguments: [3600, 100])

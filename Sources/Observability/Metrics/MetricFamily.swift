@@ -39,6 +39,7 @@ package struct MetricFamily: Sendable, Hashable {
 }
 
 /// A counter's slot; made by a `MetricsRegistry` and good for its shards only.
+@usableFromInline
 package struct CounterID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
 
@@ -46,6 +47,7 @@ package struct CounterID: Sendable, Hashable {
 }
 
 /// A gauge's slot; made by a `MetricsRegistry` and good for its shards only.
+@usableFromInline
 package struct GaugeID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
 
@@ -53,6 +55,7 @@ package struct GaugeID: Sendable, Hashable {
 }
 
 /// A histogram's slots: one a bucket, one for what is above the last bound, one for the sum.
+@usableFromInline
 package struct HistogramID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
     /// Where its bounds begin among all bounds.

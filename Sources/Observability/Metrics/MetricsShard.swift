@@ -2,6 +2,7 @@
 /// an add and no lock, no atomic and no shared cache line.
 ///
 /// Confined to the loop it was made on (`MetricsRegistry.makeShard`); not `Sendable` on purpose.
+@usableFromInline
 package final class MetricsShard {
     @usableFromInline package private(set) var slots: UnsafeMutablePointer<UInt64>
     /// Exactly the slots registered when they were last grown: below it, every bound a slot needs is there as well.

@@ -222,8 +222,9 @@ package final class RedisClient: Sendable {
             return receiver(.failure(.notSent(.notConnected)))
         }
         let start = NIODeadline.now()
+        let kind = command.kind
         router.value.send(command) { [meter] result in
-            meter.count(command.kind, RedisMeter.Outcome(result), since: start)
+            meter.count(kind, RedisMeter.Outcome(result), since: start)
             receiver(result)
         }
     }

@@ -34,7 +34,17 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     /// A closure and no promise: a request whose session is not in the cache pays for every step between.
     package typealias Receiver = (Result<RedisReply, RedisError>) -> Void
 
-    private typealias Machine = ConnectionStateMachine<Receiver>
+    /// Generic code would wrap a bare closure anew with each step that it takes.
+    private struct Waiter {
+        let receiver: Receiver
+    }
+
+    private struct Answer {
+        let waiter: Waiter
+        let reply: RedisReply
+    }
+
+    private typealias Machine = ConnectionStateMachine<Waiter>
 
     private var machine: Machine
     private let reader: ReplyReader
@@ -45,7 +55,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
     /// The replies of the bytes that are being read, until all of them are there.
-    private let answers = Batch<(receiver: Receiver, reply: RedisReply)>()
+    private let answers = Batch<Answer>()
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
@@ -67,7 +77,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     package func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping Receiver) {
         let start = self.outgoing.writerIndex
         guard command.write(to: &self.outgoing) else { return receiver(.failure(.notSent(.overloaded))) }
-        switch self.machine.send(receiver, deadline: deadline) {
+        switch self.machine.send(Waiter(receiver: receiver), deadline: deadline) {
         case .send:
             self.scheduleFlush()
             self.watchDeadline()
@@ -169,7 +179,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     /// Hands out what was read: once all of it is, which keeps the reader in the core's instruction cache.
     private func deliver() {
-        self.answers.drain { $0.receiver(.success($0.reply)) }
+        self.answers.drain { $0.waiter.receiver(.success($0.reply)) }
     }
 
     /// Takes one reply for whom it belongs to; false when the connection ended with it.
@@ -179,12 +189,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
             return true
         case .becomeReady(let reply):
             return self.becomeReady(reply)
-        case .answer(let receiver, let reply):
+        case .answer(let waiter, let reply):
             self.events?.answered()
-            self.answers.append((receiver, reply))
+            self.answers.append(Answer(waiter: waiter, reply: reply))
             return true
-        case .answerAndClose(let receiver, let reply, let closing):
-            self.answers.append((receiver, reply))
+        case .answerAndClose(let waiter, let reply, let closing):
+            self.answers.append(Answer(waiter: waiter, reply: reply))
             self.finish(closing)
             return false
         case .close(let closing):
@@ -205,7 +215,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
         self.context?.close(mode: .all, promise: nil)
-        for receiver in closing.failed { receiver(.failure(.unanswered(closing.cause))) }
+        for waiter in closing.failed { waiter.receiver(.failure(.unanswered(closing.cause))) }
     }
 
     private func scheduleFlush() {

@@ -67,13 +67,13 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// `*` or `$`, the count, and the end of the line.
     private static func write(_ mark: UInt8, _ count: Int, to bytes: inout [UInt8]) {
         bytes.append(mark)
-        var unit = 1
-        while count / unit >= 10 { unit *= 10 }
-        while unit > 0 {
-            bytes.append(0x30 + UInt8(count / unit % 10))
-            unit /= 10
-        }
+        Self.writeDigits(of: count, to: &bytes)
         Self.endLine(&bytes)
+    }
+
+    private static func writeDigits(of count: Int, to bytes: inout [UInt8]) {
+        if count >= 10 { Self.writeDigits(of: count / 10, to: &bytes) }
+        bytes.append(0x30 + UInt8(truncatingIfNeeded: count % 10))
     }
 
     private static func endLine(_ bytes: inout [UInt8]) {

@@ -1,3 +1,4 @@
+internal import Cryptography
 package import Sessions
 
 extension Keyspace {
@@ -16,9 +17,8 @@ extension Keyspace {
         switch key[3] {
         case UInt8(ascii: "s"):
             guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
-                Self.isBase64URL(rest.dropFirst(), count: Self.digestLength)
+                let digest = Digest256(base64URL: rest.dropFirst())
             else { return nil }
-            let digest = String(decoding: rest.dropFirst(), as: UTF8.self)
             return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
         case UInt8(ascii: "f"):
             guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else { return nil }

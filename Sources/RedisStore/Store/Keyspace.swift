@@ -1,3 +1,4 @@
+internal import Cryptography
 package import Sessions
 
 /// Where things lie in Redis: `sp:<type>:{tag}:<hmac>` (DESIGN 5). The braces make the lineage's tag the hash slot, so a
@@ -40,19 +41,19 @@ package enum Keyspace {
 
     // Built by hand: every read of a session makes three of them.
 
-    private static func tagged(_ prefix: String, _ tag: String) -> [UInt8] {
+    private static func tagged(_ prefix: StaticString, _ tag: String) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64)
-        bytes.append(contentsOf: prefix.utf8)
+        prefix.withUTF8Buffer { bytes.append(contentsOf: $0) }
         bytes.append(contentsOf: tag.utf8)
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }
 
-    private static func key(_ prefix: String, _ key: RecordKey) -> [UInt8] {
+    private static func key(_ prefix: StaticString, _ key: RecordKey) -> [UInt8] {
         var bytes = Self.tagged(prefix, key.lineage.tag)
         bytes.append(UInt8(ascii: ":"))
-        bytes.append(contentsOf: key.digest.utf8)
+        key.digest.appendBase64URL(to: &bytes)
         return bytes
     }
 }

@@ -115,11 +115,11 @@ extension RedisStore {
         _ receiver: @escaping SessionReceiver
     ) {
         do throws(StoreError) {
-            let values = try Self.values(try Self.reply(reply), count: found.count)
+            let values = try Values(try Self.reply(reply), count: found.count)
             guard let candidate = try self.candidate(values, found) else { return receiver(.success(nil)) }
             let known = found.known?.name == candidate.record.subject
             if known, found.epoch == nil {
-                let epoch = try Self.latestEpoch(values[3...])
+                let epoch = try values.latestEpoch(from: 3)
                 return receiver(.success(candidate.record.epoch >= epoch ? candidate : nil))
             }
             if !known { self.know(candidate.record.subject, as: found.key) }
@@ -144,13 +144,16 @@ extension RedisStore {
     }
 
     /// What lives but for its epoch.
-    private func candidate(_ values: [[UInt8]?], _ found: Found) throws(StoreError) -> Stored<Session>? {
+    private func candidate(_ values: Values, _ found: Found) throws(StoreError) -> Stored<Session>? {
         guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idleBytes = values[2] else { return nil }
-        let session = try self.seals.session(bytes, at: found.place)
-        let now = self.clock.now()
         let idle = try IdleValue(bytes: idleBytes)
-        guard now < session.expiresAt, now < idle.deadline else { return nil }
-        return Stored(record: session, version: Self.version(of: bytes), usedAt: idle.usedAt)
+        let stored = Stored(
+            record: try self.seals.session(bytes, at: found.place),
+            version: Self.version(of: bytes),
+            usedAt: idle.usedAt
+        )
+        let now = self.clock.now()
+        return now < stored.record.expiresAt && now < idle.deadline ? stored : nil
     }
 
     /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.

@@ -94,7 +94,7 @@ extension RedisStore {
 
     /// What the token is but for its subject's epoch.
     private func candidate(_ reply: RedisReply, key: RecordKey) throws(StoreError) -> TransferLookup {
-        let values = try Self.values(reply, count: 3)
+        let values = try Values(reply, count: 3)
         if let marker = values[0] { return .spent(try self.seals.marker(marker, at: Keyspace.marker(key))) }
         guard let bytes = values[1], try Self.isLive(ledger: values[2]) else { return .absent }
         guard bytes.count > Scripts.reignLength else { throw .unavailable }

@@ -110,19 +110,37 @@ package final class RedisStore: SessionStore {
         return reply
     }
 
-    /// The values of an `MGET` of `count` keys.
-    static func values(_ reply: RedisReply, count: Int) throws(StoreError) -> [[UInt8]?] {
-        guard case .array(let elements) = reply, elements.count == count else { throw .unavailable }
-        var values: [[UInt8]?] = []
-        values.reserveCapacity(count)
-        for element in elements {
-            switch element {
-            case .bulk(let bytes): values.append(bytes)
-            case .null: values.append(nil)
-            default: throw .unavailable
+    /// The values of an `MGET`, in the order of its keys.
+    struct Values {
+        private let elements: [RedisReply]
+
+        /// The values in the reply to an `MGET` of `count` keys.
+        init(_ reply: RedisReply, count: Int) throws(StoreError) {
+            guard case .array(let elements) = reply, elements.count == count else { throw .unavailable }
+            for element in elements {
+                switch element {
+                case .bulk, .null: continue
+                default: throw .unavailable
+                }
             }
+            self.elements = elements
         }
-        return values
+
+        /// nil where a key has no value.
+        subscript(index: Int) -> [UInt8]? {
+            if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
+        }
+
+        /// The latest of the epochs that begin at `start`; 0 when there is none.
+        func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
+            var latest: UInt64 = 0
+            for index in start..<self.elements.count {
+                guard let digits = self[index] else { continue }
+                guard let epoch = UInt64(String(decoding: digits, as: UTF8.self)) else { throw .unavailable }
+                latest = max(latest, epoch)
+            }
+            return latest
+        }
     }
 
     /// Whether the lineage with this ledger lives.
@@ -138,20 +156,11 @@ package final class RedisStore: SessionStore {
         // One command for each name: they lie in slots of their own.
         let asked = self.seals.ring.names(of: subject).map { name in
             self.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
-                try Self.latestEpoch(try Self.values(reply, count: 1)[...])
+                try Values(reply, count: 1).latestEpoch(from: 0)
             }
         }
         if asked.count == 1 { return asked[0] }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
-    }
-
-    static func latestEpoch(_ values: ArraySlice<[UInt8]?>) throws(StoreError) -> UInt64 {
-        var latest: UInt64 = 0
-        for case .some(let digits) in values {
-            guard let epoch = UInt64(String(decoding: digits, as: UTF8.self)) else { throw .unavailable }
-            latest = max(latest, epoch)
-        }
-        return latest
     }
 
     /// Moves the epoch on under each of the subject's names, one after the other: gateways that know only some of the

@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+internal import Cryptography
 internal import Sessions
 internal import Vocabulary
 
@@ -17,7 +18,7 @@ extension CompactWriter {
     mutating func write(_ key: RecordKey) {
         self.write(byte: key.kind == .session ? 1 : 2)
         self.write(key.lineage.tag)
-        self.write(key.digest)
+        self.write(key.digest.base64URL)
     }
 
     mutating func write(_ device: DeviceFacts) {
@@ -47,7 +48,8 @@ extension CompactReader {
         default: throw CompactFormatError()
         }
         let lineage = Lineage(tag: try self.text())
-        return RecordKey(kind: kind, lineage: lineage, digest: try self.text())
+        guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
+        return RecordKey(kind: kind, lineage: lineage, digest: digest)
     }
 
     mutating func device() throws(CompactFormatError) -> DeviceFacts {

@@ -345,10 +345,10 @@ extension DownstreamConnection {
     @inline(__always)
     private func identityLines(_ session: CachedSession) -> Result<ContiguousArray<UInt8>, Refusal> {
         let configuration = self.configuration
-        if let ready = session.rendering(profile: 0, generation: configuration.generation) { return .success(ready) }
+        if let ready = session.rendering(generation: configuration.generation) { return .success(ready) }
         switch configuration.identity.render(session.session) {
         case .success(let ready):
-            session.setRendering(ready, profile: 0, generation: configuration.generation)
+            session.setRendering(ready, generation: configuration.generation)
             return .success(ready)
         case .failure(let refused):
             return .failure(Refusal(403, refused.reason))

@@ -291,25 +291,21 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         case .collect(let pending):
             self.beginCollecting(pending)
         case .session(let read):
-            read.whenFound(
-                self.resuming { connection, result in
-                    switch result {
-                    case .success(let session): connection.resumeJudging(.resolved(session))
-                    case .failure: connection.storeFailed()
-                    }
+            self.await(read) { connection, result in
+                switch result {
+                case .success(let session): connection.resumeJudging(.resolved(session))
+                case .failure: connection.storeFailed()
                 }
-            )
+            }
         case .handoff(let request, let session):
             self.beginHandoff(request, session)
         case .existing(let read, let attempt):
-            read.whenFound(
-                self.resuming { connection, result in
-                    switch result {
-                    case .success(let session): connection.resumeJudging(.existing(session))
-                    case .failure: connection.handoffFailed(.unavailable, attempt)
-                    }
+            self.await(read) { connection, result in
+                switch result {
+                case .success(let session): connection.resumeJudging(.existing(session))
+                case .failure: connection.handoffFailed(.unavailable, attempt)
                 }
-            )
+            }
         }
     }
 
@@ -318,18 +314,25 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (DownstreamConnection, Result<Value, any Error>) -> Void
     ) {
-        future.assumeIsolated().whenComplete(self.resuming(then))
+        let exchange = self.beginWaiting()
+        future.assumeIsolated().whenComplete { if self.isWaiting(in: exchange) { then(self, $0) } }
     }
 
-    /// Begins to wait, and goes on with `then` if the same request still waits when the answer is there.
-    private func resuming<Answer>(_ then: @escaping (DownstreamConnection, Answer) -> Void) -> (Answer) -> Void {
-        self.phase = .waiting
-        let exchange = self.exchangeNumber
-        return { answer in
-            guard self.exchangeNumber == exchange, self.phase == .waiting else { return }
-            then(self, answer)
-        }
+    /// The same for a session, which no future brings: every request pays for it whose session is not in the cache.
+    private func await(
+        _ read: SessionRead,
+        _ then: @escaping (DownstreamConnection, Result<CachedSession?, StoreError>) -> Void
+    ) {
+        let exchange = self.beginWaiting()
+        read.whenFound { if self.isWaiting(in: exchange) { then(self, $0) } }
     }
+
+    private func beginWaiting() -> UInt64 {
+        self.phase = .waiting
+        return self.exchangeNumber
+    }
+
+    private func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 
     func storeFailed() {
         self.releaseWaiting()

@@ -5,10 +5,11 @@ import Glibc
 #endif
 
 /// A session as one event loop knows it, with what is ready to be copied into requests. Confined to its loop.
+@usableFromInline
 package final class CachedSession {
-    package let session: Session
+    /// The record as it was read; not copied, for it has many parts to count.
+    @usableFromInline let stored: Stored<Session>
     package let key: RecordKey
-    package let version: RecordVersion
     /// When the read began that last confirmed the session; its age counts from here.
     package private(set) var readAt: UnixTime
 
@@ -35,7 +36,7 @@ package final class CachedSession {
     /// From here on a use is told to the store.
     var touchAt: UnixTime
 
-    private var renderings: [ContiguousArray<UInt8>?] = []
+    private var rendering: ContiguousArray<UInt8>?
     private var generation: UInt64 = 0
 
     init(
@@ -50,8 +51,7 @@ package final class CachedSession {
         self.token = token
         self.hash = hash
         self.key = key
-        self.session = stored.record
-        self.version = stored.version
+        self.stored = stored
         self.subjectNames = subjectNames
         self.readAt = readAt
         self.turn = turn
@@ -64,6 +64,9 @@ package final class CachedSession {
             milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds
         )
     }
+
+    @inlinable package var session: Session { self.stored.record }
+    package var version: RecordVersion { self.stored.version }
 
     // In whole milliseconds: arithmetic with `Duration` shows in the profile of a read.
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
@@ -91,21 +94,16 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt)
     }
 
-    /// The ready identity bytes for the profile with this index in this generation of the configuration; nil when they
-    /// were not made yet. Bytes of another generation are never given.
-    package func rendering(profile: Int, generation: UInt64) -> ContiguousArray<UInt8>? {
-        guard generation == self.generation, profile < self.renderings.count else { return nil }
-        return self.renderings[profile]
+    /// The identity bytes that are ready under this generation of the configuration; nil when they were not made yet.
+    /// Bytes of another generation are never given.
+    package func rendering(generation: UInt64) -> ContiguousArray<UInt8>? {
+        generation == self.generation ? self.rendering : nil
     }
 
     /// Keeps identity bytes; those of any other generation are dropped.
-    package func setRendering(_ bytes: ContiguousArray<UInt8>, profile: Int, generation: UInt64) {
-        if generation != self.generation {
-            self.renderings = []
-            self.generation = generation
-        }
-        while self.renderings.count <= profile { self.renderings.append(nil) }
-        self.renderings[profile] = bytes
+    package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
+        self.rendering = bytes
+        self.generation = generation
     }
 
     /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit.

@@ -12,7 +12,12 @@ final class SessionFlight {
     var reading: Reading
     var reads = 1
     private var outcome: Outcome?
-    private var waiting: [(Outcome) -> Void] = []
+    private var waiting: [Waiter] = []
+
+    /// An array would wrap a bare closure anew.
+    private struct Waiter {
+        let receiver: (Outcome) -> Void
+    }
 
     init(token: Secret, begunAt: UnixTime, reading: Reading) {
         self.token = token
@@ -24,14 +29,14 @@ final class SessionFlight {
 
     /// Calls `receiver` with the outcome, at once when it is there.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {
-        if let outcome = self.outcome { receiver(outcome) } else { self.waiting.append(receiver) }
+        if let outcome = self.outcome { receiver(outcome) } else { self.waiting.append(Waiter(receiver: receiver)) }
     }
 
     func end(_ outcome: Outcome) {
         self.outcome = outcome
         let waiting = self.waiting
         self.waiting = []
-        for receiver in waiting { receiver(outcome) }
+        for waiter in waiting { waiter.receiver(outcome) }
     }
 }
 
