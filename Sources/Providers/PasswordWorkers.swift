@@ -3,9 +3,12 @@ import Synchronization
 
 /// Runs slow, memory-hungry work off the event loops and off Swift's own threads: a few pieces at once, a bounded queue.
 package final class PasswordWorkers: Sendable {
+    /// Does the work; what it returns tells whoever waits for it.
+    private typealias Job = @Sendable () -> @Sendable () -> Void
+
     private struct State {
         var running = 0
-        var waiting: [@Sendable () -> Void] = []
+        var waiting: [Job] = []
     }
 
     private let state = Mutex(State())
@@ -25,12 +28,15 @@ package final class PasswordWorkers: Sendable {
     /// What `work` returned; nil: there is too much to do already, and it was not begun.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-            let isTaken = self.submit { continuation.resume(returning: work()) }
+            let isTaken = self.submit {
+                let value = work()
+                return { continuation.resume(returning: value) }
+            }
             if !isTaken { continuation.resume(returning: nil) }
         }
     }
 
-    private func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
+    private func submit(_ job: @escaping Job) -> Bool {
         enum Place { case now, later, none }
         let place: Place = self.state.withLock { state in
             if state.running < self.atOnce {
@@ -45,10 +51,10 @@ package final class PasswordWorkers: Sendable {
         return place != .none
     }
 
-    private func start(_ job: @escaping @Sendable () -> Void) {
+    private func start(_ job: @escaping Job) {
         self.threads.async {
-            job()
-            let next = self.state.withLock { state -> (@Sendable () -> Void)? in
+            let answer = job()
+            let next = self.state.withLock { state -> Job? in
                 if state.waiting.isEmpty {
                     state.running -= 1
                     return nil
@@ -56,6 +62,8 @@ package final class PasswordWorkers: Sendable {
                 return state.waiting.removeFirst()
             }
             if let next { self.start(next) }
+            // Last: whoever is answered finds the place free.
+            answer()
         }
     }
 }

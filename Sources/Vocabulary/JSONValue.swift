@@ -19,16 +19,6 @@ package enum JSONValue: Sendable, Hashable {
         guard case .string(let text) = self else { return nil }
         return text
     }
-
-    /// The value at a dotted path such as `traits.email`; nil where a step is missing.
-    package func value(at path: some Sequence<Substring>) -> JSONValue? {
-        var value = self
-        for step in path {
-            guard let next = value[String(step)] else { return nil }
-            value = next
-        }
-        return value
-    }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

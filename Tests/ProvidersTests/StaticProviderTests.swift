@@ -96,6 +96,14 @@ struct StaticProviderTests {
         #expect(self.subject(result) == "id of alice@example.com")
     }
 
+    @Test("Whoever is answered finds the place free again")
+    func oneAfterTheOther() async {
+        let workers = PasswordWorkers(atOnce: 1, waitingLimit: 0)
+        var refused = 0
+        for number in 0..<5000 where await workers.run({ number }) != number { refused += 1 }
+        #expect(refused == 0)
+    }
+
     @Test("No more than the configured number run at once, and all that may wait are served")
     func concurrency() async {
         let workers = PasswordWorkers(atOnce: 2, waitingLimit: 40)

@@ -115,10 +115,9 @@ extension DownstreamConnection {
         var request = pending.request
         request.body = self.collected
         self.collected = []
-        self.phase = .waiting
-        let exchange = self.exchangeNumber
+        let exchange = self.beginWaiting()
         pending.start(request, on: self.loop.eventLoop) { [self] response in
-            guard self.exchangeNumber == exchange, self.phase == .waiting else { return }
+            guard self.isWaiting(in: exchange) else { return }
             self.endpoint = nil
             self.answer(
                 LocalAnswer(

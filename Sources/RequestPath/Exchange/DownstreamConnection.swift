@@ -327,12 +327,14 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         read.whenFound { if self.isWaiting(in: exchange) { then(self, $0) } }
     }
 
-    private func beginWaiting() -> UInt64 {
+    /// From now on the request waits, in the exchange that is returned.
+    func beginWaiting() -> UInt64 {
         self.phase = .waiting
         return self.exchangeNumber
     }
 
-    private func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
+    /// Whether the same request still waits.
+    func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 
     func storeFailed() {
         self.releaseWaiting()

@@ -200,7 +200,7 @@ extension Section {
         ),
         SettingsKey(
             "lifetime",
-            .duration((second * 5)...(second * 300)),
+            .duration(second...(second * 300)),
             default: "60s",
             "Long enough to open a browser, too short to be worth stealing."
         ),

@@ -69,7 +69,7 @@ package typealias RedisURLJudge = @Sendable (_ url: Secret) -> String?
 /// ## Configuration keys (`handoff`)
 /// - `cookies` (list, default: auth0_session_transfer_token, session_transfer_token).
 /// - `query` (token, default: session_transfer_token).
-/// - `lifetime` (duration, default: 60s, range: 5s to 300s).
+/// - `lifetime` (duration, default: 60s, range: 1s to 300s).
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"

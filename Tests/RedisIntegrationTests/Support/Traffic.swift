@@ -15,10 +15,10 @@ final class Traffic: Sendable {
     private let accepted = Mutex(0)
 
     /// How long tokens live where gateways and servers are killed, so that they, and what is remembered of them, come to
-    /// their end meanwhile, too. It is the shortest that the settings allow.
-    static let lifetime = "5s"
+    /// their end meanwhile, too.
+    static let lifetime = "3s"
     /// How long some tokens are held back: from before a failover until after it, and not past their lifetime.
-    private static let delay = Duration.seconds(3)
+    private static let delay = Duration.seconds(2)
 
     /// Begins with so many threads, each with two browsers at every gateway.
     init(_ fleet: Fleet, threads: Int = 4) {

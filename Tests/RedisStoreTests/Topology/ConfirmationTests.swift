@@ -10,12 +10,10 @@ import Vocabulary
     /// A primary that does not wait for more replicas before it sends the first its data.
     private static let quick = ["--repl-diskless-sync-delay", "0"]
 
-    private static func unreplicated(_ client: RedisClient) -> Int {
-        RedisMeter.Kind.allCases.map { client.meter.count(of: $0, .unreplicated) }.reduce(0, +)
-    }
-
-    @Test("While the replica hangs nothing is handed out; what was done is found when it goes on, and without it too")
-    func replica() async throws {
+    /// A primary and a replica that is in step with it; clients of it wait longer for an answer than for a confirmation.
+    private static func withReplica(
+        _ body: (RedisServer, RedisServer, RedisConfiguration) async throws -> Void
+    ) async throws {
         try await RedisServer.with(Self.quick) { primary in
             try await RedisServer.with(replicaOf: primary) { replica in
                 try await waitUntil("a replica in step") {
@@ -23,42 +21,53 @@ import Vocabulary
                 }
                 var configuration = primary.configuration(commandTimeout: .seconds(5))
                 configuration.confirmationTimeout = .seconds(1)
-                try await withClient(configuration) { client in
-                    try await client.waitUntilConnected()
-                    let fixture = StoreFixture(client)
-                    let parent = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
-                    let token = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
-                    let before = Self.unreplicated(client)
-                    guard case .live(let stored) = try await fixture.transfer(token) else {
-                        Issue.record("the token is not live")
-                        return
-                    }
-                    let draft = fixture.draft(lineage: token.lineage)
-                    let marker = Marker.used(fixture.authority.newAttempt(), session: draft.key)
-                    func consume() async throws -> Consumption {
-                        try await fixture.store.consume(
-                            token,
-                            judged: stored.version,
-                            marker: marker,
-                            creating: draft,
-                            on: loops.next()
-                        ).get()
-                    }
-                    replica.pause()
-                    await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
-                    await #expect(throws: StoreError.unavailable) { try await consume() }
-                    #expect(try await fixture.session(parent.key) != nil)
-                    #expect(Self.unreplicated(client) - before == 2)
-                    replica.resume()
-                    // The same attempt asks again, and finds its own work.
-                    #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
-                    _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                try await body(primary, replica, configuration)
+            }
+        }
+    }
 
-                    // Gone for good: nobody could confirm, and no failover could forget.
-                    replica.kill()
-                    let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
-                    #expect(await fixture.tryToConsume(last) == .done)
+    private static func unreplicated(_ client: RedisClient) -> Int {
+        RedisMeter.Kind.allCases.map { client.meter.count(of: $0, .unreplicated) }.reduce(0, +)
+    }
+
+    @Test("While the replica hangs nothing is handed out; what was done is found when it goes on, and without it too")
+    func replica() async throws {
+        try await Self.withReplica { primary, replica, configuration in
+            try await withClient(configuration) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let parent = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                let token = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                let before = Self.unreplicated(client)
+                guard case .live(let stored) = try await fixture.transfer(token) else {
+                    Issue.record("the token is not live")
+                    return
                 }
+                let draft = fixture.draft(lineage: token.lineage)
+                let marker = Marker.used(fixture.authority.newAttempt(), session: draft.key)
+                func consume() async throws -> Consumption {
+                    try await fixture.store.consume(
+                        token,
+                        judged: stored.version,
+                        marker: marker,
+                        creating: draft,
+                        on: loops.next()
+                    ).get()
+                }
+                replica.pause()
+                await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                await #expect(throws: StoreError.unavailable) { try await consume() }
+                #expect(try await fixture.session(parent.key) != nil)
+                #expect(Self.unreplicated(client) - before == 2)
+                replica.resume()
+                // The same attempt asks again, and finds its own work.
+                #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
+                _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+
+                // Gone for good: nobody could confirm, and no failover could forget.
+                replica.kill()
+                let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
+                #expect(await fixture.tryToConsume(last) == .done)
             }
         }
     }
@@ -91,21 +100,14 @@ import Vocabulary
 
     @Test("An attempt that is repeated is done when a replica has its marker, whichever connection it comes over")
     func repeated() async throws {
-        try await RedisServer.with(Self.quick) { primary in
-            try await RedisServer.with(replicaOf: primary) { replica in
-                try await waitUntil("a replica in step") {
-                    try primary.command("INFO", "replication").contains("state=online")
-                }
-                var configuration = primary.configuration(commandTimeout: .seconds(5))
-                configuration.confirmationTimeout = .seconds(1)
-                try await withClient(configuration) { first in
-                    // Another gateway, over whose connections nothing has been written: for those, Redis from 7.2 on
-                    // takes everything for confirmed.
-                    try await withClient(configuration) { second in
-                        try await first.waitUntilConnected()
-                        try await second.waitUntilConnected()
-                        try await self.repeated(StoreFixture(first), StoreFixture(second), primary, replica)
-                    }
+        try await Self.withReplica { primary, replica, configuration in
+            try await withClient(configuration) { first in
+                // Another gateway, over whose connections nothing has been written: for those, Redis from 7.2 on
+                // takes everything for confirmed.
+                try await withClient(configuration) { second in
+                    try await first.waitUntilConnected()
+                    try await second.waitUntilConnected()
+                    try await self.repeated(StoreFixture(first), StoreFixture(second), primary, replica)
                 }
             }
         }
