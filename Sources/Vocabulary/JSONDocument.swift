@@ -40,6 +40,17 @@ package struct JSONDocument: Sendable, Hashable {
         return (try? Self.read(&reader)) ?? .null
     }
 
+    /// The text of a string at a path of members' names, in UTF-8; nil where a step is missing or leads to another kind.
+    package func text(at path: [[UInt8]]) -> ArraySlice<UInt8>? {
+        var reader = CompactReader(self.bytes)
+        do throws(CompactFormatError) {
+            for name in path where try !Self.enter(name, &reader) { return nil }
+            return try reader.byte() == Kind.string ? try reader.run() : nil
+        } catch {
+            return nil
+        }
+    }
+
     /// The value at a path of members' names; nil where a step is missing.
     package func value(at path: [[UInt8]]) -> JSONValue? {
         var reader = CompactReader(self.bytes)

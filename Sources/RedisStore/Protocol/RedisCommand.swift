@@ -19,21 +19,20 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
             self.first = nil
             return
         }
-        var bytes: [UInt8] = []
         // Marks and lengths take little beside what they announce.
-        bytes.reserveCapacity(total + 16 * (arguments.count + 2))
-        Self.write(0x2A, arguments.count + 1, to: &bytes)
-        Self.write(0x24, name.utf8CodeUnitCount, to: &bytes)
-        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        Self.endLine(&bytes)
+        var bytes = [UInt8](repeating: 0, count: total + Self.framingBytes * (arguments.count + 2))
         var first: Range<Int>?
-        for argument in arguments {
-            Self.write(0x24, argument.count, to: &bytes)
-            let start = bytes.count
-            bytes.append(contentsOf: argument)
-            if first == nil { first = start..<bytes.count }
-            Self.endLine(&bytes)
+        let count = bytes.withUnsafeMutableBytes { target in
+            var writer = Writer(target: target)
+            writer.header(0x2A, arguments.count + 1)
+            _ = name.withUTF8Buffer { writer.string(UnsafeRawBufferPointer($0)) }
+            for argument in arguments {
+                let place = argument.withUnsafeBytes { writer.string($0) }
+                if first == nil { first = place }
+            }
+            return writer.count
         }
+        bytes.removeLast(bytes.count - count)
         self.bytes = bytes
         self.first = first
     }
@@ -64,20 +63,46 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         return true
     }
 
-    /// `*` or `$`, the count, and the end of the line.
-    private static func write(_ mark: UInt8, _ count: Int, to bytes: inout [UInt8]) {
-        bytes.append(mark)
-        Self.writeDigits(of: count, to: &bytes)
-        Self.endLine(&bytes)
-    }
+    /// A mark, the digits of a count (at most `maxBytes`) and two line ends.
+    private static let framingBytes = 16
 
-    private static func writeDigits(of count: Int, to bytes: inout [UInt8]) {
-        if count >= 10 { Self.writeDigits(of: count / 10, to: &bytes) }
-        bytes.append(0x30 + UInt8(truncatingIfNeeded: count % 10))
-    }
+    /// Writes into room that suffices: every request whose session is not cached makes one command.
+    private struct Writer {
+        let target: UnsafeMutableRawBufferPointer
+        private(set) var count = 0
 
-    private static func endLine(_ bytes: inout [UInt8]) {
-        bytes.append(0x0D)
-        bytes.append(0x0A)
+        init(target: UnsafeMutableRawBufferPointer) { self.target = target }
+
+        /// `*` or `$`, the count, and the end of the line.
+        mutating func header(_ mark: UInt8, _ count: Int) {
+            self.byte(mark)
+            self.digits(of: count)
+            self.endLine()
+        }
+
+        /// A bulk string; returns where its bytes lie.
+        mutating func string(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
+            self.header(0x24, bytes.count)
+            let place = self.count..<(self.count + bytes.count)
+            UnsafeMutableRawBufferPointer(rebasing: self.target[place]).copyMemory(from: bytes)
+            self.count = place.upperBound
+            self.endLine()
+            return place
+        }
+
+        private mutating func byte(_ byte: UInt8) {
+            self.target[self.count] = byte
+            self.count += 1
+        }
+
+        private mutating func digits(of count: Int) {
+            if count >= 10 { self.digits(of: count / 10) }
+            self.byte(0x30 + UInt8(truncatingIfNeeded: count % 10))
+        }
+
+        private mutating func endLine() {
+            self.byte(0x0D)
+            self.byte(0x0A)
+        }
     }
 }

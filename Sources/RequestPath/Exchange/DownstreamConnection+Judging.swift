@@ -13,8 +13,8 @@ enum Step {
     case answer(LocalAnswer)
     /// One of our endpoints: its body is collected first.
     case collect(PendingEndpoint)
-    /// The store is asked for the session that it presents.
-    case session(SessionRead)
+    /// The store is asked for the session that these present.
+    case session(SessionRead, Credentials)
     /// The session that a browser has already, before its transfer token is consumed in this attempt.
     case existing(SessionRead, AttemptSecret)
     /// A transfer token is consumed.
@@ -32,7 +32,8 @@ enum Step {
 /// What is known of the request's session.
 enum SessionState {
     case unresolved
-    case resolved(CachedSession?)
+    /// Found, or not, for these credentials.
+    case resolved(CachedSession?, Credentials)
     /// Found for a transfer token that is about to be consumed.
     case existing(CachedSession?)
 }
@@ -48,6 +49,10 @@ extension DownstreamConnection {
         if self.facts.route == nil, let step = self.chooseRoute(head, base) { return step }
         guard let route = self.facts.route, let host = self.facts.host else {
             return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
+        }
+        // All before the session was judged before it was waited for.
+        if case .resolved(_, let credentials) = session {
+            return self.decide(head, base, credentials, route, host, session)
         }
         let configuration = self.configuration
         if let limit = route.maxBody ?? configuration.limits.body, case .length(let length) = head.framing,
@@ -237,7 +242,7 @@ extension DownstreamConnection {
         evidence.missing = .sessionUnknown
         var found: CachedSession?
         switch state {
-        case .resolved(let session):
+        case .resolved(let session, _):
             found = session
         case .unresolved, .existing:
             switch self.loop.sessions.resolve(
@@ -251,7 +256,7 @@ extension DownstreamConnection {
                 self.facts.sessionSource = .l1
             case .miss(let read):
                 self.facts.sessionSource = .store
-                return .session(read)
+                return .session(read, credentials)
             case .otherKind:
                 break
             case .malformed:

@@ -290,10 +290,10 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             self.answer(answer)
         case .collect(let pending):
             self.beginCollecting(pending)
-        case .session(let read):
+        case .session(let read, let credentials):
             self.await(read) { connection, result in
                 switch result {
-                case .success(let session): connection.resumeJudging(.resolved(session))
+                case .success(let session): connection.resumeJudging(.resolved(session, credentials))
                 case .failure: connection.storeFailed()
                 }
             }

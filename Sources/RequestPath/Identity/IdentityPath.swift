@@ -65,6 +65,15 @@ package struct IdentityPath: Sendable {
         }
     }
 
+    /// The value where it is one text in a document of the session's, in UTF-8 as it lies there: most values are.
+    func text(of session: Session) -> ArraySlice<UInt8>? {
+        switch self.place {
+        case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
+        case .metadataPublic(let steps) where !self.isList: session.identity.metadataPublicDocument.text(at: steps)
+        default: nil
+        }
+    }
+
     private static let name = [Array("name".utf8)]
 
     private static func value(at steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {

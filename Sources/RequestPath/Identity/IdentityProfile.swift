@@ -67,7 +67,11 @@ package struct IdentityProfile: Sendable {
             let start = lines.count
             lines.append(contentsOf: source.beginning)
             do {
-                try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
+                if let text = source.path.text(of: session) {
+                    try self.text.append(text, to: &lines)
+                } else {
+                    try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
+                }
             } catch {
                 return .failure(IdentityRefusal(reason: .identityUnsafeValue, field: source.name))
             }

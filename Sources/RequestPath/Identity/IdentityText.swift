@@ -20,6 +20,11 @@ struct IdentityText {
         }
     }
 
+    /// Appends a text that lies in a document.
+    func append(_ text: ArraySlice<UInt8>, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
+        if text.withUnsafeBufferPointer({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
+    }
+
     private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         let start = bytes.count
         for element in elements {
@@ -39,7 +44,7 @@ struct IdentityText {
         case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
         case .integer(let number): bytes.append(contentsOf: String(number).utf8)
         case .number(let number): bytes.append(contentsOf: String(number).utf8)
-        case .string(let text): try Self.escape(text, to: &bytes)
+        case .string(var text): if text.withUTF8({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
         case .array, .object: throw Unsafe()
         }
     }
@@ -48,26 +53,23 @@ struct IdentityText {
 
     /// CR, LF and NUL are refused, not mended (CVE-2023-27493). Other controls, bytes beyond ASCII, `%`, and spaces at
     /// either end, which a reader would trim away, are percent-encoded: decoding gives the value back.
-    private static func escape(_ text: String, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
-        var text = text
-        let isUnsafe = text.withUTF8 { source in
-            if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
-                bytes.append(contentsOf: source)
-                return false
-            }
-            for (index, byte) in source.enumerated() {
-                let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
-                switch byte {
-                case 0x00, 0x0A, 0x0D: return true
-                case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
-                    bytes.append(0x25)
-                    bytes.append(Self.digits[Int(byte >> 4)])
-                    bytes.append(Self.digits[Int(byte & 15)])
-                default: bytes.append(byte)
-                }
-            }
+    /// True when the text is unsafe.
+    private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
+        if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
+            bytes.append(contentsOf: source)
             return false
         }
-        if isUnsafe { throw Unsafe() }
+        for (index, byte) in source.enumerated() {
+            let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
+            switch byte {
+            case 0x00, 0x0A, 0x0D: return true
+            case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
+                bytes.append(0x25)
+                bytes.append(Self.digits[Int(byte >> 4)])
+                bytes.append(Self.digits[Int(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+        return false
     }
 }
