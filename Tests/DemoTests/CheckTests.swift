@@ -40,6 +40,31 @@ import Testing
         #expect(result.output.contains(".yaml:10:"), "\(result.output)")
     }
 
+    @Test func warnsOfSpellingsThatReallyPass() throws {
+        func warnings(_ more: String) throws -> String {
+            let result = try Self.check(Self.valid + "\n" + more, ["--quiet"])
+            #expect(result.status == 0, "\(result.output)")
+            return result.output
+        }
+        let open = "routes: [{path: /**, auth: public}, {path: /secret.php}"
+        #expect(try !warnings(open + "]").contains("/secret.php"))
+        let below = try warnings(open + ", {path: /secret.php/**, auth: public}]")
+        #expect(
+            below.contains("may take /secret.php/x for this path, but route app.example.com/secret.php/**"),
+            "\(below)"
+        )
+        #expect(
+            try warnings(open + "]\ncase_sensitive: true").contains("/SECRET.PHP comes to route app.example.com/**")
+        )
+    }
+
+    @Test func refusesPathsThatDifferInCaseAlone() throws {
+        let routes = "routes: [{path: /Admin/**}, {path: /admin/**, auth: public}]"
+        let result = try Self.check(Self.valid + "\n" + routes)
+        #expect(result.status == 1 && result.output.contains("case_sensitive: true"), "\(result.output)")
+        #expect(try Self.check(Self.valid + "\n" + routes + "\ncase_sensitive: true").status == 0)
+    }
+
     @Test func saysNothingMoreWhenQuiet() throws {
         let result = try Self.check(Self.valid, ["--quiet"])
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")

@@ -14,6 +14,14 @@ import Testing
             auth: public
           - path: /admin/**
             require: { groups_any: [admins] }
+          - path: /hook
+            methods: [POST]
+            cors: { origins: ["https://b.example"] }
+          - path: /report.php
+            require: { aal: aal2 }
+          - path: /index.php
+            require: { aal: aal2 }
+            path_info: follow
         clients:
           - client_id: web
             session_transfer: { allowed_authentication_methods: [query] }
@@ -79,11 +87,31 @@ import Testing
     @Test(arguments: [
         ("/public/%2e%2e/admin", "path.dot_segment"), ("/%61dmin/x", "path.ambiguous"), ("/public//a", "/public/**"),
         ("/.sallyport/login", "/.sallyport/login"),
-        ("/oauth/token", "route.method_not_allowed"), ("/a%00", "400 Bad Request"),
+        ("/oauth/token", "route.method_not_allowed"), ("/a%00", "400 Bad Request"), ("/Admin/x", "path.ambiguous"),
+        ("/report.php/x", "path.ambiguous"), ("/index.php/x", "/index.php\n"),
+        ("/hook", "405 Method Not Allowed, route.method_not_allowed; Allow: POST"),
     ])
     func pathIsReadAsTheGatewayReadsIt(_ path: String, _ expected: String) throws {
         let output = try Self.explain(["--url", Self.origin + path])
         #expect(output.contains(expected), "\(output)")
+    }
+
+    @Test func methodIsJudgedAsTheGatewayJudgesIt() throws {
+        let hook = "\(Self.origin)/hook"
+        let trace = try Self.explain(["--url", hook, "--method", "TRACE"])
+        #expect(trace.contains("405 Method Not Allowed, request.method; Allow: DELETE, GET"), "\(trace)")
+        let preflight = ["--header", "Origin: https://b.example", "--header", "Access-Control-Request-Method: POST"]
+        let asked = try Self.explain(["--url", hook, "--method", "OPTIONS"] + preflight)
+        #expect(asked.contains("as a CORS preflight"), "\(asked)")
+        #expect(try Self.explain(["--url", hook, "--method", "OPTIONS"]).contains("Allow: POST"))
+    }
+
+    @Test func fieldsOnlyTheGatewayMaySetAreGone() throws {
+        let output = try Self.explain([
+            "--url", "\(Self.origin)/public/x", "--header", "X!Auth!Email: root", "--header", "X-Kept: 1",
+        ])
+        #expect(output.contains("X-Kept: 1") && !output.contains("root"), "\(output)")
+        #expect(output.contains("Host: app.example.com"), "\(output)")
     }
 
     @Test func otherHostIsNotFound() throws {

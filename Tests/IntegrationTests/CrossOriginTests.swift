@@ -60,6 +60,33 @@ import Testing
         }
     }
 
+    @Test("A preflight is that of the method which it asks about, where OPTIONS itself is not taken")
+    func preflightOfMethod() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+                auth: public
+              - path: /api/x
+                methods: [POST]
+                cors:
+                  origins: [https://static.example.com]
+                  methods: [POST]
+            """
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            func ask(_ fields: String...) throws -> Answer {
+                try gateway.request(Request.get("/api/x", fields, method: "OPTIONS"))
+            }
+            let answer = try ask(Self.static_, "Access-Control-Request-Method: POST")
+            #expect(answer.status == 204 && answer.value("access-control-allow-methods") == "POST", "\(answer.lines)")
+            #expect(try ask("Origin: https://evil.example", "Access-Control-Request-Method: POST").status == 403)
+            #expect(try ask(Self.static_, "Access-Control-Request-Method: PUT").status == 405)
+            #expect(try ask("Access-Control-Request-Method: POST").status == 405)
+            #expect(try ask(Self.static_).status == 405)
+            #expect(app.requests.isEmpty)
+        }
+    }
+
     @Test("Our own refusals carry the fields, so that a script can read why")
     func refusals() throws {
         let app = try FakeUpstream()

@@ -15,6 +15,9 @@ import Testing
                 name, name.lowercased(), name.uppercased(), name.replacing("-", with: "_"),
                 name.lowercased().replacing("-", with: "_"), "X-Auth_" + name.dropFirst(7),
                 "x_auth-" + name.dropFirst(7).lowercased(),
+                // CGI and FastCGI of lighttpd write each of these as `_`.
+                name.replacing("-", with: "!"), name.replacing("-", with: "|"), "X.Auth~" + name.dropFirst(7),
+                "X-Auth`" + name.dropFirst(7), name.lowercased().replacing("-", with: "^"),
             ]
         }
     }()
@@ -25,7 +28,7 @@ import Testing
         "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "X-Forwarded-User", "Forwarded",
         "X-Real-IP",
         "X-Original-URL", "X-Rewrite-URL", "CF-Connecting-IP", "True-Client-IP", "X_Forwarded_Proto", "X_Real_IP",
-        "x_forwarded_for",
+        "x_forwarded_for", "X!Forwarded!For", "X|Real|IP", "X.Forwarded.Proto", "CF~Connecting~IP",
     ]
 
     @Test("T11: a client's identity field reaches no app, in no spelling, on no route")
@@ -111,7 +114,7 @@ import Testing
             for value in [
                 "X-Auth-Subject", "x-auth-subject", "close, X-AUTH-Email", "keep-alive,x_auth_subject",
                 "x-real-ip, close", "X-Forwarded-For",
-                "forwarded",
+                "forwarded", "X!Auth!Email", "x|real|ip, close", "X.Forwarded.For",
             ] {
                 for name in ["Connection", "connection", "CONNECTION"] {
                     let answer = try gateway.get("/", [token, "\(name): \(value)"])

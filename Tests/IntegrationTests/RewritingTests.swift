@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("The app sees the client's Host, or the one that the route names; absolute-form becomes origin-form")
+    @Test("The app sees the public Host, or the one that the route names; absolute-form becomes origin-form")
     func host() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -77,6 +77,7 @@ import Testing
             for host in ["app.example.com", "APP.Example.COM", "app.example.com:80", "app.example.com:8080"] {
                 let text = "GET /private HTTP/1.1\r\nHost: \(host)\r\n\r\n"
                 #expect(try gateway.request(text).status == 401, "\(host)")
+                #expect(try gateway.request("GET /public/ HTTP/1.1\r\nHost: \(host)\r\n\r\n").status == 200)
             }
             for host in [
                 "app.example.com.", "evil.example", "app.example.com.evil.example", "xapp.example.com", "127.0.0.1",
@@ -93,6 +94,8 @@ import Testing
                 #expect(try gateway.request("GET /public/ HTTP/1.1\r\n\(head)\r\n\r\n").status == 400, "\(head)")
             }
             #expect(app.requests.allSatisfy { $0.target == "/public/" })
+            // However it is spelled, the app sees one.
+            #expect(app.requests.count >= 4 && app.requests.allSatisfy { $0.values("host") == [Request.host] })
         }
     }
 

@@ -196,7 +196,7 @@ struct ValidationTests {
     func identityFields() {
         for name in [
             "Host", "content-length", "Transfer_Encoding", "CONNECTION", "Cookie", "Set-Cookie", "Authorization",
-            "Forwarded",
+            "Forwarded", "Content.Length", "X~Forwarded~For",
             "X-Forwarded-For", "X_Forwarded_Host", "Proxy-Authorization", "Sec-Fetch-Site", "Upgrade",
         ] {
             self.expect(
@@ -215,6 +215,11 @@ struct ValidationTests {
             "identity.headers.x_user",
             "remove one"
         )
+        self.expect(
+            Fixture().problems(adding: "identity: {headers: {X-User: subject, X.User: aal}}"),
+            "identity.headers.X.User",
+            "remove one"
+        )
         let fields = Fixture().settings(adding: "identity: {headers: {X-B: subject, X-A: identity.traits.a}}")?.identity
             .fields
         #expect(fields?.map(\.name) == ["X-B", "X-A"])
@@ -229,6 +234,30 @@ struct ValidationTests {
     )
     func paths(path: String) {
         self.expect(Fixture().problems(adding: "routes: [{path: \"\(path)\"}]"), "routes[0].path")
+    }
+
+    @Test("what goes on behind a path can only be said of an exact one")
+    func pathInfo() {
+        let follow = Fixture().settings(adding: "routes: [{path: /a.php, path_info: follow}, {path: /**}]")
+        #expect(follow?.hosts[0].routes.map(\.pathInfo) == [.follow, .refuse])
+        self.expect(
+            Fixture().problems(adding: "routes: [{path: /a/**, path_info: follow}]"),
+            "routes[0].path_info",
+            "remove it"
+        )
+        self.expect(Fixture().problems(adding: "routes: [{path_info: follow}]"), "routes[0].path_info")
+        self.expect(Fixture().problems(adding: "routes: [{path: /a, path_info: ignore}]"), "routes[0].path_info")
+    }
+
+    @Test("telling cases apart is said of a host, or at the top of the only one")
+    func caseSensitive() {
+        #expect(Fixture().settings(adding: "")?.hosts.map(\.caseSensitive) == [false])
+        #expect(Fixture().settings(adding: "case_sensitive: true")?.hosts.map(\.caseSensitive) == [true])
+        let hosts = Self.hosts(
+            "[{public_url: https://b.example, case_sensitive: true, routes: [{path: /, upstream: \"http://127.0.0.1:1\"}]}]"
+        )
+        #expect((try? Fixture().load(hosts).get().settings.hosts.map(\.caseSensitive)) == [true])
+        self.expect(Fixture().problems(hosts + "case_sensitive: true\n"), "case_sensitive", "move it")
     }
 
     @Test("users have a scrypt hash, and identifiers and ids that differ")

@@ -6,9 +6,7 @@ import Vocabulary
 extension DownstreamConnection {
     /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
     func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
-        guard head.knownMethod == .options, let cors = route.settings.cors, head.line(.preflightMethod) != nil,
-            let origin = head.value(.origin, in: base)
-        else { return nil }
+        guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
         guard let allowed = Self.allowedOrigin(cors, origin) else {
             return .problem(403, .requestCrossSite, requestID: self.facts.requestID, fields: [("Vary", "Origin")])
         }

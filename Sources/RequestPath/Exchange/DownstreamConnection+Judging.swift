@@ -96,6 +96,10 @@ extension DownstreamConnection {
         }
         self.facts.host = host
         if let id = self.trustedRequestID(head, base) { self.facts.requestID.given = id }
+        // It asks about the server, and that is the gateway (RFC 9110 9.3.7).
+        if head.hasAsteriskTarget(in: base) {
+            return .answer(LocalAnswer(status: 200, fields: [("Allow", MethodSet.allow)]))
+        }
         let path = head.path.bytes(in: base)
         let method = head.method.bytes(in: base)
         switch PathReading.read(path, into: self.loop.scratch.reading) {
@@ -116,7 +120,7 @@ extension DownstreamConnection {
             case .none:
                 break
             }
-            switch configuration.routes.match(host: host, method: method, rawPath: path, reading: reading) {
+            switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.facts.route = route
                 self.facts.pool = self.loop.pool(route.upstreamIndex)

@@ -215,7 +215,16 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             return false
         case .refused(let refusal):
             self.beginFacts(keepsAlive: false)
-            self.answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID, closes: true))
+            self.answer(
+                .problem(
+                    refusal.status,
+                    refusal.reason,
+                    requestID: self.facts.requestID,
+                    // No host or path was looked at, so these are the methods that some route may take (RFC 9110 15.5.6).
+                    fields: refusal.status == 405 ? [("Allow", MethodSet.allow)] : [],
+                    closes: true
+                )
+            )
             return true
         case .complete:
             self.beginRequest(head, &buffer)

@@ -37,7 +37,9 @@ package struct Explanation: Sendable {
             switch configuration.requestParser.parse(base, bytes.count, into: head) {
             case .complete: self.explain(head, base, session)
             case .incomplete: self.say("request", ["the head does not come to an end"])
-            case .refused(let refusal): self.say("request", [Self.refused(refusal.status, refusal.reason)])
+            case .refused(let refusal):
+                let allow = refusal.status == 405 ? MethodSet.allow : nil
+                self.say("request", [Self.refused(refusal.status, refusal.reason, allow: allow)])
             }
         }
     }
@@ -46,8 +48,8 @@ package struct Explanation: Sendable {
         self.steps.append((title, lines))
     }
 
-    private static func refused(_ status: Int, _ reason: Reason) -> String {
-        "refused: \(status) \(StatusText.phrase(status)), \(reason.rawValue)"
+    private static func refused(_ status: Int, _ reason: Reason, allow: String? = nil) -> String {
+        "refused: \(status) \(StatusText.phrase(status)), \(reason.rawValue)\(allow.map { "; Allow: \($0)" } ?? "")"
     }
 
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
@@ -73,6 +75,9 @@ package struct Explanation: Sendable {
         guard let host = self.configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.say("route", [Self.refused(404, .routeNotFound), "no configured host has this name"])
         }
+        if head.hasAsteriskTarget(in: base) {
+            return self.say("route", ["answered by the gateway itself: 200 OK; Allow: \(MethodSet.allow)"])
+        }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) { scratch in
             switch PathReading.read(path, into: scratch) {
             case .refused(let reason): self.say("route", [Self.refused(400, reason)])
@@ -96,20 +101,21 @@ package struct Explanation: Sendable {
             let isOurs = reading.isRaw
             let line = isOurs ? "answered by the gateway's own \(endpoint.path)" : Self.refused(400, .pathAmbiguous)
             return self.say("route", read + [line])
-        case .methodNotAllowed:
-            let refused = Self.refused(405, .routeMethodNotAllowed)
+        case .methodNotAllowed(let allow):
+            let refused = Self.refused(405, .routeMethodNotAllowed, allow: allow)
             return self.say("route", read + [refused, "the path is the gateway's own"])
         case .none:
             break
         }
-        let path = head.path.bytes(in: base)
-        switch self.configuration.routes.match(host: host, method: method, rawPath: path, reading: reading) {
+        switch self.configuration.routes.match(host: host, head: head, base, reading: reading) {
         case .notFound:
             self.say("route", read + [Self.refused(404, .routeNotFound)])
-        case .methodNotAllowed:
-            self.say("route", read + [Self.refused(405, .routeMethodNotAllowed)])
+        case .methodNotAllowed(let allow):
+            self.say("route", read + [Self.refused(405, .routeMethodNotAllowed, allow: allow)])
         case .refused(let reason):
-            self.say("route", read + [Self.refused(400, reason)])
+            let why =
+                reason == .pathAmbiguous ? ["an app may read the path as one of a route that demands otherwise"] : []
+            self.say("route", read + [Self.refused(400, reason)] + why)
         case .route(let route):
             var lines = read
             let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
@@ -117,6 +123,9 @@ package struct Explanation: Sendable {
             lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
             if let client = route.settings.client, route.settings.handoff {
                 lines.append("handoff as client \(client)")
+            }
+            if route.preflight(head) != nil {
+                return self.say("route", lines + ["answered by the gateway itself, as a CORS preflight"])
             }
             self.say("route", lines)
             self.explainCredentials(head, base, host, route, session, address)

@@ -95,7 +95,7 @@ package enum RequestWriter {
                 Self.writeTarget(head, base, parameter, &writer)
             }
             writer.write(" HTTP/1.1\r\n")
-            if !route.hostLine.isEmpty { writer.write(route.hostLine) }
+            writer.write(route.hostLine)
             Self.writeFields(head, base, route, credentials, cookies, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
@@ -153,7 +153,8 @@ package enum RequestWriter {
             case .authorization: drops = drops || credentials.dropsAuthorization || route.replacesAuthorization
             case .sessionToken: drops = true
             case .dpop: drops = drops || route.settings.bearer == .gateway
-            case .host: drops = !route.hostLine.isEmpty
+            case .host: drops = true
+            case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
                 if credentials.cookies.hasSession || credentials.cookies.hasAttempt
                     || (credentials.cookies.hasHandoff && route.settings.handoff)

@@ -50,7 +50,7 @@ package struct IdentityProfile: Sendable {
         self.basic != nil || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
 
-    /// Normalised names (lower case, `_` as `-`) that are stripped from every request.
+    /// Normalised names (lower case, `-` for all that is no letter or digit) that are stripped from every request.
     package var managedNames: [String] { self.managed.names }
 
     /// Normalised prefixes whose every name is stripped: what an app of one of the presets could believe.

@@ -11,10 +11,7 @@ package struct ManagedNames: Sendable {
 
     /// - Parameter configured: the names of the identity's fields, in any spelling.
     package init(configured: [String]) {
-        // The parser takes `_` for `-` and leaves other bytes; both spellings are stripped.
-        let own = configured.flatMap { name in
-            [Self.normalized(name), String(name.lowercased().map { $0 == "_" ? "-" : $0 })]
-        }
+        let own = configured.map(Self.normalized)
         self.names = Set(Self.always + own.filter { $0 != "authorization" }).sorted()
         self.prefixes = Self.alwaysPrefixes
         self.table = FieldNames(roles: [], managedNames: self.names, managedPrefixes: self.prefixes)
@@ -23,7 +20,7 @@ package struct ManagedNames: Sendable {
     /// Whether the name is managed.
     ///
     /// - Parameters:
-    ///   - name: in lower case with `_` as `-`; of a long name the first `FieldNames.longestName` bytes.
+    ///   - name: normalised; of a long name the first `FieldNames.longestName` bytes.
     ///   - hash: `FieldNames.hash` over the whole name.
     @inline(__always)
     package func contains(normalizedName name: UnsafeBufferPointer<UInt8>, hash: UInt32) -> Bool {

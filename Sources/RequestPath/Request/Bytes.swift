@@ -32,8 +32,9 @@ package struct Slice: Sendable, Equatable {
 
 /// Byte classes and comparisons that the parsers share.
 package enum ByteClass {
-    /// Maps a token byte (RFC 9110 5.6.2) to itself in lower case, `_` and `.` to `-` as CGI-like apps fold them, and every
-    /// other byte to 0.
+    /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and what is no token
+    /// byte to 0. Servers that hand fields over as variables write each byte that is no letter or digit as `_`
+    /// (RFC 3875 4.1.18; lighttpd does so with all fifteen).
     ///
     /// A `static let` of pointer type is checked for initialisation at each use, so the parsers hold a copy of it.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
@@ -44,8 +45,7 @@ package enum ByteClass {
             table[Int(byte)] = byte
             table[Int(byte & 0xDF)] = byte
         }
-        for byte in "!#$%&'*+-^`|~".utf8 { table[Int(byte)] = byte }
-        for byte in "._".utf8 { table[Int(byte)] = UInt8(ascii: "-") }
+        for byte in "!#$%&'*+-.^_`|~".utf8 { table[Int(byte)] = UInt8(ascii: "-") }
         return UnsafePointer(table)
     }()
 

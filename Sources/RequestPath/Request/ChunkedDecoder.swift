@@ -15,7 +15,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     }
 
     private enum State: Equatable {
-        case size(value: Int, digits: Int)
+        case sizeStart
+        case size(value: Int, digits: Int)  // without leading zeros
         case afterSize  // BWS before an extension
         case extensionStart  // behind `;`
         case extensionName
@@ -37,9 +38,10 @@ package struct ChunkedDecoder: Sendable, Equatable {
         case done
     }
 
-    private var state = State.size(value: 0, digits: 0)
+    private var state = State.sizeStart
     private var remaining = 0
-    /// Bytes of extensions in the whole body and of trailers: small, or somebody is playing (CVE-2023-39326 and kin).
+    /// Bytes of one chunk's leading zeros and extensions, or of the trailers: few, or somebody is playing (CVE-2023-39326
+    /// and kin). They are counted for each chunk anew: a signature on every chunk is honest however long the body is.
     private var overhead = 0
     private static let overheadLimit = 16_384
     /// The name of the trailer being read, in lower case, as far as it matters.
@@ -62,14 +64,22 @@ package struct ChunkedDecoder: Sendable, Equatable {
             let byte = bytes[index]
             index &+= 1
             switch self.state {
+            case .sizeStart:
+                guard let digit = Self.hexValue(byte) else { return .malformed }
+                self.overhead = 0
+                self.state = .size(value: digit, digits: digit == 0 ? 0 : 1)
             case .size(let value, let digits):
                 if let digit = Self.hexValue(byte) {
+                    if value == 0 {
+                        // `1*HEXDIG`: any number of zeros may stand in front (RFC 9112 7.1).
+                        self.overhead += 1
+                        guard self.overhead <= Self.overheadLimit else { return .malformed }
+                    }
                     // 15 hex digits stay within Int; nobody sends an exbibyte.
                     guard digits < 15 else { return .malformed }
-                    self.state = .size(value: value << 4 | digit, digits: digits + 1)
+                    self.state = .size(value: value << 4 | digit, digits: value == 0 && digit == 0 ? 0 : digits + 1)
                     continue
                 }
-                guard digits > 0 else { return .malformed }
                 self.remaining = value
                 switch byte {
                 case 0x0D: self.state = .sizeLineFeed
@@ -95,6 +105,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
             case .sizeLineFeed:
                 guard byte == 0x0A else { return .malformed }
                 if self.remaining == 0 {
+                    self.overhead = 0
                     self.state = .trailerStart
                 } else {
                     self.state = .data
@@ -107,7 +118,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 self.state = .dataLineFeed
             case .dataLineFeed:
                 guard byte == 0x0A else { return .malformed }
-                self.state = .size(value: 0, digits: 0)
+                self.state = .sizeStart
             case .trailerStart:
                 if byte == 0x0D {
                     self.state = .endLineFeed

@@ -20,7 +20,8 @@ package struct ClientAddressRule: Sendable {
     }
 
     /// The right-most hop that is not one of ours: whoever wrote what stands left of it could have made it up
-    /// (oauth2-proxy PR #3478). A hop that is no address ends the walk at the last good one.
+    /// (oauth2-proxy PR #3478). A hop that is no address ends the walk at the last good one: the proxy that
+    /// wrote it stands for its clients, and never an address that one of them chose.
     ///
     /// The lists are read from their ends: what a client put before a trusted proxy's own element, an open quote for
     /// instance, cannot change how that element is read. Allocates nothing.

@@ -15,6 +15,8 @@ package enum FieldRole: UInt8, Sendable {
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
     // What a trusted proxy says of the client; always replaced by our own.
     case forwardedFor, forwarded, requestID
+    // Asks the app to take the request for one with another method.
+    case methodOverride
     // For the log.
     case userAgent, referer
     // An identity or forwarding field in any spelling: never the client's to set.
@@ -40,7 +42,7 @@ package enum FieldRole: UInt8, Sendable {
     }
 }
 
-/// Finds the role of a field by its normalised name (lower case, `_` and `.` as `-`): one hash, one comparison.
+/// Finds the role of a field by its normalised name (`ByteClass.normalizedToken`): one hash, one comparison.
 ///
 /// Two spellings that a CGI-like app would fold into one variable are one name here (CVE-2025-64484).
 package final class FieldNames: @unchecked Sendable {
@@ -139,7 +141,8 @@ package final class FieldNames: @unchecked Sendable {
         ("x-moz", .purpose), ("accept", .accept), ("access-control-request-method", .preflightMethod),
         ("access-control-request-headers", .preflightHeaders), ("x-forwarded-for", .forwardedFor),
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
-        ("content-type", .contentType),
+        ("content-type", .contentType), ("x-http-method-override", .methodOverride),
+        ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
     ]
 
     /// The names of an answer that mean something to the gateway.

@@ -125,6 +125,12 @@ package final class RequestHead {
         return true
     }
 
+    /// Whether the target is `*`, which only OPTIONS may have (RFC 9112 3.2.4).
+    @inline(__always)
+    package func hasAsteriskTarget(in base: Bytes) -> Bool {
+        self.path.length == 1 && base[self.path.start] == UInt8(ascii: "*")
+    }
+
     @inline(__always)
     func reset() {
         self.fields.removeAll()

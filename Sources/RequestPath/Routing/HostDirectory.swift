@@ -12,6 +12,13 @@ package final class HostEntry: Sendable {
     let tree: RouteTree
     /// Whatever way a path is read, it comes to the same demands.
     let isUniform: Bool
+    /// The routes as an app finds them that takes upper and lower case for one; nil where all tell them apart, or where it
+    /// does not matter.
+    let foldedTree: RouteTree?
+    /// A path without capitals comes to the same by both trees.
+    let hasFoldedPatterns: Bool
+    /// For each of `routes` whether whoever passes it passes them all.
+    private let isStrictest: [Bool]
 
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         self.index = index
@@ -23,7 +30,17 @@ package final class HostEntry: Sendable {
         self.forwardedLines = Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
         let entries = self.routes
         self.isUniform = entries.allSatisfy { $0.demands == entries[0].demands && $0.methods.isUnrestricted }
+        self.isStrictest = entries.map { route in
+            entries.allSatisfy { route.strictness.covers($0.strictness) }
+        }
+        let folded = routes.map { (pattern: $0.pattern.folded, entry: $0.entry) }
+        self.hasFoldedPatterns = zip(routes, folded).allSatisfy { $0.pattern == $1.pattern }
+        self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)
     }
+
+    /// Whether whoever passes `route`, one of this host's, passes every other one as well.
+    @inline(__always)
+    func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.routes[0].index] }
 
     package var publicURL: PublicURL { self.settings.publicURL }
     /// Sign-in and token endpoints are served here.

@@ -11,7 +11,8 @@ package final class RouteEntry: Sendable {
     package let settings: RouteSettings
     /// The place of the route's upstream in `Settings.upstreams`.
     package let upstreamIndex: Int
-    /// `Host: name` and the line's end where the route gives the app a name of its own; otherwise empty.
+    /// `Host:` and the line's end as the app gets it: the route's own name for the app, or the host's public one. What the
+    /// client wrote (a port, a dot at the end, capitals) would let it choose what the app makes of its own URLs.
     package let hostLine: [UInt8]
     /// The route demands something of a session beyond being one.
     package let hasRequirements: Bool
@@ -26,12 +27,19 @@ package final class RouteEntry: Sendable {
     package let trustedOrigins: [[UInt8]]
     /// How long the app may take to begin its answer; nil: as long as on all routes.
     package let responseTimeout: TimeAmount?
+    /// Other methods of the same path lead elsewhere, so a field that names another method does not reach the app.
+    let dropsMethodOverride: Bool
     let methods: MethodSet
     let strictness: Strictness
 
+    /// - Parameters:
+    ///   - authority: The public name and port of the host.
+    ///   - sharesPath: Another route has the same path, with other methods.
     init(
         index: Int,
         settings: RouteSettings,
+        authority: String,
+        sharesPath: Bool,
         upstreamIndex: Int,
         replacesAuthorization: Bool,
         demands: Int,
@@ -42,7 +50,7 @@ package final class RouteEntry: Sendable {
         self.nameBytes = Array(settings.name.utf8)
         self.settings = settings
         self.upstreamIndex = upstreamIndex
-        self.hostLine = settings.hostHeader.map { Array("Host: \($0)\r\n".utf8) } ?? []
+        self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)
         self.hasRequirements = !settings.require.isEmpty
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
@@ -50,6 +58,7 @@ package final class RouteEntry: Sendable {
         self.trustedOrigins = settings.trustedOrigins.map { Array($0.utf8) }
         self.responseTimeout = settings.responseTimeout.map { TimeAmount($0) }
         self.methods = MethodSet(settings.methods)
+        self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted
         self.strictness = Strictness(settings, requirement: requirement)
     }
 }
@@ -76,8 +85,7 @@ struct Demands: Equatable {
     }
 }
 
-/// How closed a route is, so that a request whose method the nearest route does not take may fall through to a wider
-/// route, but never to one that lets in more: with `GET /admin/**` required and `/**` public, `PUT /admin/x` is 405.
+/// How closed a route is: what a session has to be and to show.
 struct Strictness: Equatable {
     /// public, optional, required.
     private var rank: UInt8 = 0
@@ -133,6 +141,8 @@ struct MethodSet: Sendable, Equatable {
     }
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
+    /// `Allow` of a route that takes every method.
+    static let allow = MethodSet.common.joined(separator: ", ")
 
     /// The registered methods (IANA, RFC 9110 16.1) but CONNECT and TRACE, the usual ones first. What an app makes of a
     /// method that nobody knows is not ours to guess: a route has to name it (peers C2 #25).
@@ -155,7 +165,12 @@ struct MethodSet: Sendable, Equatable {
         return self.bytes.contains { $0.count == method.count && $0.elementsEqual(method) }
     }
 
-    /// Whether some request would be taken by both.
+    /// Whether some method is taken by both.
+    func intersects(_ other: MethodSet) -> Bool {
+        self.isUnrestricted || other.isUnrestricted || self.names.contains(where: other.names.contains)
+    }
+
+    /// Whether some request would be taken by both and by neither first.
     func overlaps(_ other: MethodSet) -> Bool {
         self.isUnrestricted == other.isUnrestricted
             && (self.isUnrestricted || self.names.contains(where: other.names.contains))

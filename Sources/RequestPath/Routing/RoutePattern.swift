@@ -49,4 +49,33 @@ struct RoutePattern: Hashable {
             throw Fault(message: "/.sallyport is the gateway's own on every host")
         }
     }
+
+    /// Whether this pattern says of its own what lies behind the path of `exact`, or of a pattern that it makes more
+    /// precise.
+    ///
+    /// - Parameter bySlashOnly: nothing but a slash does.
+    func goesOn(behind exact: RoutePattern, bySlashOnly: Bool) -> Bool {
+        let depth = exact.segments.count
+        guard self.segments.count > depth || (self.segments.count == depth && self.hasRest && !bySlashOnly) else {
+            return false
+        }
+        return zip(exact.segments, self.segments).allSatisfy { $0 == .any || $0 == $1 }
+    }
+
+    /// The pattern for readings whose letters are folded (`LetterCase`).
+    var folded: RoutePattern {
+        var folded = self
+        folded.segments = self.segments.map { segment in
+            if case .literal(let label) = segment { .literal(LetterCase.folded(label)) } else { .any }
+        }
+        return folded
+    }
+
+    /// A path that it matches, `*` and `**` written as `segment`.
+    func example(_ segment: String) -> String {
+        let names = self.segments.map { part in
+            if case .literal(let label) = part { String(decoding: label, as: UTF8.self) } else { segment }
+        }
+        return "/" + (names + (self.hasRest ? [segment] : [])).joined(separator: "/")
+    }
 }

@@ -33,6 +33,7 @@ struct RouteTableBuilder {
 
     private mutating func build(_ index: Int, _ host: HostSettings) -> HostEntry {
         var routes: [(pattern: RoutePattern, entry: RouteEntry)] = []
+        let paths = Dictionary(grouping: host.routes, by: \.path)
         for settings in host.routes {
             guard let upstream = self.upstreams[settings.upstream] else {
                 self.report(isError: true, host, settings, "there is no upstream \(settings.upstream)")
@@ -41,22 +42,31 @@ struct RouteTableBuilder {
             self.checkMethods(host, settings)
             do {
                 let pattern = try RoutePattern(settings.path)
-                routes.append((pattern, self.entry(settings, upstream)))
+                let sharesPath = (paths[settings.path]?.count ?? 0) > 1
+                routes.append((pattern, self.entry(settings, upstream, host.publicURL.authority, sharesPath)))
             } catch {
                 self.report(isError: true, host, settings, "path \(settings.path): \(error.message)")
             }
         }
         self.checkReachability(host, routes)
+        if !host.caseSensitive { self.checkCase(host, routes) }
         let entry = HostEntry(index: index, settings: host, routes: routes)
-        self.checkTrailingSlashes(host, routes, entry)
+        self.checkSpellings(host, routes, entry)
         return entry
     }
 
-    private mutating func entry(_ settings: RouteSettings, _ upstream: Int) -> RouteEntry {
+    private mutating func entry(
+        _ settings: RouteSettings,
+        _ upstream: Int,
+        _ authority: String,
+        _ sharesPath: Bool
+    ) -> RouteEntry {
         defer { self.routeCount += 1 }
         return RouteEntry(
             index: self.routeCount,
             settings: settings,
+            authority: authority,
+            sharesPath: sharesPath,
             upstreamIndex: upstream,
             replacesAuthorization: self.replacesAuthorization,
             demands: Self.number(Demands(settings), in: &self.demands),
@@ -98,29 +108,75 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Many apps answer `/admin/` like `/admin`; the gateway does not take them for one.
-    private mutating func checkTrailingSlashes(
+    /// Of two routes whose paths are one to an app that takes upper and lower case for one, the stricter one would close
+    /// the other.
+    private mutating func checkCase(
+        _ host: HostSettings,
+        _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
+    ) {
+        var seen: [RoutePattern: [(pattern: RoutePattern, entry: RouteEntry)]] = [:]
+        for route in routes {
+            let rival = seen[route.pattern.folded]?.first { earlier in
+                earlier.pattern != route.pattern && earlier.entry.methods.intersects(route.entry.methods)
+                    && earlier.entry.strictness != route.entry.strictness
+            }
+            seen[route.pattern.folded, default: []].append(route)
+            guard let rival else { continue }
+            let message =
+                "differs from route \(rival.entry.name) in letter case alone and demands something else; let both demand the same, or write case_sensitive: true on the host if its apps tell cases apart"
+            self.report(isError: true, host, route.entry.settings, message)
+        }
+    }
+
+    /// Spellings of a protected path that come to a route that demands less. Most are refused; what is left is what the
+    /// settings say, and apps may take it for the protected path.
+    private mutating func checkSpellings(
         _ host: HostSettings,
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)],
         _ entry: HostEntry
     ) {
-        for (pattern, route) in routes where !pattern.hasRest && route.settings.path != "/" {
-            guard route.settings.auth != .public, !route.settings.path.contains("*") else { continue }
-            var other = Array(route.settings.path.utf8)
-            if other.last == UInt8(ascii: "/") { other.removeLast() } else { other.append(UInt8(ascii: "/")) }
-            let method = Array((route.methods.names.first ?? "GET").utf8)
-            let match = other.withUnsafeBufferPointer { path in
-                method.withUnsafeBufferPointer { entry.tree.match(path, $0) }
+        var capitals: (path: String, route: RouteEntry)?
+        for (pattern, route) in routes where !entry.routes.allSatisfy({ $0.strictness.covers(route.strictness) }) {
+            let path = pattern.example("example")
+            let method = route.methods.names.first ?? "GET"
+            // A more precise route may take the example.
+            guard case .route(let own) = entry.match(path, method), own === route else { continue }
+            let weaker = { (spelling: String) -> RouteEntry? in
+                guard spelling != path, case .route(let found) = entry.match(spelling, method),
+                    !found.strictness.covers(route.strictness)
+                else { return nil }
+                return found
             }
-            guard case .route(let found) = match, found.settings.auth == .public else { continue }
-            let path = String(decoding: other, as: UTF8.self)
-            self.report(
-                isError: false,
-                host,
-                route.settings,
-                "\(path) is public by route \(found.name); to protect both write a path that ends with /**"
-            )
+            capitals = capitals ?? weaker(path.uppercased()).map { (path.uppercased(), $0) }
+            let passing = Self.spellings(of: path, hasRest: pattern.hasRest).compactMap { spelling in
+                weaker(spelling).map { (path: spelling, route: $0) }
+            }
+            guard let first = passing.first else { continue }
+            let paths = passing.map(\.path).joined(separator: ", ")
+            let message = "an app may take \(paths) for this path, but route \(first.route.name) demands less"
+            self.report(isError: false, host, route.settings, message)
         }
+        if let capitals {
+            let message =
+                "case_sensitive is true, so \(capitals.path) comes to route \(capitals.route.name), which demands less than its lower case; every app of the host must tell cases apart"
+            self.report(isError: false, host, nil, message)
+        }
+    }
+
+    /// What some app takes for `path`.
+    private static func spellings(of path: String, hasRest: Bool) -> [String] {
+        let encoded = path.dropFirst().utf8.first.map { byte in
+            "/%" + String(byte, radix: 16, uppercase: true) + path.dropFirst(2)
+        }
+        var spellings = ["/" + path, path + ";x", path + "%20"]
+        if let encoded, path.utf8.allSatisfy({ $0 < 0x80 }) { spellings.append(encoded) }
+        if path.hasSuffix("/") {
+            spellings.append(String(path.dropLast()))
+        } else {
+            spellings += [path + "/"]
+            if !hasRest { spellings += [path + "/x", path + "%2Fx"] }
+        }
+        return spellings.filter { !$0.isEmpty }
     }
 
     private mutating func report(isError: Bool, _ host: HostSettings, _ route: RouteSettings?, _ message: String) {

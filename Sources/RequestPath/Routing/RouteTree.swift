@@ -1,3 +1,6 @@
+import Settings
+import Vocabulary
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -27,26 +30,41 @@ final class RouteTree: @unchecked Sendable {
 
     /// The routes with one pattern: those with methods before the one without.
     private struct Leaf {
+        var pattern: RoutePattern
         var routes: [RouteEntry]
+        /// What all of them close.
         var strictness: Strictness
         var allow: String
+
+        /// The route that takes the method.
+        func route(_ method: UnsafeBufferPointer<UInt8>) -> RouteEntry? {
+            self.routes.first { $0.methods.contains(method) }
+        }
+
+        /// What the route that takes the method closes, or all of them when none does.
+        func strictness(_ method: UnsafeBufferPointer<UInt8>) -> Strictness {
+            self.route(method)?.strictness ?? self.strictness
+        }
     }
 
     private let nodes: UnsafeMutableBufferPointer<Node>
     private let children: UnsafeMutableBufferPointer<Child>
     private let labels: UnsafeMutableBufferPointer<UInt8>
     private let leaves: ContiguousArray<Leaf>
+    /// Some pattern is the path of one resource, not of all below it.
+    private let hasExact: Bool
 
     init(_ routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         let root = Branch()
-        for route in routes { root.insert(route.entry, route.pattern) }
+        for route in routes { root.insert(route) }
         var nodes: [Node] = []
         var children: [Child] = []
         var labels: [UInt8] = []
         var leaves: ContiguousArray<Leaf> = []
 
-        func leaf(_ routes: [RouteEntry]) -> Int {
-            if routes.isEmpty { return -1 }
+        func leaf(_ found: [(pattern: RoutePattern, entry: RouteEntry)]) -> Int {
+            guard let pattern = found.first?.pattern else { return -1 }
+            let routes = found.map(\.entry)
             var strictness = Strictness()
             for route in routes { strictness.add(route.strictness) }
             let names = Set(routes.filter { !$0.methods.isUnrestricted }.flatMap(\.methods.names)).sorted()
@@ -54,9 +72,10 @@ final class RouteTree: @unchecked Sendable {
             let takesAll = ordered.last?.methods.isUnrestricted == true
             leaves.append(
                 Leaf(
+                    pattern: pattern,
                     routes: ordered,
                     strictness: strictness,
-                    allow: (takesAll ? MethodSet.common : names).joined(separator: ", ")
+                    allow: takesAll ? MethodSet.allow : names.joined(separator: ", ")
                 )
             )
             return leaves.count - 1
@@ -88,6 +107,7 @@ final class RouteTree: @unchecked Sendable {
         self.labels = .allocate(capacity: labels.count)
         _ = self.labels.initialize(from: labels)
         self.leaves = leaves
+        self.hasExact = leaves.contains { !$0.pattern.hasRest }
     }
 
     deinit {
@@ -96,54 +116,112 @@ final class RouteTree: @unchecked Sendable {
         self.labels.deallocate()
     }
 
-    /// The route for a method and a reading of a path.
+    /// The leaf of the most specific pattern that a reading of a path matches; -1: none.
     @inline(__always)
-    func match(
-        _ path: UnsafeBufferPointer<UInt8>,
-        _ method: UnsafeBufferPointer<UInt8>
-    ) -> RouteMatch {
-        guard let base = path.baseAddress, !path.isEmpty else { return .notFound }
-        var walk = Walk(path: base, count: path.count, method: method)
-        guard let route = self.find(0, 1, &walk) else {
-            return walk.skipped < 0 ? .notFound : .methodNotAllowed(allow: self.leaves[walk.skipped].allow)
-        }
-        if walk.skipped >= 0, !route.strictness.covers(walk.closed) {
-            return .methodNotAllowed(allow: self.leaves[walk.skipped].allow)
+    func leaf(of path: UnsafeBufferPointer<UInt8>) -> Int {
+        guard let base = path.baseAddress, !path.isEmpty else { return -1 }
+        return self.find(0, base, path.count, 1)
+    }
+
+    /// The route at a leaf. The most specific pattern decides: a method that none of its routes takes is taken by no wider
+    /// one either, as that one was not written for this path.
+    @inline(__always)
+    func match(_ leaf: Int, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
+        guard leaf >= 0 else { return .notFound }
+        guard let route = self.leaves[leaf].route(method) else {
+            return .methodNotAllowed(allow: self.leaves[leaf].allow)
         }
         return .route(route)
     }
 
-    private struct Walk {
-        let path: UnsafePointer<UInt8>
-        let count: Int
-        let method: UnsafeBufferPointer<UInt8>
-        /// The first leaf whose path matched and whose methods did not.
-        var skipped = -1
-        /// What all such leaves close.
-        var closed = Strictness()
-    }
-
     /// - Parameter start: where the next segment begins; beyond the end when there is none.
-    private func find(_ index: Int, _ start: Int, _ walk: inout Walk) -> RouteEntry? {
+    private func find(_ index: Int, _ path: UnsafePointer<UInt8>, _ count: Int, _ start: Int) -> Int {
         let node = self.nodes[index]
-        if start > walk.count {
-            if let route = self.take(node.exact, &walk) { return route }
+        if start > count {
+            if node.exact >= 0 { return node.exact }
         } else if node.childCount > 0 || node.any >= 0 {
-            let end = PathSegments.end(walk.path, from: start, walk.count)
-            let child = self.child(of: node, walk.path + start, end - start)
-            if child >= 0, let route = self.find(child, end + 1, &walk) { return route }
-            if node.any >= 0, end > start, let route = self.find(node.any, end + 1, &walk) { return route }
+            let end = PathSegments.end(path, from: start, count)
+            let child = self.child(of: node, path + start, end - start)
+            if child >= 0 {
+                let found = self.find(child, path, count, end + 1)
+                if found >= 0 { return found }
+            }
+            if node.any >= 0, end > start {
+                let found = self.find(node.any, path, count, end + 1)
+                if found >= 0 { return found }
+            }
         }
-        return self.take(node.rest, &walk)
+        return node.rest
     }
 
+    // MARK: Path info
+
+    /// Judges a path that goes on behind exact routes': servers that know path information (RFC 3875 4.1.5: CGI, FastCGI,
+    /// PHP, Apache) run `/secret.php` for `/secret.php/x`.
+    ///
+    /// - Parameter route: the one at `leaf`.
+    /// - Returns: the route; a stricter one that such a path is to follow; or a refusal.
+    func judgingPathInfo(
+        _ route: RouteEntry,
+        _ leaf: Int,
+        _ path: UnsafeBufferPointer<UInt8>,
+        _ method: UnsafeBufferPointer<UInt8>
+    ) -> RouteMatch {
+        var current = route
+        var end = 1
+        while true {
+            let script = self.nextScript(behind: &end, of: path, leaf)
+            guard script >= 0 else { return .route(current) }
+            guard !current.strictness.covers(self.leaves[script].strictness(method)) else { continue }
+            let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
+            guard followed.settings.pathInfo == .follow else { return .refused(.pathAmbiguous) }
+            guard followed.methods.contains(method) else { return self.match(script, method) }
+            // Of two routes that each demand what the other does not, neither will do.
+            guard followed.strictness.covers(current.strictness) else { return .refused(.pathAmbiguous) }
+            current = followed
+        }
+    }
+
+    /// Whether a path, read by these patterns, meets demands that `route` does not make.
+    func demandsMore(
+        than route: RouteEntry,
+        _ path: UnsafeBufferPointer<UInt8>,
+        _ method: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        let leaf = self.leaf(of: path)
+        if leaf >= 0, !route.strictness.covers(self.leaves[leaf].strictness(method)) { return true }
+        var end = 1
+        while true {
+            let script = self.nextScript(behind: &end, of: path, leaf)
+            if script < 0 { return false }
+            if !route.strictness.covers(self.leaves[script].strictness(method)) { return true }
+        }
+    }
+
+    /// The leaf of the next exact pattern that the path goes on behind; -1: none.
+    ///
+    /// A pattern that itself goes on there is taken at its word: with `/admin` and `/admin/login` the operator has said
+    /// what is what. A lone slash is no more than the exact path to most apps, so `/admin/**` does not speak for it.
+    ///
+    /// - Parameters:
+    ///   - end: where the last prefix ended; moved on.
+    ///   - leaf: the leaf of the whole path; -1: none.
     @inline(__always)
-    private func take(_ leaf: Int, _ walk: inout Walk) -> RouteEntry? {
-        guard leaf >= 0 else { return nil }
-        for route in self.leaves[leaf].routes where route.methods.contains(walk.method) { return route }
-        if walk.skipped < 0 { walk.skipped = leaf }
-        walk.closed.add(self.leaves[leaf].strictness)
-        return nil
+    private func nextScript(behind end: inout Int, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
+        guard self.hasExact, let base = path.baseAddress else { return -1 }
+        while true {
+            end = PathSegments.end(base, from: end &+ 1, path.count)
+            guard end < path.count else { return -1 }
+            let found = self.find(0, base, end, 1)
+            guard found >= 0, !self.leaves[found].pattern.hasRest else { continue }
+            let speaksForIt =
+                leaf >= 0
+                && self.leaves[leaf].pattern.goesOn(
+                    behind: self.leaves[found].pattern,
+                    bySlashOnly: end == path.count &- 1
+                )
+            if !speaksForIt { return found }
+        }
     }
 
     private func child(of node: Node, _ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {
@@ -171,13 +249,13 @@ final class RouteTree: @unchecked Sendable {
 private final class Branch {
     var literals: [[UInt8]: Branch] = [:]
     var any: Branch?
-    var exact: [RouteEntry] = []
-    var rest: [RouteEntry] = []
+    var exact: [(pattern: RoutePattern, entry: RouteEntry)] = []
+    var rest: [(pattern: RoutePattern, entry: RouteEntry)] = []
 
-    func insert(_ route: RouteEntry, _ pattern: RoutePattern) {
+    func insert(_ route: (pattern: RoutePattern, entry: RouteEntry)) {
         var branch = self
-        for segment in pattern.segments { branch = branch.branch(segment) }
-        if pattern.hasRest { branch.rest.append(route) } else { branch.exact.append(route) }
+        for segment in route.pattern.segments { branch = branch.branch(segment) }
+        if route.pattern.hasRest { branch.rest.append(route) } else { branch.exact.append(route) }
     }
 
     private func branch(_ segment: RoutePattern.Segment) -> Branch {

@@ -13,6 +13,12 @@ extension Section {
             "Sign-in and token endpoints are served here and take their paths from the app."
         ),
         SettingsKey(
+            "case_sensitive",
+            .boolean,
+            default: "false",
+            "Its apps tell /Admin from /admin; without it a path that differs from a stricter route's in letter case is refused."
+        ),
+        SettingsKey(
             "routes",
             .sections(.route),
             required: true,
@@ -28,9 +34,25 @@ extension Section {
             default: "/**",
             "Exact, prefix/** for the rest, * for one segment; decoded, as it is matched decoded."
         ),
-        SettingsKey("methods", .list(.text(.method)), default: "all but CONNECT and TRACE", "Anything else is 405."),
+        SettingsKey(
+            "path_info",
+            .choice(PathInfo.allCases.map(\.rawValue)),
+            default: "refuse",
+            "A path that goes on behind this exact one (/report.php/x) on a weaker route: 400, or judged as this route."
+        ),
+        SettingsKey(
+            "methods",
+            .list(.text(.method)),
+            default: "all but CONNECT and TRACE",
+            "Anything else is 405, unless another route has the same path and takes it; wider paths do not."
+        ),
         SettingsKey("upstream", .text(.upstream), default: "the top-level upstream", "The app behind it."),
-        SettingsKey("host", .text(.hostHeader), default: "client", "The Host that the app sees."),
+        SettingsKey(
+            "host",
+            .text(.hostHeader),
+            default: "client",
+            "The Host that the app sees; client is the name and port of public_url, whatever the client's spelling."
+        ),
         SettingsKey(
             "auth",
             .choice(AuthRequirement.allCases.map(\.rawValue)),

@@ -11,6 +11,12 @@ extension Section {
             .text(.publicURL),
             "Shorthand for one host with endpoints: the URL clients reach it by."
         ),
+        SettingsKey(
+            "case_sensitive",
+            .boolean,
+            default: "false",
+            "Shorthand for that one host's: its apps tell /Admin from /admin."
+        ),
         SettingsKey("upstream", .text(.upstream), "The app of every route that names none."),
         SettingsKey(
             "routes",

@@ -104,7 +104,7 @@ extension SettingsBuilder {
                 "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
             )
         }
-        for name in ["public_url", "routes"] where !isShorthand {
+        for name in ["public_url", "routes", "case_sensitive"] where !isShorthand {
             guard let origin = self.tree[name]?.origin else { continue }
             self.report(
                 origin,
@@ -151,7 +151,12 @@ extension SettingsBuilder {
                     mend: "add a route such as path: /**"
                 )
             }
-            return HostSettings(publicURL: url, endpoints: endpoints, routes: routes)
+            return HostSettings(
+                publicURL: url,
+                endpoints: endpoints,
+                caseSensitive: host.boolean("case_sensitive") ?? false,
+                routes: routes
+            )
         }
         if !hosts.isEmpty, !hosts.contains(where: \.endpoints) {
             self.warnings.append("no host has endpoints: true, so nobody can sign in or mint a token")
@@ -205,6 +210,16 @@ extension SettingsBuilder {
         }
         var route = RouteSettings(path: path, upstream: upstream ?? "", auth: auth)
         route.name = tree.text("name") ?? url.authority + path
+        route.pathInfo = tree.text("path_info").flatMap(PathInfo.init(rawValue:)) ?? .refuse
+        if route.pathInfo == .follow, path.hasSuffix("/**"), let origin = tree["path_info"]?.origin {
+            self.report(
+                origin,
+                "\(prefix)path_info",
+                found: "follow on a path that ends with /**, which takes all below it anyway",
+                allowed: "follow on exact paths",
+                mend: "remove it"
+            )
+        }
         route.methods = tree.texts("methods") ?? []
         if let host = tree.text("host"), host != "client" { route.hostHeader = host }
         route.unauthenticated = tree.text("unauthenticated").flatMap(UnauthenticatedAnswer.init(rawValue:)) ?? .auto

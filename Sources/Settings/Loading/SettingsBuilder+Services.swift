@@ -55,8 +55,8 @@ extension SettingsBuilder {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
-            // Apps behind CGI and WSGI cannot tell `_` from `-`.
-            let folded = name.lowercased().replacing("_", with: "-")
+            // Apps behind CGI and WSGI cannot tell one byte that is no letter or digit from another.
+            let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
             let key = "identity.headers.\(name)"
             let isReserved =
                 Self.reservedFields.contains(folded)
@@ -76,7 +76,7 @@ extension SettingsBuilder {
                     setting.origin,
                     key,
                     found: "the field a second time in another spelling",
-                    allowed: "each field once; case does not count, and _ equals -",
+                    allowed: "each field once; case does not count, and _ . ! and their like equal -",
                     mend: "remove one: it stands already at \(earlier)"
                 )
             }

@@ -3,15 +3,18 @@
 /// ## Configuration keys (`hosts[]`)
 /// - `public_url` (URL, required): scheme, host and port by which clients reach it.
 /// - `endpoints` (boolean, default: false; true when it is the only host): sign-in and token endpoints are served here.
+/// - `case_sensitive` (boolean, default: false): its apps tell `/Admin` from `/admin`.
 /// - `routes` (list, required): what is served, most specific first wins regardless of order.
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
+    package var caseSensitive: Bool
     package var routes: [RouteSettings]
 
-    package init(publicURL: PublicURL, endpoints: Bool, routes: [RouteSettings]) {
+    package init(publicURL: PublicURL, endpoints: Bool, caseSensitive: Bool = false, routes: [RouteSettings]) {
         self.publicURL = publicURL
         self.endpoints = endpoints
+        self.caseSensitive = caseSensitive
         self.routes = routes
     }
 }
@@ -21,9 +24,10 @@ package struct HostSettings: Sendable, Equatable {
 /// ## Configuration keys (`hosts[].routes[]`)
 /// - `name` (token, default: host and path): the label in metrics and logs.
 /// - `path` (pattern, default: /**): exact, `prefix/**` for the rest, `*` for one segment.
+/// - `path_info` (`refuse` | `follow`, default: refuse): a path that goes on behind this one, on a wider, weaker route.
 /// - `methods` (list, default: all registered methods but CONNECT and TRACE).
 /// - `upstream` (name or URL, default: the top-level `upstream`).
-/// - `host` (`client` or a literal, default: client): the `Host` that the app sees.
+/// - `host` (`client` or a literal, default: client): the `Host` that the app sees; `client` is the host's own authority.
 /// - `auth` (`required` | `optional` | `public`, default: required).
 /// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; judged on every request.
 /// - `unauthenticated` (`auto` | `login` | `401`, default: auto): what a request without session gets.
@@ -40,9 +44,10 @@ package struct HostSettings: Sendable, Equatable {
 package struct RouteSettings: Sendable, Equatable {
     package var name: String
     package var path: String
+    package var pathInfo: PathInfo
     package var methods: [String]
     package var upstream: String
-    /// nil: the client's `Host` goes on as it came.
+    /// nil: the name and port of the host's public URL.
     package var hostHeader: String?
     package var auth: AuthRequirement
     package var require: RequirementSettings
@@ -62,6 +67,7 @@ package struct RouteSettings: Sendable, Equatable {
     package init(path: String, upstream: String, auth: AuthRequirement) {
         self.name = path
         self.path = path
+        self.pathInfo = .refuse
         self.methods = []
         self.upstream = upstream
         self.hostHeader = nil
@@ -83,6 +89,13 @@ package struct RouteSettings: Sendable, Equatable {
 
 package enum AuthRequirement: String, Sendable, CaseIterable { case required, optional, `public` }
 package enum UnauthenticatedAnswer: String, Sendable, CaseIterable { case auto, login, unauthorized = "401" }
+/// What becomes of `/report.php/x` where `/report.php` demands more than the route of `/report.php/x`.
+package enum PathInfo: String, Sendable, CaseIterable {
+    /// 400.
+    case refuse
+    /// It is judged and sent on by the stricter route.
+    case follow
+}
 package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 
 /// What a session must be to pass a route; every member that is set must hold.

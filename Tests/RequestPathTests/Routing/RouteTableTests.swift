@@ -79,26 +79,30 @@ struct RouteTableTests {
         #expect(gate.ask("/b", method: "post") == .methodNotAllowed("POST, PUT"))
     }
 
-    @Test("A method falls through to a wider route only if that lets in no more")
-    func fallThrough() {
+    @Test("A method that the routes of the most specific path do not take is 405, whatever wider routes take")
+    func methodOfNoRoute() {
         let gate = Gate([
             route("/login", .public, methods: ["POST"]), route("/**", .required),
             route("/pub/**", .public), route("/pub/admin/**", .required, methods: ["GET", "POST"]),
+            route("/pub/*/x", .public, methods: ["PUT"]),
         ])
         #expect(gate.ask("/login", method: "POST") == .route("/login"))
-        #expect(gate.ask("/login") == .route("/**"))
+        #expect(gate.ask("/login", method: "PUT") == .methodNotAllowed("POST"))
+        #expect(gate.ask("/login") == .methodNotAllowed("POST"))
         #expect(gate.ask("/pub/admin/x", method: "DELETE") == .methodNotAllowed("GET, HEAD, POST"))
+        #expect(gate.ask("/pub/admin/x", method: "PUT") == .methodNotAllowed("GET, HEAD, POST"))
         #expect(gate.ask("/pub/other", method: "DELETE") == .route("/pub/**"))
+        #expect(gate.ask("/pub/other/x", method: "DELETE") == .methodNotAllowed("PUT"))
+        #expect(gate.ask("/other", method: "PUT") == .route("/**"))
     }
 
-    @Test("A requirement is not lost by falling through")
-    func fallThroughKeepsRequirements() {
-        let gate = Gate([
-            route("/**", .required),
-            route("/pay/**", .required, methods: ["GET"]) { $0.require.aal = "aal2" },
-        ])
-        #expect(gate.ask("/pay/x") == .route("/pay/**"))
-        #expect(gate.ask("/pay/x", method: "POST") == .methodNotAllowed("GET, HEAD"))
+    @Test("A field that names another method does not reach the app where methods of the path lead elsewhere")
+    func methodOverride() {
+        let entries = Gate([
+            route("/**", .public), route("/any", .required), route("/any", .public, methods: ["GET"]),
+            route("/post", .required, methods: ["POST"]), route("/one/**", .required),
+        ]).table.entries
+        #expect(entries.map(\.dropsMethodOverride) == [false, true, true, true, false])
     }
 
     @Test("An encoded slash needs its route's consent and is part of its segment")
@@ -174,7 +178,8 @@ struct RouteTableTests {
                             $0.hostHeader = "inner"
                             $0.require.aal = "aal2"
                             $0.maxBody = 5
-                        }
+                        },
+                        route("/client/**", .required),
                     ]
                 )
             ],
@@ -183,6 +188,7 @@ struct RouteTableTests {
         )
         let entry = table.entries[0]
         #expect(entry.hostLine == Array("Host: inner\r\n".utf8))
+        #expect(table.entries[1].hostLine == Array("Host: a.example:8443\r\n".utf8))
         #expect(entry.hasRequirements)
         #expect(entry.replacesAuthorization)
         #expect(entry.maxBody == 5)
@@ -231,12 +237,60 @@ struct RouteFindingTests {
         #expect(Gate([host, host]).table.findings.filter(\.isError).count == 1)
     }
 
-    @Test("An exact protected route beside a public slash is worth a warning")
-    func trailingSlash() {
-        let findings = Gate([route("/admin", .required), route("/**", .public)]).table.findings
-        #expect(findings.map(\.isError) == [false])
-        #expect(findings.first?.route == "/admin")
+    private func warnings(_ routes: [RouteSettings], caseSensitive: Bool = false) -> [RouteFinding] {
+        let host = HostSettings(publicURL: Gate.app, endpoints: false, caseSensitive: caseSensitive, routes: routes)
+        return Gate([host]).table.findings.filter { !$0.isError }
+    }
+
+    @Test("Spellings of a protected path that really pass are worth a warning, and no others")
+    func spellings() {
+        #expect(self.warnings([route("/admin", .required), route("/**", .public)]).isEmpty)
         #expect(Gate.protectedAdmin.table.findings.isEmpty)
-        #expect(Gate([route("/admin", .required), route("/**", .required)]).table.findings.isEmpty)
+        #expect(self.warnings([route("/admin", .required), route("/**", .required)]).isEmpty)
+        let slash = self.warnings([route("/admin", .required), route("/admin/", .public), route("/**", .required)])
+        #expect(slash.map(\.route) == ["/admin"])
+        #expect(slash.first?.message == "an app may take /admin/ for this path, but route /admin/ demands less")
+        let below = self.warnings([route("/a.php", .required), route("/a.php/**", .public)])
+        #expect(below.first?.message == "an app may take /a.php/x for this path, but route /a.php/** demands less")
+        #expect(
+            self.warnings([route("/dir/", .required), route("/**", .public)]).first?.message.contains("/dir ") == true
+        )
+        // Patterns with `*`, spaces and letters beyond ASCII are asked about as paths.
+        #expect(self.warnings([route("/users/*", .required), route("/**", .public)]).isEmpty)
+        #expect(self.warnings([route("/caf\u{E9} bar", .required), route("/**", .public)]).isEmpty)
+    }
+
+    @Test("Where apps tell cases apart, one line says what rests on it")
+    func caseSensitive() {
+        let findings = self.warnings(
+            [route("/admin/**", .required), route("/secret", .required), route("/**", .public)],
+            caseSensitive: true
+        )
+        #expect(findings.count == 1)
+        #expect(findings.first?.message.contains("/ADMIN/EXAMPLE comes to route /**") == true)
+        #expect(self.warnings([route("/**", .required)], caseSensitive: true).isEmpty)
+    }
+
+    @Test(
+        "Two routes that differ in letter case alone and demand otherwise are an error unless the apps tell cases apart"
+    )
+    func lettersAlone() {
+        #expect(self.errors([route("/Admin/**", .required), route("/admin/**", .public)]).count == 1)
+        #expect(self.errors([route("/Caf\u{C9}", .required), route("/caf\u{E9}", .public)]).count == 1)
+        #expect(self.errors([route("/A", .required), route("/a", .public, methods: ["GET"])]).count == 1)
+        #expect(
+            self.errors([route("/A", .required, methods: ["PUT"]), route("/a", .public, methods: ["GET"])]).isEmpty
+        )
+        #expect(self.errors([route("/Img/**", .public), route("/img/**", .public), route("/**", .required)]).isEmpty)
+        let host = HostSettings(
+            publicURL: Gate.app,
+            endpoints: false,
+            caseSensitive: true,
+            routes: [route("/Admin", .required), route("/admin", .public)]
+        )
+        let gate = Gate([host])
+        #expect(gate.table.findings.allSatisfy { !$0.isError })
+        #expect(gate.ask("/Admin") == .route("/Admin"))
+        #expect(gate.ask("/admin") == .route("/admin"))
     }
 }

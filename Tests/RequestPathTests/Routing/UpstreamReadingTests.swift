@@ -4,17 +4,19 @@ import Testing
 
 /// How servers that people run behind gateways come from a request's path to the resource that they serve.
 enum Server: CaseIterable {
-    case literal, nginx, python, tomcat, spring, decodesTwice, windows, cString, rewriter
+    case literal, nginx, python, tomcat, spring, decodesTwice, windows, cString, rewriter, express
 
     func resource(_ path: [UInt8]) -> [[UInt8]] {
         var path = path
         switch self {
         case .literal: break
         case .nginx, .python: path = Self.decoded(path)
+        case .express: path = Array(String(decoding: Self.decoded(path), as: UTF8.self).lowercased().utf8)
         case .tomcat: path = Self.decoded(Self.withoutParameters(path))
         case .spring: path = Self.withoutParameters(Self.decoded(path))
         case .decodesTwice: path = Self.decoded(Self.decoded(path))
-        case .windows: path = Self.decoded(path).map { $0 == 0x5C ? 0x2F : $0 }
+        case .windows:
+            path = Self.decoded(path).map { $0 == 0x5C ? 0x2F : $0 &- 0x41 < 26 ? $0 | 0x20 : $0 }
         case .cString: path = Array(Self.decoded(path).prefix { $0 != 0 })
         case .rewriter: path = Array(Self.decoded(path).prefix { $0 != 0x3F && $0 != 0x23 })
         }
@@ -78,7 +80,7 @@ struct UpstreamReadingTests {
         ".",
         "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%5c", "\\", ";", ";v=1", "%3b", "%253B", "%", "%25", "%00",
         "%20",
-        "%23", "%3F", "a", "%c0%af", "~",
+        "%23", "%3F", "a", "%c0%af", "~", "Admin", "ADMIN", "%41dmin", "Public", "run.php", "Run.PHP", "r%75n.php",
     ]
 
     private static func path(_ dice: inout Dice) -> String {
@@ -98,6 +100,10 @@ struct UpstreamReadingTests {
             route("/**", .public) { $0.allowEncodedSlashes = true },
             route("/admin/**", .required) { $0.allowEncodedSlashes = true },
         ])
+        let script = Gate([
+            route("/**", .public) { $0.allowEncodedSlashes = true },
+            route("/run.php", .required) { $0.allowEncodedSlashes = true },
+        ])
         let hole = Gate([route("/admin/public", .public), route("/admin/**", .required), route("/**", .required)])
         var dice = Dice(state: UInt64(seed))
         var passed = 0
@@ -110,6 +116,10 @@ struct UpstreamReadingTests {
             }
             if Gate.openPublic.ask(path) == .route("/public/**") {
                 #expect(!servers.contains { $0.first == admin }, "\(path)")
+            }
+            // With path information the first segment is the script, whatever follows.
+            if script.ask(path) == .route("/**") {
+                #expect(!servers.contains { $0.first == Array("run.php".utf8) }, "\(path)")
             }
             // Below what is protected, one public place: nothing else of /admin may be reached through it.
             if hole.ask(path) == .route("/admin/public") {

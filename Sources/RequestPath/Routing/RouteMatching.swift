@@ -1,0 +1,95 @@
+import Settings
+import Vocabulary
+
+/// How a host's routes are matched: every app, whatever it does to a path, has to arrive at the same demands.
+extension HostEntry {
+    /// A path with more than these many oddities is not worth the readings it would take.
+    private static let mostHabits = 5
+
+    @inline(__always)
+    func match(
+        _ method: UnsafeBufferPointer<UInt8>,
+        _ rawPath: UnsafeBufferPointer<UInt8>,
+        _ reading: PathReading
+    ) -> RouteMatch {
+        // What is ours is never the app's, whether or not an endpoint is there.
+        if reading.isReserved { return .notFound }
+        let match = self.match(reading.bytes, method)
+        guard case .route(let route) = match else { return match }
+        if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
+        if self.isUniform { return match }
+        if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
+        return reading.habits.isEmpty ? match : self.agreed(route, method, rawPath, reading.habits)
+    }
+
+    /// The route of one reading, what it is if the path goes on behind that of an exact route included.
+    @inline(__always)
+    private func match(
+        _ path: UnsafeBufferPointer<UInt8>,
+        _ method: UnsafeBufferPointer<UInt8>
+    ) -> RouteMatch {
+        let leaf = self.tree.leaf(of: path)
+        let match = self.tree.match(leaf, method)
+        guard case .route(let route) = match, !self.isStrictest(route) else { return match }
+        return self.tree.judgingPathInfo(route, leaf, path, method)
+    }
+
+    /// Whether an app that takes upper and lower case for one would be at demands that `route` does not make.
+    @inline(__always)
+    private func demandsMoreByCase(
+        than route: RouteEntry,
+        _ path: UnsafeBufferPointer<UInt8>,
+        _ method: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard let tree = self.foldedTree, !self.isStrictest(route) else { return false }
+        if self.hasFoldedPatterns, LetterCase.isFolded(path) { return false }
+        return LetterCase.withFolded(path) { tree.demandsMore(than: route, $0, method) }
+    }
+
+    /// `chosen` if every app would be at a route with the same demands, whatever of its habits it has.
+    ///
+    /// A reading that leads to no route cannot lead past one, so it does not count: `/x;jsessionid=1` is `/x`.
+    private func agreed(
+        _ chosen: RouteEntry,
+        _ method: UnsafeBufferPointer<UInt8>,
+        _ rawPath: UnsafeBufferPointer<UInt8>,
+        _ present: PathHabits
+    ) -> RouteMatch {
+        guard present.count <= Self.mostHabits else { return .refused(.pathAmbiguous) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
+            guard let output = scratch.baseAddress else { return .refused(.pathAmbiguous) }
+            // Every subset of the habits, the empty one (the raw path) last.
+            var subset = present.rawValue
+            while true {
+                let habits = PathHabits(rawValue: subset)
+                if habits.isCoherent(among: present) {
+                    let path = UnsafeBufferPointer(start: output, count: habits.read(rawPath, into: output))
+                    switch self.match(path, method) {
+                    case .route(let other) where other.demands == chosen.demands: break
+                    case .notFound: break
+                    default: return .refused(.pathAmbiguous)
+                    }
+                    if self.demandsMoreByCase(than: chosen, path, method) { return .refused(.pathAmbiguous) }
+                }
+                if subset == 0 { return .route(chosen) }
+                subset = (subset &- 1) & present.rawValue
+            }
+        }
+    }
+
+    /// The same for a path as an operator would write it, for what is said of the settings.
+    func match(_ path: String, _ method: String) -> RouteMatch {
+        let escaped = path.utf8.flatMap { byte in
+            (0x21..<0x7F).contains(byte) ? [byte] : Array("%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8)
+        }
+        var method = method
+        return escaped.withUnsafeBufferPointer { raw in
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: raw.count) { scratch in
+                switch PathReading.read(raw, into: scratch) {
+                case .refused(let reason): .refused(reason)
+                case .read(let reading): method.withUTF8 { self.match($0, raw, reading) }
+                }
+            }
+        }
+    }
+}
