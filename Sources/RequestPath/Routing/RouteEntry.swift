@@ -28,7 +28,7 @@ package final class RouteEntry: Sendable {
     /// How long the app may take to begin its answer; nil: as long as on all routes.
     package let responseTimeout: TimeAmount?
     /// Other methods of the same path lead elsewhere, so a field that names another method does not reach the app.
-    let dropsMethodOverride: Bool
+    package let dropsMethodOverride: Bool
     let methods: MethodSet
     let strictness: Strictness
 
