@@ -20,6 +20,8 @@ struct Advisory: Sendable {
             tests: [
                 "T11: a client's identity field reaches no app, in no spelling, on no route",
                 "CVE-2025-64484, T11: identity fields are managed in every spelling",
+                "Punctuation forges no name that is ours, in any place of the name",
+                "No field whose name only looks like ours to a script reaches it",
             ]
         ),
         Advisory(
@@ -287,7 +289,8 @@ struct Advisory: Sendable {
             id: "CVE-2026-27587",
             about: "Caddy: encoded letters are not folded like plain ones",
             tests: [
-                "CVE-2026-27587: upper and lower case differ in paths, encoded or not"
+                "CVE-2026-27587: upper and lower case differ in paths, encoded or not",
+                "A path whose letters are another case of a stricter route's is refused, encoded or not",
             ]
         ),
         Advisory(

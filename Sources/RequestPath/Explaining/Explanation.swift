@@ -75,9 +75,6 @@ package struct Explanation: Sendable {
         guard let host = self.configuration.routes.host(for: head.authority.bytes(in: base)) else {
             return self.say("route", [Self.refused(404, .routeNotFound), "no configured host has this name"])
         }
-        if head.hasAsteriskTarget(in: base) {
-            return self.say("route", ["answered by the gateway itself: 200 OK; Allow: \(MethodSet.allow)"])
-        }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) { scratch in
             switch PathReading.read(path, into: scratch) {
             case .refused(let reason): self.say("route", [Self.refused(400, reason)])

@@ -2,7 +2,8 @@
 ///
 /// No app does everything: nginx decodes and merges, servlet containers drop `;parameters` and then decode, some decode
 /// twice, file systems of Windows ignore dots and spaces at the end of a name. A path is safe to route when all of them
-/// arrive at routes that demand the same (`RouteTable.match`).
+/// arrive at routes that demand the same (`HostEntry.match`). Two habits more are judged for every reading: taking upper
+/// and lower case for one (`LetterCase`), and taking the end of a path for information (`RouteTree.judgingPathInfo`).
 package struct PathHabits: OptionSet, Sendable {
     package let rawValue: UInt8
 

@@ -165,7 +165,7 @@ struct ManagedNamesTests {
         #expect(kept(["x-envoy-original-path: /admin", "X-Sallyport-Trace: 1", "x_sallyport_x: 1"], profile()) == [])
     }
 
-    @Test("An override of the method is the app's business and no rule's")
+    @Test("An override of the method passes the parser: the route decides, and the rule never follows it")
     func methodOverride() {
         #expect(kept(["X-HTTP-Method-Override: DELETE"], profile()) == ["X-HTTP-Method-Override: DELETE"])
     }

@@ -1,0 +1,109 @@
+import GatewayBench
+import Testing
+
+/// Which methods reach an app, and by which route.
+@Suite("Methods", .blocking) struct MethodTests {
+    @Test("C2 #25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing")
+    func methods() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes =
+            "  - path: /**\n    auth: public\n    methods: [GET, POST]\n  - path: /private/**\n    methods: [POST]\n"
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            let connect = "CONNECT app.example.com:80 HTTP/1.1\r\nHost: app.example.com:80\r\n\r\n"
+            for request in [connect, Request.get("/", method: "TRACE"), Request.get("/nowhere", method: "TRACE")] {
+                let answer = try gateway.request(request)
+                #expect(answer.status == 405 && answer.reason == "request.method", "\(answer.lines)")
+                #expect(answer.values("allow") == ["DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"], "\(answer.lines)")
+            }
+            for method in ["TRACE", "PUT", "PROPFIND", "get"] {
+                let answer = try gateway.request(Request.get("/", method: method))
+                #expect([400, 405, 501].contains(answer.status), "\(method): \(answer.lines)")
+            }
+            #expect(app.requests.isEmpty)
+            #expect(try gateway.get("/", ["X-HTTP-Method-Override: DELETE"]).status == 200)
+            let answer = try gateway.request(
+                Request.post("/private/x?_method=GET", ["X-HTTP-Method-Override: GET"], body: "a")
+            )
+            #expect(answer.status == 401)
+        }
+    }
+
+    @Test("A method that the most specific path does not take is 405 with Allow, though a wider path would take it")
+    func methodOfNoRoute() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+                auth: public
+              - path: /hook
+                auth: public
+                methods: [POST]
+              - path: /item
+                auth: public
+                methods: [GET]
+                name: read
+              - path: /item
+                methods: [PUT, DELETE]
+                name: write
+            """
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            for method in ["PUT", "GET", "OPTIONS"] {
+                let answer = try gateway.request(Request.get("/hook", method: method))
+                #expect(answer.status == 405 && answer.values("allow") == ["POST"], "\(method): \(answer.lines)")
+            }
+            #expect(try gateway.request(Request.post("/hook", body: "a")).status == 200)
+            #expect(try gateway.get("/item").status == 200)
+            #expect(try gateway.request(Request.get("/item", method: "DELETE")).status == 401)
+            let patch = try gateway.request(Request.get("/item", method: "PATCH"))
+            #expect(patch.status == 405 && patch.values("allow") == ["DELETE, GET, HEAD, PUT"], "\(patch.lines)")
+            #expect(try gateway.request(Request.get("/other", method: "PUT")).status == 200)
+            #expect(app.requests.map(\.target) == ["/hook", "/item", "/other"])
+        }
+    }
+
+    @Test("A field that names another method reaches no app where methods of the path lead elsewhere")
+    func methodOverride() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+                auth: public
+              - path: /item
+                auth: public
+                methods: [GET, POST]
+              - path: /item
+                name: write
+            """
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway throws in
+            let fields = ["X-HTTP-Method-Override: DELETE", "x-http-method: PUT", "X-METHOD-OVERRIDE: PATCH"]
+            let other = ["X.HTTP.Method.Override: DELETE", "X!Method!Override: PUT"]
+            #expect(try gateway.request(Request.post("/item", fields + other, body: "a")).status == 200)
+            let token = "Authorization: Bearer \(try gateway.native())"
+            #expect(try gateway.request(Request.get("/item", fields + [token], method: "PUT")).status == 200)
+            #expect(try gateway.get("/other", fields).status == 200)
+            #expect(app.requests.map(\.target) == ["/item", "/item", "/other"])
+            let overrides = app.requests.map { request in
+                request.lines.filter { $0.lowercased().hasPrefix("x") && $0.contains(/(?i)method(.override)?:/) }.count
+            }
+            #expect(overrides == [0, 0, 3])
+        }
+    }
+
+    @Test("OPTIONS * is answered by the gateway, on hosts that it serves")
+    func optionsAsterisk() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let wire = try gateway.connect()
+            let answer = try wire.request(Request.get("*", method: "OPTIONS"))
+            #expect(answer.status == 200 && answer.body.isEmpty && answer.value("content-length") == "0")
+            #expect(answer.values("allow") == ["DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"])
+            // The connection carries on.
+            #expect(try wire.request(Request.get("*", ["Content-Length: 0"], method: "OPTIONS")).status == 200)
+            #expect(try wire.request("OPTIONS * HTTP/1.1\r\nHost: other.example\r\n\r\n").status == 404)
+            #expect(try gateway.get("*").status == 400)
+            #expect(app.requests.isEmpty)
+        }
+    }
+}
