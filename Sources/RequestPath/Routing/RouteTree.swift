@@ -51,8 +51,8 @@ final class RouteTree: @unchecked Sendable {
     private let children: UnsafeMutableBufferPointer<Child>
     private let labels: UnsafeMutableBufferPointer<UInt8>
     private let leaves: ContiguousArray<Leaf>
-    /// Some pattern is the path of one resource, not of all below it.
-    private let hasExact: Bool
+    /// The most segments of a pattern that is the path of one resource, not of all below it.
+    private let exactDepth: Int
 
     init(_ routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
         let root = Branch()
@@ -107,7 +107,7 @@ final class RouteTree: @unchecked Sendable {
         self.labels = .allocate(capacity: labels.count)
         _ = self.labels.initialize(from: labels)
         self.leaves = leaves
-        self.hasExact = leaves.contains { !$0.pattern.hasRest }
+        self.exactDepth = leaves.filter { !$0.pattern.hasRest }.map(\.pattern.segments.count).max() ?? 0
     }
 
     deinit {
@@ -168,9 +168,9 @@ final class RouteTree: @unchecked Sendable {
         _ method: UnsafeBufferPointer<UInt8>
     ) -> RouteMatch {
         var current = route
-        var end = 1
+        var prefix = Prefix()
         while true {
-            let script = self.nextScript(behind: &end, of: path, leaf)
+            let script = self.nextScript(behind: &prefix, of: path, leaf)
             guard script >= 0 else { return .route(current) }
             guard !current.strictness.covers(self.leaves[script].strictness(method)) else { continue }
             let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
@@ -190,12 +190,18 @@ final class RouteTree: @unchecked Sendable {
     ) -> Bool {
         let leaf = self.leaf(of: path)
         if leaf >= 0, !route.strictness.covers(self.leaves[leaf].strictness(method)) { return true }
-        var end = 1
+        var prefix = Prefix()
         while true {
-            let script = self.nextScript(behind: &end, of: path, leaf)
+            let script = self.nextScript(behind: &prefix, of: path, leaf)
             if script < 0 { return false }
             if !route.strictness.covers(self.leaves[script].strictness(method)) { return true }
         }
+    }
+
+    /// How much of a path was looked at.
+    private struct Prefix {
+        var end = 1
+        var depth = 0
     }
 
     /// The leaf of the next exact pattern that the path goes on behind; -1: none.
@@ -203,25 +209,29 @@ final class RouteTree: @unchecked Sendable {
     /// A pattern that itself goes on there is taken at its word: with `/admin` and `/admin/login` the operator has said
     /// what is what. A lone slash is no more than the exact path to most apps, so `/admin/**` does not speak for it.
     ///
+    /// No more prefixes are looked at than the patterns have segments, however long the path is.
+    ///
     /// - Parameters:
-    ///   - end: where the last prefix ended; moved on.
+    ///   - prefix: the last one that was looked at; moved on.
     ///   - leaf: the leaf of the whole path; -1: none.
     @inline(__always)
-    private func nextScript(behind end: inout Int, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
-        guard self.hasExact, let base = path.baseAddress else { return -1 }
-        while true {
-            end = PathSegments.end(base, from: end &+ 1, path.count)
-            guard end < path.count else { return -1 }
-            let found = self.find(0, base, end, 1)
+    private func nextScript(behind prefix: inout Prefix, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
+        guard let base = path.baseAddress else { return -1 }
+        while prefix.depth < self.exactDepth {
+            prefix.end = PathSegments.end(base, from: prefix.end &+ 1, path.count)
+            prefix.depth &+= 1
+            guard prefix.end < path.count else { return -1 }
+            let found = self.find(0, base, prefix.end, 1)
             guard found >= 0, !self.leaves[found].pattern.hasRest else { continue }
             let speaksForIt =
                 leaf >= 0
                 && self.leaves[leaf].pattern.goesOn(
                     behind: self.leaves[found].pattern,
-                    bySlashOnly: end == path.count &- 1
+                    bySlashOnly: prefix.end == path.count &- 1
                 )
             if !speaksForIt { return found }
         }
+        return -1
     }
 
     private func child(of node: Node, _ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {

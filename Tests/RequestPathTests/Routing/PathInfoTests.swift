@@ -37,6 +37,15 @@ struct PathInfoTests {
         #expect(Self.secret.ask(path) == .route("/**"))
     }
 
+    @Test("A path of thousands of segments and oddities is judged")
+    func longPaths() {
+        let deep = Gate([route("/**", .public), route("/a/*/c.php", .required), route("/*/*", .required)])
+        let odd = deep.ask("/x" + String(repeating: "//;y%20/%61.", count: 650))
+        #expect(odd == .refused(.pathAmbiguous))
+        #expect(Self.secret.ask("/a" + String(repeating: "/a", count: 4000)) == .route("/**"))
+        #expect(deep.ask("/a/b/c.php/x") == .refused(.pathAmbiguous))
+    }
+
     @Test("The protected path itself, and a route that demands as much, are served")
     func served() {
         #expect(Self.secret.ask("/secret.php") == .route("/secret.php"))
