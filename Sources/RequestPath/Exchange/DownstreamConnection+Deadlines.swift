@@ -6,6 +6,16 @@ import Vocabulary
 /// What ends by itself. One sweep per loop four times a second looks at every connection: cheaper than a timer for each
 /// request, and exact enough for seconds.
 extension DownstreamConnection {
+    /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
+    var quietSince: NIODeadline? {
+        let timeouts = self.configuration.timeouts
+        switch self.phase {
+        case .idle: return self.deadline - (self.requestCount == 0 ? timeouts.header : timeouts.idle)
+        case .head: return self.deadline - timeouts.header
+        default: return nil
+        }
+    }
+
     func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .idle:

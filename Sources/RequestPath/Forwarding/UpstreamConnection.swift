@@ -2,7 +2,8 @@ import NIOCore
 import Vocabulary
 
 /// One connection to an app. It carries one exchange at a time and is given back only when both messages ended where
-/// their framing said and not a byte more has come (CVE-2026-71324).
+/// their framing said and not a byte more has come (CVE-2026-71324). What comes after that but before the next request
+/// has left closes it, and that request goes over a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -28,8 +29,14 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private(set) var frames = WebSocketFrames()
     /// Exchanges that it carried before this one.
     private(set) var served = 0
+    /// The request's head has left; nothing of it has before.
+    private(set) var hasSent = false
     /// A byte of the answer has come: from here on nothing is sent again.
     private(set) var hasAnswered = false
+    /// For whom it is kept.
+    private(set) var owner = UpstreamPool.Owner.anybody
+    /// More than the answer may come: it had no content, or came before the request was whole.
+    private var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     private var isPaused = false
     private var hasPendingRead = false
@@ -47,12 +54,22 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     /// Begins an exchange: its head and whatever of its body follows will be written by `client`.
     @inline(__always)
-    func begin(for client: DownstreamConnection) {
+    func begin(for client: DownstreamConnection, of owner: UpstreamPool.Owner) {
         self.client = client
+        self.owner = owner
         self.phase = .head
+        self.hasSent = false
         self.hasAnswered = false
         self.keepsAlive = true
         self.interimCount = 0
+    }
+
+    /// The turn in which the request was judged has ended: its head leaves, and with it what there is of its body.
+    @inline(__always)
+    func send() {
+        self.hasSent = true
+        self.client?.headLeaves()
+        self.context?.flush()
     }
 
     /// It may carry another exchange. A write that fails closes the channel at once, from within.
@@ -110,6 +127,13 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = self.unwrapInboundIn(data)
         switch self.phase {
+        case .head where !self.hasSent:
+            // It was sent before our request, whatever it is: the end of an earlier exchange, maybe of another user.
+            self.pool.countUnasked()
+            let client = self.client
+            self.client = nil
+            self.close()
+            client?.upstreamSpokeFirst()
         case .head:
             self.hasAnswered = true
             if var partial = self.partial {
@@ -126,6 +150,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             self.client?.tunnelled(buffer)
         case .idle:
             // An answer to nothing: whoever was next on this connection would have got it.
+            self.pool.countUnasked()
             self.close()
         case .closed:
             break
@@ -183,6 +208,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             head.framing = .none
         }
         self.keepsAlive = head.keepsAlive && head.framing != .untilClose && !head.bindsConnection
+        self.isDoubtful = head.framing == .none || !client.hasSentRequest
         self.relay = BodyRelay(head.framing)
         self.phase = .body
         guard let framing = client.answerBegins(head, buffer) else { return }
@@ -231,7 +257,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         if isClean {
             self.phase = .idle
             self.resume()
-            self.pool.giveBack(self)
+            self.pool.giveBack(self, isDoubtful: self.isDoubtful)
         } else {
             self.close()
         }
