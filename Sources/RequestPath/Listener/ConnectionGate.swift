@@ -1,5 +1,5 @@
 package import AddressIntelligence
-import NIOCore
+package import NIOCore
 package import Settings
 import Synchronization
 
@@ -25,17 +25,17 @@ package final class ConnectionGate: Sendable {
     }
 
     /// What becomes of a client.
-    enum Admission: Equatable {
+    package enum Admission: Equatable {
         /// It is in. `isCounted`: among those of its address.
         case admitted(isCounted: Bool)
         case refused
     }
 
     /// Connections to close, so that the next ones have room.
-    struct Clearing: Equatable {
-        var count: Int
+    package struct Clearing: Equatable {
+        package var count: Int
         /// Those that were let in later stay.
-        var admittedBefore: NIODeadline
+        package var admittedBefore: NIODeadline
     }
 
     private struct Limits {
@@ -112,7 +112,8 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Coming and going
 
-    func admit(_ address: IPAddress, now: NIODeadline) -> Admission {
+    /// Lets a client in, or not.
+    package func admit(_ address: IPAddress, now: NIODeadline) -> Admission {
         self.state.withLock { state in
             if state.limits.trusted.contains(address) {
                 state.open += 1
@@ -136,8 +137,10 @@ package final class ConnectionGate: Sendable {
         }
     }
 
+    /// A client that was let in has left.
+    ///
     /// - Parameter isCounted: as its admission said.
-    func left(_ address: IPAddress, isCounted: Bool) {
+    package func left(_ address: IPAddress, isCounted: Bool) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
             if isCounted {
@@ -152,12 +155,12 @@ package final class ConnectionGate: Sendable {
     }
 
     /// Somebody is signed in who comes from this address.
-    func noteSession(_ address: IPAddress, now: NIODeadline) {
+    package func noteSession(_ address: IPAddress, now: NIODeadline) {
         self.state.withLock { $0.known.note(address.key, now: now) }
     }
 
     /// True when another client may be accepted; otherwise `wake` is called when one has left.
-    func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
+    package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
             if state.open < state.limits.full { return true }
             if let wake { state.waiting.append(wake) }
@@ -168,7 +171,7 @@ package final class ConnectionGate: Sendable {
     // MARK: Making room
 
     /// What is to be closed now; nil: nothing, or it is being done. Whoever gets one says when it is `cleared`.
-    func beginClearing(now: NIODeadline) -> Clearing? {
+    package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }
             state.isClearing = true
@@ -176,8 +179,10 @@ package final class ConnectionGate: Sendable {
         }
     }
 
+    /// What `beginClearing` asked for is done.
+    ///
     /// - Parameter count: how many were closed.
-    func cleared(_ count: Int, now: NIODeadline) {
+    package func cleared(_ count: Int, now: NIODeadline) {
         self.state.withLock { state in
             state.isClearing = false
             // All are busy: looking again for each client that comes would be work that an attacker can order.
