@@ -133,7 +133,8 @@ import Testing
             )
             go.raise()
             for wire in busy { #expect(try wire.answer().status == 200) }
-            #expect(try gateway.get("/public/", from: "127.0.0.2").status == 200)
+            // They are idle now, and go as soon as that is seen.
+            #expect(eventually(within: 2) { (try? gateway.get("/public/", from: "127.0.0.2").status) == 200 })
         }
     }
 

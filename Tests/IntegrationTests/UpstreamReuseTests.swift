@@ -49,6 +49,7 @@ import Glibc
                 usleep(20_000)
                 // Both arrive while it sleeps, the request first: it finds them in one turn of its loop.
                 gateway.signal(SIGSTOP)
+                usleep(30_000)
                 wire.send(request)
                 usleep(50_000)
                 late.raise()
@@ -84,6 +85,7 @@ import Glibc
                 #expect(try wire.request(Request.get("/first")).text == "/first")
                 usleep(20_000)
                 gateway.signal(SIGSTOP)
+                usleep(30_000)
                 wire.send(request)
                 usleep(50_000)
                 leave.raise()

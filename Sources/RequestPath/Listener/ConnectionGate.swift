@@ -11,10 +11,11 @@ import Glibc
 ///
 /// ```
 ///  open connections   0 ─────────── crowded ──────────────── unknown's end ──────────────── full
-///  who is let in          everybody  │  everybody, and the    │  addresses with a live      │ nobody:
-///                                    │  longest idle go out   │  session, trusted proxies   │ the backlog waits
+///  who is let in          everybody  │  everybody, and the    │  the same; when few are     │ nobody:
+///                                    │  longest idle go out   │  idle, only who is known    │ the backlog waits
 /// ```
-/// Whoever opens connections and says nothing fills the house with what is closed first: others get in.
+/// Known are addresses with a live session, and trusted proxies. Whoever opens connections and says nothing fills the house
+/// with what is closed first: others get in.
 package final class ConnectionGate: Sendable {
     /// Why a client was turned away; the values of `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {
@@ -66,7 +67,9 @@ package final class ConnectionGate: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
-        /// After a look that found nothing to close there is none before this.
+        /// The last look found too few idle connections to close: what is left is reserved.
+        var isBusy = false
+        /// After such a look there is none before this.
         var nextClearing = NIODeadline.uptimeNanoseconds(0)
     }
 
@@ -125,9 +128,7 @@ package final class ConnectionGate: Sendable {
                 state.refused[.perAddress, default: 0] += 1
                 return .refused
             }
-            if state.open >= state.limits.unknown, state.limits.unknown < state.limits.full,
-                !state.known.contains(key, now: now)
-            {
+            if state.isBusy, state.open >= state.limits.unknown, !state.known.contains(key, now: now) {
                 state.refused[.reserved, default: 0] += 1
                 return .refused
             }
@@ -182,11 +183,14 @@ package final class ConnectionGate: Sendable {
     /// What `beginClearing` asked for is done.
     ///
     /// - Parameter count: how many were closed.
-    package func cleared(_ count: Int, now: NIODeadline) {
+    /// - Returns: true when that is too few: somebody should look again after a while.
+    package func cleared(_ count: Int, now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.isClearing = false
-            // All are busy: looking again for each client that comes would be work that an attacker can order.
-            if count == 0 { state.nextClearing = now + .milliseconds(50) }
+            state.isBusy = count < state.limits.batch
+            // Looking again for each client that comes would be work that an attacker can order.
+            if state.isBusy { state.nextClearing = now + .milliseconds(50) }
+            return state.isBusy
         }
     }
 }

@@ -171,9 +171,7 @@ private final class AcceptHandler: ChannelDuplexHandler {
         if self.gate.hasRoom(orWake: self.isAwaited ? nil : wake) { return context.read() }
         self.isAwaited = true
         self.isFull = true
-        self.makeRoom()
-        // Who is busy now may be idle soon, and nobody who comes would tell.
-        context.eventLoop.scheduleTask(in: .milliseconds(250)) { me.readAgain(place) }
+        self.makeRoom(context.eventLoop)
     }
 
     private func readAgain(_ context: ChannelHandlerContext) {
@@ -182,10 +180,15 @@ private final class AcceptHandler: ChannelDuplexHandler {
         context.read()
     }
 
-    private func makeRoom() {
+    private func makeRoom(_ eventLoop: any EventLoop) {
         let gate = self.gate
         guard let clearing = gate.beginClearing(now: .now()) else { return }
-        self.loops.close(clearing) { gate.cleared($0, now: .now()) }
+        nonisolated(unsafe) let me = self
+        self.loops.close(clearing) { count in
+            guard gate.cleared(count, now: .now()) else { return }
+            // Who is busy now may be idle soon, and nobody who comes would tell.
+            eventLoop.scheduleTask(in: .milliseconds(250)) { me.makeRoom(eventLoop) }
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -193,7 +196,7 @@ private final class AcceptHandler: ChannelDuplexHandler {
         let client = self.unwrapInboundIn(data)
         let address = client.remoteAddress.flatMap(Listener.address) ?? IPAddress(v4: 0)
         let admission = self.gate.admit(address, now: .now())
-        self.makeRoom()
+        self.makeRoom(context.eventLoop)
         guard case .admitted(let isCounted) = admission else { return client.close(promise: nil) }
         let gate = self.gate
         client.closeFuture.whenComplete { _ in gate.left(address, isCounted: isCounted) }

@@ -18,10 +18,16 @@ import Testing
         return ConnectionGate(limits, trusted: try trusted.map { try #require(CIDRBlock($0)) }, descriptors: 100_000)
     }
 
-    /// How many of `count` clients from these addresses, in turn, are let in.
+    /// Lets the gate look once, and find that all are busy.
+    private static func findBusy(_ gate: ConnectionGate) {
+        if gate.beginClearing(now: self.start) != nil { #expect(gate.cleared(0, now: self.start)) }
+    }
+
+    /// How many of `count` clients from these addresses, in turn, are let in while all that are in are busy.
     private static func admitted(_ count: Int, to gate: ConnectionGate, from addresses: [IPAddress]) -> Int {
         (0..<count).reduce(0) { sum, index in
             let admission = gate.admit(addresses[index % addresses.count], now: Self.start)
+            Self.findBusy(gate)
             return sum + (admission == .refused ? 0 : 1)
         }
     }
@@ -89,15 +95,26 @@ import Testing
         let address = try Self.address("192.0.2.1")
         #expect(Self.admitted(133, to: gate, from: [address]) == 133)
         #expect(gate.beginClearing(now: Self.start) == nil)
-        #expect(Self.admitted(1, to: gate, from: [address]) == 1)
+        #expect(gate.admit(address, now: Self.start) != .refused)
         let clearing = try #require(gate.beginClearing(now: Self.start))
         #expect(clearing.count == 10 && clearing.admittedBefore == Self.start)
         #expect(gate.beginClearing(now: Self.start) == nil)
-        gate.cleared(10, now: Self.start)
+        #expect(!gate.cleared(10, now: Self.start))
         #expect(gate.beginClearing(now: Self.start) != nil)
-        gate.cleared(0, now: Self.start)
+        #expect(gate.cleared(9, now: Self.start))
         #expect(gate.beginClearing(now: Self.start + .milliseconds(49)) == nil)
         #expect(gate.beginClearing(now: Self.start + .milliseconds(50)) != nil)
+    }
+
+    @Test("As long as many are idle, everybody is let in: there will be room")
+    func idle() throws {
+        let gate = try Self.gate(160, perAddress: 0)
+        let address = try Self.address("192.0.2.1")
+        for _ in 0..<160 {
+            #expect(gate.admit(address, now: Self.start) != .refused)
+            if gate.beginClearing(now: Self.start) != nil { #expect(!gate.cleared(10, now: Self.start)) }
+        }
+        #expect(!gate.hasRoom(orWake: nil))
     }
 
     @Test("New limits hold for who comes from then on")
