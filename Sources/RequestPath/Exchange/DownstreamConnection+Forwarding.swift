@@ -60,7 +60,8 @@ extension DownstreamConnection {
         self.upstream = connection
         self.phase = .exchange
         if self.loop.accessLog != nil { self.facts.sentAt = .now() }
-        connection.begin(for: self, of: pool.owner(self.facts.session))
+        connection.begin(for: self)
+        if pool.isStrict { connection.owner = UpstreamPool.Owner(self.facts.session) }
         context.write(NIOAny(head), promise: nil)
         self.loop.flushSoon(connection)
         if !self.body.isDone {

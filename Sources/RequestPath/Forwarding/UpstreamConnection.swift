@@ -34,7 +34,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// A byte of the answer has come: from here on nothing is sent again.
     private(set) var hasAnswered = false
     /// For whom it is kept.
-    private(set) var owner = UpstreamPool.Owner.anybody
+    var owner = UpstreamPool.Owner.anybody
     /// More than the answer may come: it had no content, or came before the request was whole.
     private var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
@@ -54,9 +54,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     /// Begins an exchange: its head and whatever of its body follows will be written by `client`.
     @inline(__always)
-    func begin(for client: DownstreamConnection, of owner: UpstreamPool.Owner) {
+    func begin(for client: DownstreamConnection) {
         self.client = client
-        self.owner = owner
         self.phase = .head
         self.hasSent = false
         self.hasAnswered = false

@@ -21,6 +21,11 @@ final class UpstreamPool {
         /// For requests without a session.
         case nobody
         case session(RecordKey)
+
+        /// For requests of this session, or of none.
+        init(_ session: CachedSession?) {
+            self = session.map { .session($0.key) } ?? .nobody
+        }
     }
 
     /// How long a connection rests whose answer may well have something behind it. An app that sends a body to `HEAD` sends it
@@ -30,7 +35,8 @@ final class UpstreamPool {
     let target: UpstreamTarget
     unowned let loop: PathLoop
     private let index: Int
-    private let isStrict: Bool
+    /// Each connection serves one session only.
+    let isStrict: Bool
     private(set) var open = 0
     private var idle: [UpstreamConnection] = []
     /// Given back in this turn.
@@ -52,16 +58,9 @@ final class UpstreamPool {
     /// A connection that may serve this session now, or requests without one; nil when there is none.
     @inline(__always)
     func takeIdle(for session: CachedSession?) -> UpstreamConnection? {
-        let connection = self.isStrict ? self.takeOwn(self.owner(session)) : self.idle.popLast()
+        let connection = self.isStrict ? self.takeOwn(Owner(session)) : self.idle.popLast()
         if connection != nil { self.loop.metrics.upstreamConnections(active: 1, idle: -1) }
         return connection
-    }
-
-    /// For whom a connection is kept that carries a request of this session, or of none.
-    @inline(__always)
-    func owner(_ session: CachedSession?) -> Owner {
-        guard self.isStrict else { return .anybody }
-        return session.map { .session($0.key) } ?? .nobody
     }
 
     private func takeOwn(_ owner: Owner) -> UpstreamConnection? {
