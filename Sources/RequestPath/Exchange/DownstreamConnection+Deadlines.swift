@@ -16,6 +16,9 @@ extension DownstreamConnection {
         }
     }
 
+    /// Bytes that wait for the client to take them.
+    var unsentBytes: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
+
     func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .idle:
@@ -52,7 +55,7 @@ extension DownstreamConnection {
         if let context = self.context, !context.channel.isWritable {
             // Whoever takes bytes is waited for, however slow; whoever takes none is not. The app is not to blame, and not
             // read either.
-            let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+            let waiting = self.unsentBytes
             if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
             self.facts.waitingBytes = waiting
             if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }

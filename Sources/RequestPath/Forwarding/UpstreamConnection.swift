@@ -27,8 +27,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var relay = BodyRelay(.none)
     private var keepsAlive = true
     private(set) var frames = WebSocketFrames()
-    /// Exchanges that it carried before this one.
-    private(set) var served = 0
     /// The request's head has left; nothing of it has before.
     private(set) var hasSent = false
     /// A byte of the answer has come: from here on nothing is sent again.
@@ -251,7 +249,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
     @inline(__always)
     private func finish(leftOver: Int, _ client: DownstreamConnection) {
         self.client = nil
-        self.served &+= 1
         let isClean = leftOver == 0 && self.keepsAlive && client.hasSentRequest
         if isClean {
             self.phase = .idle

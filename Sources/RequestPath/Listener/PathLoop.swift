@@ -166,12 +166,13 @@ package final class PathLoop {
             if let since = connection.quietSince, since < time { quiet.append((since, connection)) }
         }
         quiet.sort { $0.since < $1.since }
-        let closing = quiet.prefix(count)
-        for entry in closing {
+        var closed = 0
+        for entry in quiet where closed < count && entry.connection.unsentBytes == 0 {
+            closed += 1
             self.metrics.connectionEvicted()
             entry.connection.closeNow()
         }
-        return closing.count
+        return closed
     }
 
     /// The connections that carry something: a request that has begun, or an answer that the client has not read yet.
