@@ -153,10 +153,7 @@ final class Gateway: Sendable {
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
         self.loops = loops
-        self.gate = ConnectionGate(
-            limit: settings.limits.connections,
-            perAddress: settings.limits.connectionsPerAddress
-        )
+        self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
         self.logs = logs
         self.logger = logger
         self.reload = reload
@@ -174,7 +171,11 @@ final class Gateway: Sendable {
         registry.read(MetricNames.asnDatabaseBuildTimestamp) {
             Double(self.state.withLock { $0.assembly }.asn?.buildTime?.seconds ?? 0)
         }
-        registry.read(MetricNames.connectionsRefused, "public", "per_address") { Double(self.gate.refusedCount) }
+        for refusal in ConnectionGate.Refusal.allCases {
+            registry.read(MetricNames.connectionsRefused, "public", refusal.rawValue) {
+                Double(self.gate.refusedCount(refusal))
+            }
+        }
         self.cacheMetrics.register(in: registry)
         self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
@@ -249,6 +250,7 @@ final class Gateway: Sendable {
             }
             let assembly = try Assembly(loaded.settings, self.foundations, generation: generation)
             await self.loops.onEach { $0.adopt(assembly.configuration) }
+            self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
             self.state.withLock {
                 $0.settings = loaded.settings
                 $0.assembly = assembly
@@ -320,6 +322,8 @@ final class Gateway: Sendable {
         await self.loops.onEach { $0.closeAll() }
         await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
+        // The last requests ended since the loops looked at their logs; what was cut off above has its lines here as well.
+        await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(2))
         try? await self.group.shutdownGracefully()
     }

@@ -57,6 +57,7 @@ struct ReferenceFileTests {
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff", "routes[].max_body",
         "routes[].timeouts.response", "event_loops", "secret_file", "upstreams.*.ca_file", "upstreams.*.server_name",
         "clients[].client_secret_file", "provider.static.users[].id", "identity.headers",
+        "limits.connections_per_address",
     ]
 
     /// Without these `store.redis` says nothing.

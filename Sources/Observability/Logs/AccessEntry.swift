@@ -30,8 +30,9 @@ package struct AccessEntry {
     package var origin: String?
     /// Where the session came from: `l1`, `store`, `none`.
     package var cache: String?
+    /// The app that the request was passed on to, or that could not be reached; nil when it was answered here.
     package var upstream: String?
-    /// Whether the request went over a connection that had served one before; nil when it went nowhere.
+    /// Whether the request went over a connection that was there before it; nil when it went nowhere.
     package var upstreamReused: Bool?
     /// Bytes of the body.
     package var bytesIn: Int64 = 0
@@ -43,9 +44,9 @@ package struct AccessEntry {
     package var userAgent: UnsafeRawBufferPointer?
     /// `Referer` as it came; cut like the target.
     package var referer: UnsafeRawBufferPointer?
-    /// What a session-transfer token in this request came to.
+    /// What a session-transfer token in this request came to, in the words of `sallyport_transfer_tokens_total`.
     package var handoff: String?
-    /// What the check of the device binding came to.
+    /// What the check of the device binding came to, behind its mode: `ip/match`, `asn/unknown`.
     package var binding: String?
 
     package init(

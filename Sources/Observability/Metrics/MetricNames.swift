@@ -37,6 +37,12 @@ package enum MetricNames {
         help: "Client connections closed unanswered, by listener and limit.",
         labels: ["listener", "limit"]
     )
+    package static let connectionsEvicted = MetricFamily(
+        .counter,
+        "sallyport_connections_evicted_total",
+        help: "Idle client connections closed to make room for new ones, by listener.",
+        labels: ["listener"]
+    )
 
     // Decisions, sessions, handoff.
     package static let decisions = MetricFamily(
@@ -178,6 +184,12 @@ package enum MetricNames {
         help: "Requests sent again because a reused connection died before any byte of the answer.",
         labels: ["upstream"]
     )
+    package static let upstreamUnasked = MetricFamily(
+        .counter,
+        "sallyport_upstream_unasked_total",
+        help: "Connections closed because the app sent bytes on them before a request had left, by upstream.",
+        labels: ["upstream"]
+    )
 
     // Operation.
     package static let buildInfo = MetricFamily(
@@ -249,11 +261,12 @@ package enum MetricNames {
     /// All families, for the tests and the documentation.
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
+        connectionsEvicted,
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
         redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisQuarantine,
-        upstreamConnections, upstreamRetries, buildInfo, configReloads, configLastReloadSuccessful,
+        upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]

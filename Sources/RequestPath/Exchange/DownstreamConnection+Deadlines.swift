@@ -6,6 +6,19 @@ import Vocabulary
 /// What ends by itself. One sweep per loop four times a second looks at every connection: cheaper than a timer for each
 /// request, and exact enough for seconds.
 extension DownstreamConnection {
+    /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
+    var quietSince: NIODeadline? {
+        let timeouts = self.configuration.timeouts
+        switch self.phase {
+        case .idle: return self.deadline - (self.requestCount == 0 ? timeouts.header : timeouts.idle)
+        case .head: return self.deadline - timeouts.header
+        default: return nil
+        }
+    }
+
+    /// Bytes that wait for the client to take them.
+    var unsentBytes: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
+
     func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .idle:
@@ -42,7 +55,7 @@ extension DownstreamConnection {
         if let context = self.context, !context.channel.isWritable {
             // Whoever takes bytes is waited for, however slow; whoever takes none is not. The app is not to blame, and not
             // read either.
-            let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+            let waiting = self.unsentBytes
             if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
             self.facts.waitingBytes = waiting
             if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }

@@ -12,13 +12,23 @@ extension DownstreamConnection {
         }
         self.facts.responseDeadline =
             self.loop.now + (route.responseTimeout ?? self.configuration.timeouts.response)
-        if let connection = pool.takeIdle() {
+        self.facts.isForwarded = true
+        if self.facts.session != nil { self.noteAddress() }
+        if let connection = pool.takeIdle(for: self.facts.session) {
             self.facts.upstreamReused = true
             self.send(on: connection)
         } else {
             self.phase = .connecting
             pool.connect(for: self)
         }
+    }
+
+    /// Tells the gate, once in a while, that somebody is signed in at this address.
+    @inline(__always)
+    private func noteAddress() {
+        guard self.loop.now >= self.nextNote else { return }
+        self.nextNote = self.loop.now + .minutes(5)
+        self.gate.noteSession(self.peer, now: self.loop.now)
     }
 
     var isConnecting: Bool { self.phase == .connecting }
@@ -36,17 +46,22 @@ extension DownstreamConnection {
     }
 
     private func send(on connection: UpstreamConnection) {
-        guard let head = self.upstreamHead else { return self.upstreamFailed(.upstreamReset) }
+        guard let head = self.upstreamHead, let pool = self.facts.pool else {
+            return self.upstreamFailed(.upstreamReset)
+        }
         guard let context = connection.context, connection.isUsable else {
             // It closed while it waited: another one.
             connection.close()
+            self.facts.upstreamReused = false
             self.phase = .connecting
-            self.facts.pool?.connect(for: self)
+            pool.connect(for: self)
             return
         }
         self.upstream = connection
         self.phase = .exchange
+        if self.loop.accessLog != nil { self.facts.sentAt = .now() }
         connection.begin(for: self)
+        if pool.isStrict { connection.owner = UpstreamPool.Owner(self.facts.session) }
         context.write(NIOAny(head), promise: nil)
         self.loop.flushSoon(connection)
         if !self.body.isDone {
@@ -54,6 +69,13 @@ extension DownstreamConnection {
             self.sendContinue()
             self.resumeReading()
         }
+    }
+
+    /// The head is about to leave, and what has come of the body leaves with it. None of it is used before: should the
+    /// connection turn out to be none for this request, all of it goes over another one.
+    @inline(__always)
+    func headLeaves() {
+        if !self.body.isDone { self.process() }
     }
 
     /// "100 Continue" is ours to give: the request is judged and somebody is there to take the body (RFC 9110 10.1.1).
@@ -119,10 +141,12 @@ extension DownstreamConnection {
         self.facts.status = head.status
         self.facts.isEventStream = head.isEventStream
         self.facts.lastProgress = self.loop.now
+        let now = NIODeadline.now()
+        if let sentAt = self.facts.sentAt { self.facts.upstreamTime = now - sentAt }
         self.loop.metrics.upstreamAnswered(
             route.upstreamIndex,
             status: head.status,
-            nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
+            nanoseconds: (now - self.facts.startedAt).nanoseconds
         )
         var changes = AnswerChanges(requestID: self.facts.requestID)
         // A request whose body is still coming is cut off by the answer: whatever follows could be taken for the next one.
@@ -190,14 +214,7 @@ extension DownstreamConnection {
         let failed = self.upstream
         self.upstream = nil
         if self.facts.hasBegunAnswer { return self.abort(reason) }
-        if reason == .upstreamReset, let failed, self.mayRetry(failed) {
-            self.facts.hasRetried = true
-            self.facts.upstreamReused = false
-            self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
-            self.phase = .connecting
-            self.facts.pool?.connect(for: self)
-            return
-        }
+        if reason == .upstreamReset, let failed, self.mayRetry(failed) { return self.retry() }
         self.releaseUpstreamHead()
         self.loop.metrics.upstreamAnswered(
             self.facts.route?.upstreamIndex ?? .max,
@@ -214,12 +231,27 @@ extension DownstreamConnection {
         self.process()
     }
 
+    /// The app sent something before the request had left. On a kept connection that is what is left of an earlier
+    /// exchange, and the request, of which nothing has left, goes over a new one; on a new one it is no HTTP.
+    func upstreamSpokeFirst() {
+        self.upstream = nil
+        if self.facts.upstreamReused { self.retry() } else { self.upstreamFailed(.upstreamMalformed) }
+    }
+
+    /// Sends the request once more, on a new connection.
+    private func retry() {
+        self.facts.upstreamReused = false
+        self.loop.metrics.upstreamRetried(self.facts.route?.upstreamIndex ?? 0)
+        self.phase = .connecting
+        self.facts.pool?.connect(for: self)
+    }
+
     /// A kept connection may have been closed just as we wrote: once, on a new one, and only what cannot have had an effect
     /// or has none twice (RFC 9110 9.2.2).
     private func mayRetry(_ connection: UpstreamConnection) -> Bool {
-        guard !self.facts.hasRetried, connection.served > 0, !connection.hasAnswered, self.body.byteCount == 0 else {
-            return false
-        }
+        guard self.facts.upstreamReused else { return false }
+        if !connection.hasSent { return true }
+        guard !connection.hasAnswered, self.body.byteCount == 0 else { return false }
         // The end of an empty chunked body has been sent and would have to be sent again.
         if self.body.isDone, self.facts.requestFraming == .chunked { return false }
         return self.facts.method.isIdempotent || !self.body.isDone

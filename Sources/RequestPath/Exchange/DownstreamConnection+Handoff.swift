@@ -94,6 +94,7 @@ extension DownstreamConnection {
         guard let head = self.waitingHead, let bytes = self.waitingBytes, let host = self.facts.host else { return }
         let cookie = self.configuration.sessionCookie(of: host)
         var reason: Reason?
+        self.noteHandoff(outcome, request)
         switch outcome {
         case .unavailable(let error):
             return self.handoffFailed(error, request.attempt)

@@ -1,5 +1,6 @@
 import AddressIntelligence
 package import NIOCore
+import Observability
 import Sessions
 import Settings
 import Vocabulary
@@ -31,6 +32,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     }
 
     let loop: PathLoop
+    let gate: ConnectionGate
     package internal(set) var context: ChannelHandlerContext?
     /// The place in the loop's list of connections.
     var listIndex = -1
@@ -47,6 +49,8 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     // The connection.
     let peer: IPAddress
     let peerText: [UInt8]
+    /// When the gate is told next that somebody is signed in at `peer`.
+    var nextNote = NIODeadline.uptimeNanoseconds(0)
     private(set) var requestCount = 0
 
     /// Pinned with the route: a request that waits is not judged half by what a reload brought.
@@ -67,8 +71,9 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     var endpoint: PendingEndpoint?
     var frames: WebSocketFrames { self.upstream?.frames ?? WebSocketFrames() }
 
-    init(loop: PathLoop, peer: IPAddress) {
+    init(loop: PathLoop, gate: ConnectionGate, peer: IPAddress) {
         self.loop = loop
+        self.gate = gate
         self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)
@@ -86,7 +91,8 @@ package final class DownstreamConnection: ChannelDuplexHandler {
 
     package func channelActive(context: ChannelHandlerContext) {
         self.loop.add(self)
-        self.deadline = self.loop.now + self.loop.configuration.timeouts.idle
+        // To the nanosecond: it tells whether the connection was let in before the house became crowded.
+        self.deadline = .now() + self.configuration.timeouts.header
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
@@ -165,6 +171,11 @@ package final class DownstreamConnection: ChannelDuplexHandler {
                 if self.phase != .closed, self.phase != .lingering, buffer.readableBytes > 0 { self.input = buffer }
                 if !isWhole { return }
             case .exchange where !self.body.isDone:
+                guard self.upstream?.hasSent == true else {
+                    // The head leaves at the end of this turn, and the body behind it.
+                    self.input = buffer
+                    return
+                }
                 self.forwardBody(&buffer)
                 if buffer.readableBytes > 0, self.phase != .closed, self.phase != .lingering { self.input = buffer }
                 if self.isPaused { return }
@@ -212,6 +223,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         switch result {
         case .incomplete:
             self.seenCount = buffer.readableBytes
+            self.letGoOfRoom(&buffer)
             return false
         case .refused(let refusal):
             self.beginFacts(keepsAlive: false)
@@ -230,6 +242,22 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             self.beginRequest(head, &buffer)
             return true
         }
+    }
+
+    /// The most memory that an unfinished head keeps before it has grown so far itself.
+    static let unfinishedHeadRoom = 16_384
+
+    /// A head may stand in a large buffer behind other requests, and NIO keeps several buffers for whoever has sent a large
+    /// body: neither is kept for a client that takes its time.
+    private func letGoOfRoom(_ buffer: inout ByteBuffer) {
+        if buffer.storageCapacity > max(4096, 2 * buffer.readableBytes) {
+            buffer = ByteBuffer(bytes: buffer.readableBytesView)
+        }
+        guard self.requestCount > 0, let options = self.context?.channel.syncOptions else { return }
+        // NIO lets go of what is more than it may read into at once.
+        guard let count = try? options.getOption(.maxMessagesPerRead), count > 1 else { return }
+        try? options.setOption(.maxMessagesPerRead, value: 1)
+        try? options.setOption(.maxMessagesPerRead, value: count)
     }
 
     /// Starts the books of a new exchange.
@@ -389,10 +417,17 @@ struct ExchangeFacts {
     var waitingBytes = 0
     var answerFraming = OutgoingFraming.asIs
     var hasBegunAnswer = false
-    var hasSentRequest = false
-    var hasRetried = false
+    /// It was passed on, or would have been if the app could be reached.
+    var isForwarded = false
     var isEventStream = false
+    /// The app's connection has served before, or could have.
     var upstreamReused = false
+    /// When the head was sent to the app, and how long it took to the answer's; only while an access log is written.
+    var sentAt: NIODeadline?
+    var upstreamTime: TimeAmount?
+    /// What became of a transfer token, and of the device that presented it; for the log alone.
+    var handoff: TransferTokenResult?
+    var binding: JudgedBinding?
     var responseDeadline = NIODeadline.distantFuture
     var bytesOut = 0
     /// The head's bytes, only while an access log is written.

@@ -1,8 +1,10 @@
+import Glibc
 import NIOCore
 import Vocabulary
 
 /// One connection to an app. It carries one exchange at a time and is given back only when both messages ended where
-/// their framing said and not a byte more has come (CVE-2026-71324).
+/// their framing said and not a byte more has come (CVE-2026-71324). What comes after that but before the next request
+/// has left closes it, and that request goes over a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -26,10 +28,14 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var relay = BodyRelay(.none)
     private var keepsAlive = true
     private(set) var frames = WebSocketFrames()
-    /// Exchanges that it carried before this one.
-    private(set) var served = 0
+    /// The request's head has left; nothing of it has before.
+    private(set) var hasSent = false
     /// A byte of the answer has come: from here on nothing is sent again.
     private(set) var hasAnswered = false
+    /// For whom it is kept.
+    var owner = UpstreamPool.Owner.anybody
+    /// More than the answer may come: it had no content, or came before the request was whole.
+    private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     private var isPaused = false
     private var hasPendingRead = false
@@ -50,9 +56,19 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func begin(for client: DownstreamConnection) {
         self.client = client
         self.phase = .head
+        self.hasSent = false
         self.hasAnswered = false
         self.keepsAlive = true
         self.interimCount = 0
+    }
+
+    /// The turn in which the request was judged has ended: its head leaves, and with it what there is of its body.
+    @inline(__always)
+    func send() {
+        if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
+        self.hasSent = true
+        self.client?.headLeaves()
+        self.context?.flush()
     }
 
     /// It may carry another exchange. A write that fails closes the channel at once, from within.
@@ -110,6 +126,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = self.unwrapInboundIn(data)
         switch self.phase {
+        case .head where !self.hasSent:
+            self.refuseUnasked()
         case .head:
             self.hasAnswered = true
             if var partial = self.partial {
@@ -125,11 +143,30 @@ final class UpstreamConnection: ChannelDuplexHandler {
             buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
             self.client?.tunnelled(buffer)
         case .idle:
-            // An answer to nothing: whoever was next on this connection would have got it.
-            self.close()
+            self.refuseUnasked()
         case .closed:
             break
         }
+    }
+
+    /// Something came before our request has left, so it is no answer to it, but the end of an earlier exchange: whoever
+    /// is next on this connection would get it.
+    private func refuseUnasked() {
+        self.pool.countUnasked()
+        let client = self.client
+        self.client = nil
+        self.close()
+        client?.upstreamSpokeFirst()
+    }
+
+    /// Something has come since the loop looked at its sockets: a system call, for connections that are doubtful.
+    private var hasUnreadBytes: Bool {
+        let pipeline = self.context?.channel.pipeline.syncOperations
+        let count = try? pipeline?.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            var byte: UInt8 = 0
+            return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        }
+        return (count ?? 0) > 0
     }
 
     private func readHead(_ buffer: inout ByteBuffer) {
@@ -183,6 +220,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             head.framing = .none
         }
         self.keepsAlive = head.keepsAlive && head.framing != .untilClose && !head.bindsConnection
+        self.isDoubtful = head.framing == .none || !client.hasSentRequest
         self.relay = BodyRelay(head.framing)
         self.phase = .body
         guard let framing = client.answerBegins(head, buffer) else { return }
@@ -226,7 +264,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
     @inline(__always)
     private func finish(leftOver: Int, _ client: DownstreamConnection) {
         self.client = nil
-        self.served &+= 1
         let isClean = leftOver == 0 && self.keepsAlive && client.hasSentRequest
         if isClean {
             self.phase = .idle

@@ -1,41 +1,83 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
+import Sessions
 import Settings
 import Vocabulary
 
 /// One loop's connections to one app: the idle ones on a stack, so that the warmest is used first.
+///
+/// ```
+///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been looked at
+///     └──────────┴─────────┴────▶ closed
+/// ```
+/// An app may send more than its answer: two answers, or a body where there is none. What comes before the connection's next
+/// request has left closes it, so that the next user does not get it. Connections on which that is likely are used last.
 final class UpstreamPool {
+    /// For whom a connection is kept.
+    enum Owner: Equatable {
+        /// For everybody.
+        case anybody
+        /// For requests without a session.
+        case nobody
+        case session(RecordKey)
+
+        /// For requests of this session, or of none.
+        init(_ session: CachedSession?) {
+            self = session.map { .session($0.key) } ?? .nobody
+        }
+    }
+
     let target: UpstreamTarget
     unowned let loop: PathLoop
+    private let index: Int
+    /// Each connection serves one session only.
+    let isStrict: Bool
     private(set) var open = 0
     private var idle: [UpstreamConnection] = []
+    /// Given back in this turn.
+    private var ending: [UpstreamConnection] = []
     /// Where the next connect starts in the list of addresses.
     private var nextAddress = 0
     private var isRetired = false
 
-    init(target: UpstreamTarget, loop: PathLoop) {
+    /// - Parameter index: the app's place in the configuration.
+    init(target: UpstreamTarget, index: Int, loop: PathLoop) {
         self.target = target
+        self.index = index
+        self.isStrict = target.settings.reuse == .strict
         self.loop = loop
     }
 
-    var idleCount: Int { self.idle.count }
-
-    /// A connection that is ready now, or nil.
+    /// A connection that may serve this session now, or requests without one; nil when there is none.
     @inline(__always)
-    func takeIdle() -> UpstreamConnection? {
-        guard let connection = self.idle.popLast() else { return nil }
-        self.loop.metrics.upstreamConnections(active: 1, idle: -1)
+    func takeIdle(for session: CachedSession?) -> UpstreamConnection? {
+        let connection = self.isStrict ? self.takeOwn(Owner(session)) : self.idle.popLast()
+        if connection != nil { self.loop.metrics.upstreamConnections(active: 1, idle: -1) }
         return connection
     }
 
-    /// Keeps a connection whose exchange ended cleanly.
+    private func takeOwn(_ owner: Owner) -> UpstreamConnection? {
+        let index = self.idle.lastIndex { $0.owner == owner || $0.owner == .anybody }
+        return index.map { self.idle.remove(at: $0) }
+    }
+
+    /// Keeps a connection whose exchange ended cleanly, or that was not used.
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
-        connection.idleSince = self.loop.now
-        self.idle.append(connection)
-        self.loop.metrics.upstreamConnections(active: -1, idle: 1)
+        if self.ending.isEmpty { self.loop.tellTurnEnd(self) }
+        self.ending.append(connection)
+    }
+
+    /// The turn has ended in which the connections in `ending` were given back.
+    func turnEnded() {
+        for connection in self.ending {
+            connection.idleSince = self.loop.now
+            if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
+            self.loop.metrics.upstreamConnections(active: -1, idle: 1)
+        }
+        self.ending.removeAll(keepingCapacity: true)
     }
 
     /// The connection has closed.
@@ -45,36 +87,53 @@ final class UpstreamPool {
             self.idle.remove(at: index)
             self.loop.metrics.upstreamConnections(active: 0, idle: -1)
         } else {
+            self.ending.removeAll { $0 === connection }
             self.loop.metrics.upstreamConnections(active: -1, idle: 0)
         }
     }
 
-    /// Closes connections that have been idle too long: the oldest lie at the bottom of the stack.
+    /// The app sent something before a request had left.
+    func countUnasked() {
+        self.loop.metrics.upstreamUnasked(self.index)
+    }
+
+    /// Closes connections that have been idle too long.
     func sweep() {
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
-        while let oldest = self.idle.first, self.loop.now - oldest.idleSince > limit {
-            self.idle.removeFirst()
-            self.loop.metrics.upstreamConnections(active: 1, idle: -1)
-            oldest.close()
+        for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
+            self.closeIdle(at: index)
         }
+    }
+
+    private func closeIdle(at index: Int) {
+        let connection = self.idle.remove(at: index)
+        self.loop.metrics.upstreamConnections(active: 1, idle: -1)
+        connection.close()
+    }
+
+    /// Closes a connection that carries nothing, in favour of one that will; false when there is none.
+    private func makeRoom() -> Bool {
+        if !self.idle.isEmpty {
+            self.closeIdle(at: 0)
+        } else if let connection = self.ending.first {
+            connection.close()
+        } else {
+            return false
+        }
+        return true
     }
 
     /// A reload has put another pool in this one's place: exchanges under way end here, nothing is kept.
     func retire() {
         self.isRetired = true
-        self.closeIdle()
-    }
-
-    private func closeIdle() {
-        let connections = self.idle
-        self.idle.removeAll()
-        self.loop.metrics.upstreamConnections(active: Int64(connections.count), idle: -Int64(connections.count))
+        while !self.idle.isEmpty { self.closeIdle(at: self.idle.count - 1) }
+        let connections = self.ending
         for connection in connections { connection.close() }
     }
 
     /// Connects for `client`, trying every address of the app in turn.
     func connect(for client: DownstreamConnection) {
-        guard self.open < self.target.settings.maxConnections else {
+        guard self.open < self.target.settings.maxConnections || self.makeRoom() else {
             return client.upstreamFailed(.gatewayOverloaded)
         }
         self.open += 1

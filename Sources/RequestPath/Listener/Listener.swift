@@ -4,10 +4,6 @@ import NIOPosix
 package import Settings
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// Why an address cannot be listened on.
 package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
@@ -34,15 +30,26 @@ package final class Listener: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptHandler(gate: gate))
+                    try channel.pipeline.syncOperations.addHandler(AcceptHandler(gate: gate, loops: loops))
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // NIO keeps the buffer it read into last for each connection, whatever becomes of that: never a large one.
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: 64,
+                    initial: 2048,
+                    maximum: DownstreamConnection.unfinishedHeadRoom
+                )
+            )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let address = channel.remoteAddress.flatMap(Self.address) ?? IPAddress(v4: 0)
                     let loop = loops.loop(channel.eventLoop)
-                    try channel.pipeline.syncOperations.addHandler(DownstreamConnection(loop: loop, peer: address))
+                    try channel.pipeline.syncOperations.addHandler(
+                        DownstreamConnection(loop: loop, gate: gate, peer: address)
+                    )
                 }
             }
         let host = address.host.isEmpty ? "::" : address.host
@@ -104,6 +111,24 @@ package final class PathLoops: @unchecked Sendable {
         }
     }
 
+    /// Has every loop close its share of `clearing`; `done` is told, on one of the loops, how many were closed.
+    func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
+        let share = (clearing.count + self.all.count - 1) / self.all.count
+        let results = Mutex((left: self.all.count, closed: 0))
+        for loop in self.all {
+            nonisolated(unsafe) let target = loop
+            loop.eventLoop.execute {
+                let closed = target.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
+                let total: Int? = results.withLock { results in
+                    results.left -= 1
+                    results.closed += closed
+                    return results.left == 0 ? results.closed : nil
+                }
+                if let total { done(total) }
+            }
+        }
+    }
+
     /// Exchanges under way on all loops.
     package func busyCount() async -> Int {
         var count = 0
@@ -115,95 +140,21 @@ package final class PathLoops: @unchecked Sendable {
     }
 }
 
-/// How many clients are let in. Descriptors are kept back for apps and files, so that a full house still serves.
-package final class ConnectionGate: Sendable {
-    private struct State {
-        var open = 0
-        var perAddress: [AddressKey: Int] = [:]
-        var waiting: [@Sendable () -> Void] = []
-        var refused: UInt64 = 0
-    }
-
-    private let state = Mutex(State())
-    private let limit: Mutex<Int>
-    private let perAddressLimit: Int
-
-    /// - Parameters:
-    ///   - limit: `limits.connections`; less when the process may not open enough descriptors for two of each.
-    ///   - perAddress: 0 for no limit.
-    package init(limit: Int, perAddress: Int) {
-        self.limit = Mutex(min(limit, Self.descriptorLimit))
-        self.perAddressLimit = perAddress
-    }
-
-    /// Raises the soft descriptor limit to the hard one and says how many clients that allows: each may need a second
-    /// descriptor towards an app, and 64 are kept back for everything else.
-    static let descriptorLimit: Int = {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
-        if limit.rlim_cur < limit.rlim_max {
-            limit.rlim_cur = limit.rlim_max
-            _ = setrlimit(__rlimit_resource_t(7), &limit)
-            getrlimit(__rlimit_resource_t(7), &limit)
-        }
-        return max(16, (Int(min(limit.rlim_cur, 1 << 30)) - 64) / 2)
-    }()
-
-    package var effectiveLimit: Int { self.limit.withLock { $0 } }
-
-    /// Clients turned away because their address had enough connections.
-    package var refusedCount: UInt64 { self.state.withLock { $0.refused } }
-
-    func admit(_ address: IPAddress) -> Bool {
-        self.state.withLock { state in
-            let key = address.key
-            if self.perAddressLimit > 0 {
-                guard state.perAddress[key, default: 0] < self.perAddressLimit else {
-                    state.refused += 1
-                    return false
-                }
-                state.perAddress[key, default: 0] += 1
-            }
-            state.open += 1
-            return true
-        }
-    }
-
-    func left(_ address: IPAddress) {
-        let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
-            state.open -= 1
-            if self.perAddressLimit > 0 {
-                let key = address.key
-                let count = state.perAddress[key, default: 1] - 1
-                state.perAddress[key] = count == 0 ? nil : count
-            }
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for wake in waiting { wake() }
-    }
-
-    /// True when another client may be accepted; otherwise `wake` is called when one has left.
-    func hasRoom(orWake wake: @escaping @Sendable () -> Void) -> Bool {
-        let limit = self.effectiveLimit
-        return self.state.withLock { state in
-            if state.open < limit { return true }
-            state.waiting.append(wake)
-            return false
-        }
-    }
-}
-
-/// Stops accepting while the house is full: clients wait in the backlog, and no descriptor is spent to turn them away.
+/// Lets clients in as the gate says. While the house is full it stops accepting: clients wait in the backlog, and no
+/// descriptor is spent to turn them away.
 private final class AcceptHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias OutboundIn = any Channel
 
     private let gate: ConnectionGate
+    private let loops: PathLoops
     private var isFull = false
+    /// The gate will say when a client has left.
+    private var isAwaited = false
 
-    init(gate: ConnectionGate) {
+    init(gate: ConnectionGate, loops: PathLoops) {
         self.gate = gate
+        self.loops = loops
     }
 
     func read(context: ChannelHandlerContext) {
@@ -211,22 +162,44 @@ private final class AcceptHandler: ChannelDuplexHandler {
         let eventLoop = context.eventLoop
         nonisolated(unsafe) let me = self
         nonisolated(unsafe) let place = context
-        let hasRoom = self.gate.hasRoom {
+        let wake: @Sendable () -> Void = {
             eventLoop.execute {
-                me.isFull = false
-                place.read()
+                me.isAwaited = false
+                me.readAgain(place)
             }
         }
-        if hasRoom { context.read() } else { self.isFull = true }
+        if self.gate.hasRoom(orWake: self.isAwaited ? nil : wake) { return context.read() }
+        self.isAwaited = true
+        self.isFull = true
+        self.makeRoom(context.eventLoop)
+    }
+
+    private func readAgain(_ context: ChannelHandlerContext) {
+        guard self.isFull else { return }
+        self.isFull = false
+        context.read()
+    }
+
+    private func makeRoom(_ eventLoop: any EventLoop) {
+        let gate = self.gate
+        guard let clearing = gate.beginClearing(now: .now()) else { return }
+        nonisolated(unsafe) let me = self
+        self.loops.close(clearing) { count in
+            guard gate.cleared(count, now: .now()) else { return }
+            // Who is busy now may be idle soon, and nobody who comes would tell.
+            eventLoop.scheduleTask(in: .milliseconds(250)) { me.makeRoom(eventLoop) }
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // Counted here, before another one can be accepted; a connection's own loop would be too late.
         let client = self.unwrapInboundIn(data)
         let address = client.remoteAddress.flatMap(Listener.address) ?? IPAddress(v4: 0)
-        guard self.gate.admit(address) else { return client.close(promise: nil) }
+        let admission = self.gate.admit(address, now: .now())
+        self.makeRoom(context.eventLoop)
+        guard case .admitted(let isCounted) = admission else { return client.close(promise: nil) }
         let gate = self.gate
-        client.closeFuture.whenComplete { _ in gate.left(address) }
+        client.closeFuture.whenComplete { _ in gate.left(address, isCounted: isCounted) }
         context.fireChannelRead(data)
     }
 
@@ -235,9 +208,6 @@ private final class AcceptHandler: ChannelDuplexHandler {
         self.isFull = true
         nonisolated(unsafe) let me = self
         nonisolated(unsafe) let place = context
-        context.eventLoop.scheduleTask(in: .milliseconds(250)) {
-            me.isFull = false
-            place.read()
-        }
+        context.eventLoop.scheduleTask(in: .milliseconds(250)) { me.readAgain(place) }
     }
 }

@@ -41,6 +41,9 @@ package final class PathLoop {
     private var sweeper: RepeatedTask?
     /// Connections to apps with a head that has not left yet.
     private let unflushed = Batch<UpstreamConnection>()
+    /// Pools with connections that rest until this turn ends.
+    private let resting = Batch<UpstreamPool>()
+    private var isTurnEndDue = false
 
     package init(
         eventLoop: any EventLoop,
@@ -66,7 +69,7 @@ package final class PathLoop {
         self.wallNow = Clock.system.now()
         self.date = HTTPDate.text(self.wallNow)
         self.requestSeed = UInt64.random(in: .min ... .max)
-        self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
+        self.pools = self.makePools(configuration)
         self.sessions.cache.onInvalidation = { [unowned self] endings in self.ended(endings) }
         self.streamSessions.onGone = { [unowned self] key in self.ended(Endings([.session(key)])) }
     }
@@ -93,19 +96,36 @@ package final class PathLoop {
             index -= 1
         }
         for pool in self.pools { pool.sweep() }
-        self.accessLog?.flushIfNeeded()
+        self.flushAccessLog()
     }
 
-    // MARK: Flushing
+    // MARK: The end of a turn
 
-    /// Lets the head that was written to `connection` leave at the end of this tick, with those of the other requests: the
+    /// Lets the head that was written to `connection` leave at the end of this turn, with those of the other requests: the
     /// system's sending and our judging would push each other out of the core's instruction cache with every request.
     func flushSoon(_ connection: UpstreamConnection) {
-        if self.unflushed.isEmpty {
-            nonisolated(unsafe) let loop = self
-            self.eventLoop.execute { loop.unflushed.drain { $0.context?.flush() } }
-        }
         self.unflushed.append(connection)
+        self.awaitTurnEnd()
+    }
+
+    /// Tells `pool` when this turn has ended: what its connections sent meanwhile is read before they are used again.
+    func tellTurnEnd(_ pool: UpstreamPool) {
+        self.resting.append(pool)
+        self.awaitTurnEnd()
+    }
+
+    @inline(__always)
+    private func awaitTurnEnd() {
+        guard !self.isTurnEndDue else { return }
+        self.isTurnEndDue = true
+        nonisolated(unsafe) let loop = self
+        self.eventLoop.execute { loop.endTurn() }
+    }
+
+    private func endTurn() {
+        self.isTurnEndDue = false
+        self.unflushed.drain { $0.send() }
+        self.resting.drain { $0.turnEnded() }
     }
 
     // MARK: Connections
@@ -136,6 +156,25 @@ package final class PathLoop {
         for connection in ending { connection.sessionEnded() }
     }
 
+    /// Closes up to `count` connections that carry nothing, those first that have been so for the longest.
+    ///
+    /// - Parameter time: who was let in later stays, as there is no other reason why they are here.
+    /// - Returns: how many were closed.
+    func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
+        var quiet: [(since: NIODeadline, connection: DownstreamConnection)] = []
+        for connection in self.connections {
+            if let since = connection.quietSince, since < time { quiet.append((since, connection)) }
+        }
+        quiet.sort { $0.since < $1.since }
+        var closed = 0
+        for entry in quiet where closed < count && entry.connection.unsentBytes == 0 {
+            closed += 1
+            self.metrics.connectionEvicted()
+            entry.connection.closeNow()
+        }
+        return closed
+    }
+
     /// The connections that carry something: a request that has begun, or an answer that the client has not read yet.
     package var busyCount: Int {
         self.connections.reduce(0) { $0 + ($1.phase == .idle ? 0 : 1) }
@@ -149,6 +188,11 @@ package final class PathLoop {
     /// No new connections come any more: idle ones close at the next sweep.
     package func closeIdle() {
         self.closesIdle = true
+    }
+
+    /// Hands the lines of the requests that have ended to the log's writer.
+    package func flushAccessLog() {
+        self.accessLog?.flushIfNeeded()
     }
 
     /// Ends everything at once.
@@ -165,12 +209,16 @@ package final class PathLoop {
     package func adopt(_ configuration: PathConfiguration) {
         self.configuration = configuration
         for pool in self.pools { pool.retire() }
-        self.pools = configuration.targets.map { UpstreamPool(target: $0, loop: self) }
+        self.pools = self.makePools(configuration)
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
             self.spareHeads = []
         }
+    }
+
+    private func makePools(_ configuration: PathConfiguration) -> [UpstreamPool] {
+        configuration.targets.enumerated().map { UpstreamPool(target: $1, index: $0, loop: self) }
     }
 
     func pool(_ index: Int) -> UpstreamPool { self.pools[index] }

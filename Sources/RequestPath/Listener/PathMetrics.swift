@@ -22,6 +22,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let routeCount: Int
     fileprivate let inFlight: GaugeID
     fileprivate let connections: GaugeID
+    fileprivate let connectionsEvicted: CounterID
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
@@ -29,6 +30,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamRequests: [CounterID]
     fileprivate let upstreamDurations: [HistogramID]
     fileprivate let upstreamRetries: [CounterID]
+    fileprivate let upstreamUnasked: [CounterID]
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private static let classes = 5
@@ -51,6 +53,7 @@ package struct PathMetricIDs: Sendable {
         }
         self.inFlight = registry.gauge(MetricNames.httpRequestsInFlight)
         self.connections = registry.gauge(MetricNames.connectionsOpen, "public")
+        self.connectionsEvicted = registry.counter(MetricNames.connectionsEvicted, "public")
         self.resolvedL1 = registry.counter(MetricNames.sessionResolve, "l1", "hit")
         self.resolvedStore = registry.counter(MetricNames.sessionResolve, "store", "hit")
         self.resolvedMiss = registry.counter(MetricNames.sessionResolve, "store", "miss")
@@ -61,6 +64,7 @@ package struct PathMetricIDs: Sendable {
         }
         self.upstreamDurations = upstreams.map { registry.histogram(MetricNames.upstreamDuration, $0) }
         self.upstreamRetries = upstreams.map { registry.counter(MetricNames.upstreamRetries, $0) }
+        self.upstreamUnasked = upstreams.map { registry.counter(MetricNames.upstreamUnasked, $0) }
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
     }
@@ -118,6 +122,7 @@ final class PathMetrics {
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
+    func connectionEvicted() { self.shard.increment(self.ids.connectionsEvicted) }
 
     @inline(__always)
     func sessionResolved(_ source: SessionSource) {
@@ -140,6 +145,11 @@ final class PathMetrics {
 
     func upstreamRetried(_ upstream: Int) {
         if upstream < self.ids.upstreamRetries.count { self.shard.increment(self.ids.upstreamRetries[upstream]) }
+    }
+
+    /// An app sent what nobody had asked for.
+    func upstreamUnasked(_ upstream: Int) {
+        if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
 
     @inline(__always)

@@ -173,6 +173,12 @@ extension Section {
             default: "1024",
             "Connections of each event loop to the app."
         ),
+        SettingsKey(
+            "reuse",
+            .choice(ConnectionReuse.allCases.map(\.rawValue)),
+            default: "shared",
+            "Whom a connection to the app serves: one user after another, or one session only (requests without one share)."
+        ),
     ])
 
     static let client = Section([

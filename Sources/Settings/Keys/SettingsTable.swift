@@ -232,8 +232,8 @@ extension Section {
         SettingsKey(
             "connections_per_address",
             .integer(0...1_000_000),
-            default: "0",
-            "For each client address; 0 is no limit, as many may share one."
+            default: "half of connections",
+            "For each client address (IPv6: each /64), trusted_proxies excepted; 0 is no limit."
         ),
         SettingsKey(
             "requests_per_connection",
@@ -254,7 +254,7 @@ extension Section {
             "header",
             .duration(second...(minute * 10)),
             default: "10s",
-            "From the first byte of a request to the end of its head, in total: slow senders cannot stretch it."
+            "From connecting, or from a request's first byte, to the end of its head, in total: nobody can stretch it."
         ),
         SettingsKey("idle", .duration(second...hour), default: "75s", "A kept-alive connection without a request."),
         SettingsKey(

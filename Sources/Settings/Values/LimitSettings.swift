@@ -5,7 +5,8 @@
 ///   `field_count` (integer, default: 100): more is 414 or 431.
 /// - `body` (size or `none`, default: none): more is 413.
 /// - `connections` (integer, default: 10000): open client connections.
-/// - `connections_per_address` (integer, default: 0 for no limit).
+/// - `connections_per_address` (integer, default: half of `connections`): for each address, of IPv6 each /64; 0 for no
+///   limit. `trusted_proxies` have none.
 /// - `requests_per_connection` (integer, default: 10000).
 /// - `drain_body` (size, default: 64KiB): an unread body up to this size is read away after our own answer.
 package struct LimitSettings: Sendable, Equatable {
@@ -15,7 +16,8 @@ package struct LimitSettings: Sendable, Equatable {
     package var fieldCount = 100
     package var body: Int?
     package var connections = 10_000
-    package var connectionsPerAddress = 0
+    /// 0: no limit; nil: half of the connections that are let in.
+    package var connectionsPerAddress: Int?
     package var requestsPerConnection = 10_000
     package var drainBody = 65_536
 
@@ -25,7 +27,7 @@ package struct LimitSettings: Sendable, Equatable {
 /// How long the gateway waits.
 ///
 /// ## Configuration keys (`timeouts`)
-/// - `header` (duration, default: 10s): from the first byte of a request to the end of its head, in total.
+/// - `header` (duration, default: 10s): from connecting, or from a request's first byte, to the end of its head, in total.
 /// - `idle` (duration, default: 75s): a kept-alive connection without a request.
 /// - `body_rate` (size per second, default: 240): the least average rate of a request body, after `body_grace`.
 /// - `body_grace` (duration, default: 10s).

@@ -130,6 +130,7 @@ package struct CORSSettings: Sendable, Equatable {
 /// - `url` (URL, required): `http://host:port` or `https://host:port`.
 /// - `ca_file`, `certificate_file`, `key_file` (paths), `server_name` (name): TLS towards the app.
 /// - `max_connections` (integer, default: 1024, per event loop).
+/// - `reuse` (`shared` | `strict`, default: shared): whom a connection to the app serves.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
     package var isHTTPS: Bool
@@ -141,6 +142,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var keyFile: String?
     package var serverName: String?
     package var maxConnections: Int
+    package var reuse: ConnectionReuse
 
     package init(name: String, isHTTPS: Bool, host: String, port: Int) {
         self.name = name
@@ -148,5 +150,14 @@ package struct UpstreamSettings: Sendable, Equatable {
         self.host = host
         self.port = port
         self.maxConnections = 1024
+        self.reuse = .shared
     }
+}
+
+/// Whom a kept connection to an app serves.
+package enum ConnectionReuse: String, Sendable, CaseIterable {
+    /// One user after another.
+    case shared
+    /// Requests of one session, or requests without a session: what the app sends too late reaches nobody else.
+    case strict
 }

@@ -2,7 +2,8 @@ import Foundation
 import RequestPath
 import Testing
 
-/// The corpora through the built binary: a strict backend judges what it is sent.
+/// Corpora and mutations through the built binary: a strict backend judges what it is sent, on connections that are kept
+/// over many requests, and what the client gets is parsed as strictly.
 @Suite(
     .serialized,
     .enabled(if: Corpus.isExpected, Corpus.absence),
@@ -14,28 +15,30 @@ struct ReplayTests {
         var cls: String
         var verdict: String
         var status: [Int]
+        var forwarded: Int
         var findings: [String]
     }
 
-    /// `h1replay.py` forgets all connections before each item and so sees nothing of what comes on a kept one: here they
-    /// are remembered, and only what came on them is forgotten.
+    private struct Task: Encodable {
+        var id: String
+        var raw: String
+        var `class` = "either"
+    }
+
+    /// `h1replay_pooled.py` starts gateways of its own: here in our folder, for the hosts that the requests name.
     private static let driver = """
         import sys, json
         sys.path.insert(0, sys.argv[1])
-        import h1replay
-        class Kept(list):
-            def clear(self):
-                self[:] = [c for c in self if not c["pend"] and not c["err"]]
-                for c in self: c["reqs"].clear()
-        backend = h1replay.Backend(int(sys.argv[3]), sys.argv[4])
-        backend.conns = Kept()
-        h1replay.Backend = lambda port, mark: backend
-        sys.argv = [sys.argv[0]] + sys.argv[2:]
-        h1replay.main()
+        import h1replay_gw, h1replay_pooled
+        h1replay_gw.HERE = sys.argv[2]
+        h1replay_gw.HOSTS = json.loads(sys.argv[3])
+        sys.argv = sys.argv[:1] + sys.argv[4:]
+        h1replay_pooled.main()
         """
 
+    /// What stands in `Host` of any item, where it can stand there.
     private static func hosts() throws -> [String] {
-        var hosts: Set<String> = []
+        var hosts: Set<String> = ["a"]
         for item in try Corpus.all() {
             for line in item.raw.split(whereSeparator: \.isNewline) where line.lowercased().hasPrefix("host:") {
                 let value = line.dropFirst(5).trimmingCharacters(in: .whitespaces).lowercased()
@@ -45,29 +48,44 @@ struct ReplayTests {
         return hosts.sorted()
     }
 
-    private static func replay(_ file: String) throws -> [Result] {
-        let backend = try Gateway.freePort()
-        let gateway = try Gateway(app: backend, hosts: self.hosts())
-        defer { gateway.stop() }
-        let output = FileManager.default.temporaryDirectory.appending(path: "sallyport-replay-\(UUID()).json")
-        defer { try? FileManager.default.removeItem(at: output) }
+    /// The first of so many ports in a row that nobody listens on.
+    private static func freePorts(_ count: Int) throws -> Int {
+        for _ in 0..<50 {
+            let first = Int.random(in: 15_000..<(32_000 - count))
+            let sockets = (first..<(first + count)).map { try? RawSocket(listeningOn: $0) }
+            for socket in sockets { socket?.close() }
+            if sockets.allSatisfy({ $0 != nil }) { return first }
+        }
+        throw GatewayFailure(description: "no \(count) free ports in a row")
+    }
+
+    /// Replays a file of requests, as `mode` says: every path is `public`, or `protected`.
+    private static func replay(_ file: URL, mode: String, gateways: Int) throws -> [Result] {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-replay-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
         let process = Process()
         process.executableURL = URL(filePath: Gateway.python ?? "")
         process.environment = ["PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"]
         process.arguments = [
-            "-c", self.driver, Corpus.directory.path, "\(gateway.port)", "\(backend)", "X-Forwarded-Proto",
-            Corpus.directory.appending(path: file).path, output.path,
+            "-c", self.driver, Corpus.directory.path, folder.path,
+            String(decoding: try JSONEncoder().encode(self.hosts()), as: UTF8.self),
+            "--bin", Gateway.binary.path, "--mode", mode, "--jobs", "\(gateways)",
+            "--base", "\(try self.freePorts(4 * gateways))", "--out", folder.appending(path: "out").path, file.path,
         ]
         process.standardOutput = FileHandle.nullDevice
         try process.run()
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
-        #expect(gateway.isRunning)
-        return try JSONDecoder().decode([Result].self, from: Data(contentsOf: output))
+        let name = "\(mode)-\(file.deletingPathExtension().lastPathComponent).json"
+        let output = try Data(contentsOf: folder.appending(path: "out").appending(path: name))
+        return try JSONDecoder().decode([Result].self, from: output)
     }
 
+    private static func file(_ name: String) -> URL { Corpus.directory.appending(path: name) }
+
     @Test(arguments: Corpus.files) func forwardsNothingThatCouldBeReadOtherwise(_ file: String) throws {
-        let results = try Self.replay(file)
+        let results = try Self.replay(Self.file(file), mode: "public", gateways: 8)
         #expect(results.count == (try Corpus.items(file)).count)
         #expect(results.contains { $0.status.contains(200) })
         for result in results {
@@ -82,5 +100,39 @@ struct ReplayTests {
                 #expect(result.verdict == "PASS" || result.status.first == 200, "\(result.id): \(result.status)")
             }
         }
+    }
+
+    @Test(arguments: Corpus.files) func forwardsNothingWithoutASession(_ file: String) throws {
+        let results = try Self.replay(Self.file(file), mode: "protected", gateways: 8)
+        #expect(results.count == (try Corpus.items(file)).count)
+        #expect(results.contains { $0.status.contains(401) })
+        for result in results {
+            #expect(result.forwarded == 0 && result.findings.isEmpty, "\(result.id): \(result.findings)")
+        }
+    }
+
+    @Test func mutationsDesynchroniseNobody() throws {
+        let count = 5000
+        var mutator = Mutator(seed: 0x9001)
+        let encoder = JSONEncoder()
+        let lines = try (0..<count).map { index in
+            let task = Task(id: "\(index)", raw: String(decoding: mutator.next().flatMap(Self.scalar), as: UTF8.self))
+            return String(decoding: try encoder.encode(task), as: UTF8.self) + "\n"
+        }
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-mutations-\(UUID()).jsonl")
+        try lines.joined().write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let results = try Self.replay(file, mode: "public", gateways: 32)
+        #expect(results.count == count)
+        #expect(results.reduce(0) { $0 + $1.forwarded } > count / 10)
+        for result in results where !result.findings.isEmpty {
+            let line = Int(result.id).map { lines[$0] } ?? ""
+            Issue.record("\(line): \(result.findings) \(result.status)")
+        }
+    }
+
+    /// A byte as the scalar of that number in UTF-8, as the corpora write bytes.
+    private static func scalar(_ byte: UInt8) -> [UInt8] {
+        byte < 0x80 ? [byte] : [0xC0 | byte >> 6, 0x80 | byte & 0x3F]
     }
 }

@@ -1,0 +1,252 @@
+import Foundation
+import GatewayBench
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Apps that send more than their answer: it must not be taken for the answer to the next user's request.
+@Suite("Late bytes of the app", .blocking) struct UpstreamReuseTests {
+    private static let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON"
+    private static let unasked = #"sallyport_upstream_unasked_total{upstream="http://127.0.0.1:"#
+
+    private func unaskedCount(_ gateway: Gateway, _ app: FakeUpstream) throws -> Double {
+        try gateway.metric(Self.unasked + "\(app.port)\"}")
+    }
+
+    /// A request, and the body that the app must get exactly once.
+    private static let requests: [(request: String, body: String)] = [
+        (Request.get("/second"), ""),
+        (Request.get("/second", method: "POST"), ""),
+        (Request.post("/second", body: "hello"), "hello"),
+        (
+            Request.get("/second", ["Transfer-Encoding: chunked"], method: "POST") + "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+            "hello"
+        ),
+        (Request.get("/second", ["Transfer-Encoding: chunked"], method: "PATCH") + "0\r\n\r\n", ""),
+        (Request.post("/second", body: String(repeating: "x", count: 60_000)), String(repeating: "x", count: 60_000)),
+    ]
+
+    @Test("Bytes that come before the next request has left close the connection; the request goes over another one")
+    func beforeTheRequestLeaves() throws {
+        for (request, body) in Self.requests {
+            let late = Flag()
+            let sent = Flag()
+            let app = try FakeUpstream { link in
+                guard let first = link.next() else { return }
+                link.answer(body: first.target)
+                guard link.number == 0 else { return FakeUpstream.answering { $0.answer(body: $1.target) }(link) }
+                guard late.isRaised(within: 10) else { return }
+                link.send(Self.poison)
+                sent.raise()
+                _ = link.next()
+            }
+            defer { app.stop() }
+            try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+                let wire = try gateway.connect()
+                #expect(try wire.request(Request.get("/first")).text == "/first")
+                usleep(20_000)
+                // Both arrive while it sleeps, the request first: it finds them in one turn of its loop.
+                gateway.signal(SIGSTOP)
+                usleep(30_000)
+                wire.send(request)
+                usleep(50_000)
+                late.raise()
+                #expect(sent.isRaised())
+                usleep(50_000)
+                gateway.signal(SIGCONT)
+                let answer = try wire.answer()
+                #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
+                let seconds = app.requests.filter { $0.target == "/second" }
+                #expect(seconds.map { String(latin1: $0.body) } == [body])
+                #expect(app.connectionCount == 2)
+                #expect(try self.unaskedCount(gateway, app) == 1)
+            }
+        }
+    }
+
+    @Test("An app that closes before the next request has left costs no request, whatever its method")
+    func closedBeforeTheRequestLeaves() throws {
+        for (request, body) in Self.requests {
+            let leave = Flag()
+            let left = Flag()
+            let app = try FakeUpstream { link in
+                guard let first = link.next() else { return }
+                link.answer(body: first.target)
+                guard link.number == 0 else { return FakeUpstream.answering { $0.answer(body: $1.target) }(link) }
+                _ = leave.isRaised(within: 10)
+                link.wire.reset()
+                left.raise()
+            }
+            defer { app.stop() }
+            try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+                let wire = try gateway.connect()
+                #expect(try wire.request(Request.get("/first")).text == "/first")
+                usleep(20_000)
+                gateway.signal(SIGSTOP)
+                usleep(30_000)
+                wire.send(request)
+                usleep(50_000)
+                leave.raise()
+                #expect(left.isRaised())
+                usleep(50_000)
+                gateway.signal(SIGCONT)
+                let answer = try wire.answer()
+                #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
+                #expect(
+                    app.requests.filter { $0.target == "/second" }.map { String(latin1: $0.body) } == [body]
+                )
+            }
+        }
+    }
+
+    @Test(
+        "What follows an answer without content, or another answer, a moment later reaches nobody",
+        arguments: [
+            ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: \(poison.utf8.count)\r\n\r\n"),
+            ("GET", "HTTP/1.1 204 No Content\r\n\r\n"),
+            ("GET", "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
+            ("GET", "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
+        ]
+    )
+    func withoutContent(method: String, head: String) throws {
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                guard request.target == "/first" else {
+                    link.answer(body: request.target)
+                    continue
+                }
+                link.send(head)
+                usleep(200)
+                link.send(Self.poison)
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            for index in 0..<20 {
+                let wire = try gateway.connect()
+                wire.send(Request.get("/first", method: method) + Request.get("/own/\(index)"))
+                #expect(try wire.answer(to: method).isWhole)
+                let next = try wire.answer()
+                #expect(next.text == "/own/\(index)", "\(next.lines)")
+                // And so on another client's connection, at once.
+                #expect(try gateway.get("/other/\(index)").text == "/other/\(index)")
+            }
+            #expect(eventually { ((try? self.unaskedCount(gateway, app)) ?? 0) > 0 })
+        }
+    }
+
+    @Test("Of two answers the second reaches nobody, not even the request that was waiting")
+    func twoAnswers() throws {
+        let app = try FakeUpstream { link in
+            while let request = link.next() {
+                link.answer(body: request.target)
+                guard request.target == "/first" else { continue }
+                usleep(200)
+                link.send(Self.poison)
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            for index in 0..<20 {
+                let wire = try gateway.connect()
+                wire.send(Request.get("/first") + Request.get("/own/\(index)"))
+                #expect(try wire.answer().text == "/first")
+                #expect(try wire.answer().text == "/own/\(index)")
+                usleep(10_000)
+            }
+            #expect(eventually { ((try? self.unaskedCount(gateway, app)) ?? 0) > 0 })
+        }
+    }
+
+    @Test("What follows an answer that began before the request was whole reaches nobody")
+    func earlyAnswer() throws {
+        let app = try FakeUpstream { link in
+            while let head = link.nextHead() {
+                guard head.target == "/upload" else {
+                    link.answer(body: head.target)
+                    continue
+                }
+                link.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+                guard link.wire.receive(count: 10) != nil else { return }
+                link.send("ok")
+                usleep(200)
+                link.send(Self.poison)
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            for index in 0..<10 {
+                let wire = try gateway.connect()
+                let other = try gateway.connect()
+                wire.send(Request.get("/upload", ["Content-Length: 10"], method: "POST") + "hello")
+                #expect(wire.receive(through: "\r\n\r\nok") != nil)
+                wire.send("world")
+                #expect(wire.receive(count: 2) == Array("ok".utf8))
+                usleep(10_000)
+                #expect(try other.request(Request.get("/own/\(index)")).text == "/own/\(index)")
+            }
+        }
+    }
+
+    @Test("An app that speaks before it is asked is no HTTP: 502, and not asked again and again")
+    func greeting() throws {
+        let app = try FakeUpstream { link in
+            link.send("220 mail.example.com ESMTP\r\n")
+            _ = link.next()
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let answer = try gateway.get()
+            #expect(answer.status == 502 && answer.reason == "upstream.malformed", "\(answer.lines)")
+            #expect(app.connectionCount == 1)
+        }
+    }
+
+    private static func numbering() throws -> FakeUpstream {
+        try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "\(link.number)") })
+    }
+
+    private static func strict(_ app: FakeUpstream, _ reuse: String, more: String = "") -> String {
+        Config.file(
+            upstream: app.port,
+            more: "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    reuse: \(reuse)\n\(more)"
+        ).replacing("upstream: http://127.0.0.1:\(app.port)\n", with: "upstream: app\n", maxReplacements: 1)
+    }
+
+    @Test("With reuse: strict a connection serves one session, and requests without one never share it")
+    func strictReuse() throws {
+        for (reuse, expected) in [
+            ("shared", ["0", "0", "0", "0", "0", "0"]), ("strict", ["0", "1", "2", "0", "1", "2"]),
+        ] {
+            let app = try Self.numbering()
+            defer { app.stop() }
+            try Gateway.with(Self.strict(app, reuse)) { gateway throws in
+                let ada = ["Authorization: Bearer \(try gateway.native(.ada))"]
+                let grace = ["Cookie: sallyport=\(try gateway.browser(.grace))"]
+                var numbers: [String] = []
+                for _ in 0..<2 {
+                    numbers.append(try gateway.get("/", ada).text)
+                    numbers.append(try gateway.get("/", grace).text)
+                    numbers.append(try gateway.get("/public/").text)
+                }
+                #expect(numbers == expected, "\(reuse)")
+            }
+        }
+    }
+
+    @Test("With reuse: strict idle connections of others make room when there may be no more")
+    func strictRoom() throws {
+        let app = try Self.numbering()
+        defer { app.stop() }
+        try Gateway.with(Self.strict(app, "strict", more: "    max_connections: 2\n")) { gateway throws in
+            let tokens = try [User.ada, .grace, .mary].map { try gateway.native($0) }
+            for _ in 0..<3 {
+                for token in tokens {
+                    #expect(try gateway.get("/", ["Authorization: Bearer \(token)"]).status == 200)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import AddressIntelligence
+import NIOCore
+import RequestPath
+import Settings
+import Testing
+
+@Suite("The gate for connections") struct ConnectionGateTests {
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+    private static func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
+
+    private static func gate(_ connections: Int, perAddress: Int? = nil, trusted: [String] = []) throws
+        -> ConnectionGate
+    {
+        var limits = LimitSettings()
+        limits.connections = connections
+        limits.connectionsPerAddress = perAddress
+        return ConnectionGate(limits, trusted: try trusted.map { try #require(CIDRBlock($0)) }, descriptors: 100_000)
+    }
+
+    /// Lets the gate look once, and find that all are busy.
+    private static func findBusy(_ gate: ConnectionGate) {
+        if gate.beginClearing(now: self.start) != nil { #expect(gate.cleared(0, now: self.start)) }
+    }
+
+    /// How many of `count` clients from these addresses, in turn, are let in while all that are in are busy.
+    private static func admitted(_ count: Int, to gate: ConnectionGate, from addresses: [IPAddress]) -> Int {
+        (0..<count).reduce(0) { sum, index in
+            let admission = gate.admit(addresses[index % addresses.count], now: Self.start)
+            Self.findBusy(gate)
+            return sum + (admission == .refused ? 0 : 1)
+        }
+    }
+
+    @Test("One address gets half of the room by default, and each /64 of IPv6 is one address")
+    func perAddress() throws {
+        let gate = try Self.gate(1000)
+        #expect(Self.admitted(600, to: gate, from: [try Self.address("192.0.2.1")]) == 500)
+        let household = try (1...9).map { try Self.address("2001:db8::\($0)") }
+        #expect(Self.admitted(600, to: gate, from: household) == 400, "what is left but for the reserved tenth")
+        #expect(gate.refusedCount(.perAddress) == 100 && gate.refusedCount(.reserved) == 200)
+        let other = try Self.gate(1000)
+        #expect(Self.admitted(600, to: other, from: household) == 500)
+    }
+
+    @Test("The limit of one address can be set, and switched off")
+    func setLimit() throws {
+        let address = try Self.address("192.0.2.1")
+        #expect(Self.admitted(20, to: try Self.gate(1000, perAddress: 7), from: [address]) == 7)
+        #expect(Self.admitted(1000, to: try Self.gate(1000, perAddress: 0), from: [address]) == 900)
+    }
+
+    @Test("Trusted proxies, from which all clients come, have no limit of their own")
+    func trusted() throws {
+        let gate = try Self.gate(1000, trusted: ["192.0.2.0/24"])
+        #expect(Self.admitted(1000, to: gate, from: [try Self.address("192.0.2.7")]) == 1000)
+        #expect(gate.hasRoom(orWake: nil) == false)
+        gate.left(try Self.address("192.0.2.7"), isCounted: false)
+        #expect(gate.hasRoom(orWake: nil))
+    }
+
+    @Test("Who leaves makes room, for the address and for all")
+    func leaving() throws {
+        let gate = try Self.gate(4, perAddress: 2)
+        let address = try Self.address("192.0.2.1")
+        #expect(Self.admitted(3, to: gate, from: [address]) == 2)
+        gate.left(address, isCounted: true)
+        #expect(gate.admit(address, now: Self.start) == .admitted(isCounted: true))
+    }
+
+    @Test("The last tenth is for addresses from which somebody is signed in, for a quarter of an hour at least")
+    func reserved() throws {
+        let gate = try Self.gate(100, perAddress: 0)
+        let known = try Self.address("192.0.2.9")
+        gate.noteSession(known, now: Self.start)
+        #expect(Self.admitted(95, to: gate, from: [try Self.address("198.51.100.1")]) == 90)
+        #expect(gate.admit(known, now: Self.start + .minutes(14)) == .admitted(isCounted: true))
+        #expect(gate.admit(known, now: Self.start + .minutes(31)) == .refused)
+    }
+
+    @Test("So many addresses are known that the table stays small: the first are forgotten first")
+    func bounded() throws {
+        let gate = try Self.gate(100, perAddress: 0)
+        let first = try Self.address("192.0.2.9")
+        gate.noteSession(first, now: Self.start)
+        for index in 0..<20_000 { gate.noteSession(IPAddress(v4: 0x0A00_0000 + UInt32(index)), now: Self.start) }
+        #expect(Self.admitted(90, to: gate, from: [try Self.address("198.51.100.1")]) == 90)
+        #expect(gate.admit(first, now: Self.start) == .refused)
+        #expect(gate.admit(IPAddress(v4: 0x0A00_0000 + 19_999), now: Self.start) != .refused)
+    }
+
+    @Test("A crowded house is cleared once at a time, and not at once again when there was nothing to close")
+    func clearing() throws {
+        let gate = try Self.gate(160, perAddress: 0)
+        let address = try Self.address("192.0.2.1")
+        #expect(Self.admitted(133, to: gate, from: [address]) == 133)
+        #expect(gate.beginClearing(now: Self.start) == nil)
+        #expect(gate.admit(address, now: Self.start) != .refused)
+        let clearing = try #require(gate.beginClearing(now: Self.start))
+        #expect(clearing.count == 10 && clearing.admittedBefore == Self.start)
+        #expect(gate.beginClearing(now: Self.start) == nil)
+        #expect(!gate.cleared(10, now: Self.start))
+        #expect(gate.beginClearing(now: Self.start) != nil)
+        #expect(gate.cleared(9, now: Self.start))
+        #expect(gate.beginClearing(now: Self.start + .milliseconds(49)) == nil)
+        #expect(gate.beginClearing(now: Self.start + .milliseconds(50)) != nil)
+    }
+
+    @Test("As long as many are idle, everybody is let in: there will be room")
+    func idle() throws {
+        let gate = try Self.gate(160, perAddress: 0)
+        let address = try Self.address("192.0.2.1")
+        for _ in 0..<160 {
+            #expect(gate.admit(address, now: Self.start) != .refused)
+            if gate.beginClearing(now: Self.start) != nil { #expect(!gate.cleared(10, now: Self.start)) }
+        }
+        #expect(!gate.hasRoom(orWake: nil))
+    }
+
+    @Test("New limits hold for who comes from then on")
+    func adopt() throws {
+        let gate = try Self.gate(100, perAddress: 2)
+        let address = try Self.address("192.0.2.1")
+        #expect(Self.admitted(5, to: gate, from: [address]) == 2)
+        var limits = LimitSettings()
+        limits.connections = 100
+        limits.connectionsPerAddress = 5
+        gate.adopt(limits, trusted: [])
+        #expect(Self.admitted(5, to: gate, from: [address]) == 3)
+        #expect(gate.effectiveLimit == 100)
+    }
+}
