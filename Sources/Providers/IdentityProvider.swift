@@ -8,7 +8,8 @@ package protocol IdentityProvider: Sendable {
     /// - Parameters:
     ///   - identifier: What the user typed, as it came.
     ///   - password: UTF-8 bytes as they came.
-    func authenticate(identifier: String, password: Secret) async -> AuthenticationResult
+    ///   - source: Where the try comes from: a provider that cannot serve everybody at once gives each source its share.
+    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
 }
 
 /// What a provider says. Not reaching a verdict is no refusal.

@@ -48,6 +48,8 @@ package struct AuditEvent: Sendable {
     package var reason: Reason?
     /// The user's id.
     package var subject: String?
+    /// The account that was tried, where no user has proven to be its own: a keyed hash of what was typed.
+    package var account: String?
     /// The session's public id.
     package var session: String?
     package var clientID: String?

@@ -40,6 +40,7 @@ package struct AuditStream: Sendable {
         line.member("code", event.code?.rawValue)
         line.member("reason", event.reason?.rawValue)
         line.member("subject", event.subject)
+        line.member("account", event.account)
         line.member("session", event.session)
         line.member("client_id", event.clientID)
         line.member("host", event.host)
