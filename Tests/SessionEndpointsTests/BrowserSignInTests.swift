@@ -233,7 +233,7 @@ struct BrowserSignInTests {
         _ = try await gateway.signInBrowser()
         #expect(gateway.audit.records.last?.subject == "9f1c")
         #expect(gateway.audit.records.last?.account == account)
-        for _ in 0..<10 { _ = try await failed("alice%40example.com") }
+        for _ in 0...10 { _ = try await failed("alice%40example.com") }
         #expect(gateway.audit.records.last?.reason == .signInThrottled)
         #expect(gateway.audit.records.last?.account == account)
         // What can be nobody's has no name.
