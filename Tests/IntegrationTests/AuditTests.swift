@@ -25,7 +25,7 @@ import Testing
         return found()
     }
 
-    @Test("A session at another device, one used by another site and two cookies are events with the user; all is logged")
+    @Test("A session at another device, one that another site uses and two session cookies are events with the user")
     func events() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

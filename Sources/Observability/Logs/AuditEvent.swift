@@ -23,6 +23,14 @@ package struct AuditEvent: Sendable {
         case transferTokenRejected = "transfer_token.rejected"
         case transferTokenRepeated = "transfer_token.repeated"
         case transferTokenReplayed = "transfer_token.replayed"
+
+        /// Whether anybody can cause it as often as they like, by being refused.
+        var isOfStrangers: Bool {
+            switch self {
+            case .bindingMismatch, .sessionDenied, .signInFailed: true
+            default: false
+            }
+        }
     }
 
     /// Auth0's log event codes, for the tools that read those.
