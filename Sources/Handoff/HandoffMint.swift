@@ -130,8 +130,8 @@ package struct HandoffMint: Sendable {
         }
     }
 
-    /// Goes on if there is room in the bucket. What ends in 503 is given back, so that an outage does not turn into "too
-    /// many" for a client that tries again, as it was told to.
+    /// Goes on if there is room in the bucket. What the store could not do is given back, so that an outage does not turn
+    /// into "too many" for a client that tries again, as it was told to.
     private func counting(
         _ bucket: RateBucket,
         _ request: MintRequest,
@@ -145,12 +145,7 @@ package struct HandoffMint: Sendable {
                 return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: parent))
             }
             let outcome = next()
-            outcome.whenComplete { result in
-                switch result {
-                case .success(.minted), .success(.refused), .success(.throttled): break
-                case .success(.unavailable), .failure: _ = self.limiter.giveBack([bucket], cost: 1, on: loop)
-                }
-            }
+            outcome.whenFailure { _ in _ = self.limiter.giveBack([bucket], cost: 1, on: loop) }
             return outcome
         }
     }

@@ -55,6 +55,11 @@ package final class PasswordWorkers: Sendable {
     /// Places that are taken now.
     package var occupiedPlaces: Int { self.state.withLock { $0.running + $0.waiting.count } }
 
+    /// Whether work for this source would be let in now.
+    package func hasPlace(for source: SignInSource) -> Bool {
+        self.state.withLock { self.hasPlace(for: source, $0) }
+    }
+
     /// What `work` returned; nil: there is too much to do already, and it was not begun.
     package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
     {
@@ -70,9 +75,8 @@ package final class PasswordWorkers: Sendable {
     private func submit(for source: SignInSource, _ job: @escaping Job) -> Bool {
         enum Place { case now, later, none }
         let place: Place = self.state.withLock { state in
+            guard self.hasPlace(for: source, state) else { return .none }
             var share = state.shares[source.share] ?? Share()
-            let left = self.places - state.running - state.waiting.count - (source.isFamiliar ? 0 : self.reserved)
-            guard share.places < left else { return .none }
             share.places += 1
             share.lastTurn = max(share.lastTurn, state.turn) + 1
             state.shares[source.share] = share
@@ -99,6 +103,11 @@ package final class PasswordWorkers: Sendable {
             // Last: whoever is answered finds the place free.
             answer()
         }
+    }
+
+    private func hasPlace(for source: SignInSource, _ state: borrowing State) -> Bool {
+        let left = self.places - state.running - state.waiting.count - (source.isFamiliar ? 0 : self.reserved)
+        return (state.shares[source.share]?.places ?? 0) < left
     }
 
     private static func free(_ share: CIDRBlock, _ state: inout State) {

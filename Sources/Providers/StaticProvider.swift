@@ -26,6 +26,8 @@ package struct StaticProvider: IdentityProvider {
         self.workers = workers
     }
 
+    package func hasRoom(for source: SignInSource) -> Bool { self.workers.hasPlace(for: source) }
+
     package func authenticate(
         identifier: String,
         password: Secret,

@@ -18,6 +18,8 @@ extension SessionService {
             user: user,
             isFamiliar: user.map { self.familiar.contains(address, $0) } ?? false
         )
+        let source = SignInSource(request.address, isFamiliar: self.familiar.contains(address))
+        guard self.provider.hasRoom(for: source) else { return .unavailable(.providerUnavailable) }
         do {
             if case .throttled(let wait) = try await self.count(limits) {
                 record.event = .refused(.signInThrottled)
@@ -27,7 +29,6 @@ extension SessionService {
         } catch {
             return .unavailable(Self.reason(error))
         }
-        let source = SignInSource(request.address, isFamiliar: self.familiar.contains(address))
         switch await self.provider.authenticate(identifier: identifier, password: password, from: source) {
         case .unavailable:
             return await self.unavailable(.providerUnavailable, limits)

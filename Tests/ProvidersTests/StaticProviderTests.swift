@@ -106,8 +106,10 @@ struct StaticProviderTests {
             )
             #expect(result == .unavailable)
         }
+        #expect(!provider.hasRoom(for: Self.home))
         gate.signal()
         await busy.value
+        #expect(provider.hasRoom(for: Self.home))
         let result = await provider.authenticate(
             identifier: "alice@example.com",
             password: Secret("correct horse"),

@@ -105,6 +105,14 @@ struct SignInPressureTests {
         #expect(try await gateway.signInNative(flow: flow, body).status == 429)
     }
 
+    @Test("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+    func noRoom() async throws {
+        let gateway = try Gateway(provider: FullProvider(), limiter: Untouchable())
+        let answer = try await gateway.signInNative()
+        #expect(answer.isOutage)
+        #expect(answer.reason == .providerUnavailable)
+    }
+
     @Test("An outage of the provider gives back what was left of a user's tries, and no more")
     func noFreeGuesses() async throws {
         let provider = SwitchedProvider()
@@ -219,6 +227,32 @@ struct SignInPressureTests {
             if self.isAway.withLock({ $0 }) { return .unavailable }
             guard identifier == "alice@example.com", password == Secret(Gateway.password) else { return .refused }
             return .authenticated(Identity(id: "9f1c", traits: [:]), aal: "aal1", methods: ["password"])
+        }
+    }
+
+    private struct FullProvider: IdentityProvider {
+        func hasRoom(for source: SignInSource) -> Bool { false }
+
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
+            Issue.record("a password was looked at")
+            return .unavailable
+        }
+    }
+
+    private struct Untouchable: RateLimiter {
+        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            Issue.record("a try was counted")
+            return loop.makeSucceededFuture(.allowed)
+        }
+
+        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            Issue.record("a try was given back")
+            return loop.makeSucceededVoidFuture()
+        }
+
+        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            loop.makeSucceededVoidFuture()
         }
     }
 
