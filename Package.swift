@@ -90,7 +90,7 @@ let package = Package(
         ),
         .target(
             name: "Providers",
-            dependencies: ["Sessions", "Settings", "Cryptography", "Vocabulary"],
+            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         .target(
@@ -233,7 +233,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ProvidersTests",
-            dependencies: ["Providers", "Sessions", "Settings", "Cryptography", "Vocabulary"],
+            dependencies: ["Providers", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(

@@ -7,7 +7,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers behind the gateway, a real reader of its metrics, certificates, and clocks that differ.
-packages=(curl nginx redis-server apache2-bin lighttpd python3 openssl prometheus faketime)
+packages=(curl nginx redis-server apache2-bin lighttpd python3 python3-venv openssl prometheus faketime)
 soak=0
 if [[ ${1-} == --soak ]]; then
     shift
@@ -18,6 +18,14 @@ if [[ ${1-} == --soak ]]; then
 fi
 
 sallyport_build "${packages[@]}"
+
+# Ory's own client, as its users have it. Where PyPI cannot be reached, the test that runs it is skipped.
+clients="$SALLYPORT_ROOT/.build/clients"
+if ! "$clients/bin/python" -c 'import ory_client' 2>/dev/null; then
+    { python3 -m venv --clear "$clients" &&
+        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: ory-client==1.22.87; } >&2 ||
+        rm -rf "$clients"
+fi
 # What is long is run one at a time: a thousand streams beside a browser would only starve each other.
 order=()
 if ((soak)); then order=(--no-parallel); fi

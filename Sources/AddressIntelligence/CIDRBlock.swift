@@ -23,6 +23,13 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
+    /// The block of `address`'s first bits: `v4` of them when it is IPv4, else `v6`.
+    package init(of address: IPAddress, v4: Int, v6: Int) {
+        self.prefixLength = address.isV4 ? v4 : v6
+        let spaceLength = address.isV4 ? v4 + 96 : v6
+        self.network = IPAddress(bits: address.bits & ~Self.hostMask(spaceLength: spaceLength))
+    }
+
     /// `spaceLength` counts in the 128-bit space that both families share.
     private init?(network: IPAddress, spaceLength: Int) {
         guard network.bits & Self.hostMask(spaceLength: spaceLength) == 0 else { return nil }

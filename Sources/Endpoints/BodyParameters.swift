@@ -3,7 +3,8 @@ package import Vocabulary
 /// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
 ///
 /// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms; media type parameters such as
-/// `charset` are allowed. A parameter that stands twice makes the whole body malformed (RFC 6749 3.1).
+/// `charset` are allowed. A parameter that stands twice makes the whole body malformed (RFC 6749 3.1); one without a
+/// value is as good as absent (RFC 6749 3.2), and so is `null` in JSON, which auth0-python sends for what it was not given.
 package struct BodyParameters: Sendable {
     /// Why a body is of no use.
     package enum Failure: Error, Sendable, Equatable {
@@ -27,20 +28,20 @@ package struct BodyParameters: Sendable {
         case "application/json" where accepting.contains(.json):
             guard case .object(let members) = JSONText.decode(request.body) else { throw .malformed }
             self.encoding = .json
-            self.members = members
+            self.members = members.filter { $0.value != .null && $0.value != "" }
         case "application/x-www-form-urlencoded" where accepting.contains(.form):
             guard let members = Self.form(request.body) else { throw .malformed }
             self.encoding = .form
-            self.members = members
+            self.members = members.filter { $0.value != "" }
         default:
             throw .mediaType
         }
     }
 
-    /// The parameter's value; in JSON it may be of any type.
+    /// The parameter's value; in JSON it may be of any type but `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// The parameter's text; nil when it is absent, or in JSON no string.
+    /// The parameter's text, never empty; nil when it is absent, or in JSON no string.
     package func text(_ name: String) -> String? { self.members[name]?.string }
 
     private static func form(_ body: [UInt8]) -> [String: JSONValue]? {

@@ -47,8 +47,11 @@ package struct HandoffConsumer: Sendable {
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         var request = request
         request.device = self.observer.completed(request.device)
-        guard let key = self.authority.key(.transfer, of: request.token) else {
-            return loop.makeSucceededFuture(self.refuse(.handoffMalformed, request))
+        let key: RecordKey
+        switch self.authority.read(.transfer, request.token) {
+        case .record(let named): key = named
+        case .otherKey: return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request))
+        case .malformed: return loop.makeSucceededFuture(self.refuse(.handoffMalformed, request))
         }
         if let existing = request.existing, existing.session.bornOf == key {
             self.journal.record(Self.record(.repeated, request))

@@ -75,22 +75,25 @@ package struct HandoffMint: Sendable {
     /// Mints a token, or says why not. The future never fails.
     ///
     /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
-    /// `handoff.not_permitted`, `credential.malformed`, `session.unknown` (ended, expired, never there, or a browser's),
-    /// `session.other_client`, `handoff.nested`, and `handoff.throttled` (`MintLimits`). A token that the audit stream has
-    /// no room for is not handed out.
+    /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired, never
+    /// there, or a browser's), `session.other_client`, `handoff.nested`, and `handoff.throttled` (`MintLimits`). A token
+    /// that the audit stream has no room for is not handed out.
     package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
         let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
         guard request.client.canCreateTransferToken else {
             return loop.makeSucceededFuture(self.refuse(.handoffNotPermitted, request, device, parent: nil))
         }
-        guard let key = self.authority.key(.session, of: request.sessionToken) else {
+        let key: RecordKey
+        switch self.authority.read(.session, request.sessionToken) {
+        case .record(let named):
+            key = named
+        case .otherKey:
+            return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request, device, parent: nil))
+        case .malformed:
             return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
         }
-        return self.limiter.allow(MintLimits.client(of: request), cost: 1, on: loop).flatMap { decision in
-            if case .throttled(let wait) = decision {
-                return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: nil))
-            }
-            return self.judge(request, key: key, device: device, on: loop)
+        return self.counting(MintLimits.client(of: request), request, device, parent: nil, on: loop) {
+            self.judge(request, key: key, device: device, on: loop)
         }.flatMapErrorThrowing { error in
             self.journal.record(self.record(.mintUnavailable, request, device, parent: nil))
             return .unavailable(error as? StoreError ?? .unavailable)
@@ -121,12 +124,29 @@ package struct HandoffMint: Sendable {
             if let reason = Self.objection(to: parent, client: request.client, now: now) {
                 return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
             }
-            return self.limiter.allow(MintLimits.session(parent), cost: 1, on: loop).flatMap { decision in
-                if case .throttled(let wait) = decision {
-                    return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: parent))
-                }
-                return self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
+            return self.counting(MintLimits.session(parent), request, device, parent: parent, on: loop) {
+                self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
             }
+        }
+    }
+
+    /// Goes on if there is room in the bucket. What the store could not do is given back, so that an outage does not turn
+    /// into "too many" for a client that tries again, as it was told to.
+    private func counting(
+        _ bucket: RateBucket,
+        _ request: MintRequest,
+        _ device: DeviceFacts,
+        parent: Session?,
+        on loop: any EventLoop,
+        _ next: @escaping @Sendable () -> EventLoopFuture<MintOutcome>
+    ) -> EventLoopFuture<MintOutcome> {
+        self.limiter.allow(bucket, cost: 1, on: loop).flatMap { decision in
+            if case .throttled(let wait) = decision {
+                return loop.makeSucceededFuture(self.throttle(wait, request, device, parent: parent))
+            }
+            let outcome = next()
+            outcome.whenFailure { _ in _ = self.limiter.giveBack([bucket], cost: 1, on: loop) }
+            return outcome
         }
     }
 

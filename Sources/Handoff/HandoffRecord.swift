@@ -83,7 +83,9 @@ package struct HandoffRecord: Sendable, Equatable {
         case .refused(.handoffReplayed): .replayed
         case .refused(.handoffExpired): .expired
         case .refused(.handoffQuarantined): .quarantined
-        case .refused(.handoffMalformed), .refused(.handoffUnknown), .refused(.handoffBurned): .invalid
+        case .refused(.handoffMalformed), .refused(.handoffUnknown), .refused(.handoffBurned),
+            .refused(.credentialOtherKey):
+            .invalid
         case .refused(.bindingIPMismatch), .refused(.bindingASNMismatch), .refused(.bindingASNUnknown):
             .bindingMismatch
         case .mintRefused(.handoffThrottled): .throttled

@@ -3,12 +3,22 @@ package import Vocabulary
 
 /// Proves that a user is who they say.
 package protocol IdentityProvider: Sendable {
+    /// Whether a try from this source could be begun now; answered at once. Where it could not, the source is told to come
+    /// again before anything is counted: a flood of such tries costs nobody anything.
+    func hasRoom(for source: SignInSource) -> Bool
+
     /// Checks a password. The answer takes the same time whether the user exists or not (T33).
     ///
     /// - Parameters:
     ///   - identifier: What the user typed, as it came.
     ///   - password: UTF-8 bytes as they came.
-    func authenticate(identifier: String, password: Secret) async -> AuthenticationResult
+    ///   - source: Where the try comes from: a provider that cannot serve everybody at once gives each source its share.
+    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+}
+
+extension IdentityProvider {
+    /// For providers that take everybody.
+    package func hasRoom(for source: SignInSource) -> Bool { true }
 }
 
 /// What a provider says. Not reaching a verdict is no refusal.

@@ -1,34 +1,70 @@
+import AddressIntelligence
 import Dispatch
 import Synchronization
 
-/// Runs slow, memory-hungry work off the event loops and off Swift's own threads: a few pieces at once, a bounded queue.
+/// Runs slow, memory-hungry work off the event loops and off Swift's own threads: a few pieces at once, in a bounded number
+/// of places, which nobody can fill alone.
+///
+/// A quarter of the places is kept for sources that are familiar. A source gets one more place only while it holds fewer
+/// than are left (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): one alone may hold half of them,
+/// and a newcomer finds some free however many others there are. Sources take turns, so a newcomer does not wait for the
+/// queue of another.
 package final class PasswordWorkers: Sendable {
     /// Does the work; what it returns tells whoever waits for it.
     private typealias Job = @Sendable () -> @Sendable () -> Void
 
+    private struct Waiting {
+        let turn: Int
+        let share: CIDRBlock
+        let job: Job
+    }
+
+    /// What a source holds now.
+    private struct Share {
+        var places = 0
+        /// The turn of its last piece of work.
+        var lastTurn = 0
+    }
+
     private struct State {
         var running = 0
-        var waiting: [Job] = []
+        /// In the order in which they came.
+        var waiting: [Waiting] = []
+        var shares: [CIDRBlock: Share] = [:]
+        /// The turn of the work that was begun last.
+        var turn = 0
     }
 
     private let state = Mutex(State())
     private let threads = DispatchQueue(label: "sallyport.passwords", qos: .userInitiated, attributes: .concurrent)
     private let atOnce: Int
-    private let waitingLimit: Int
+    private let places: Int
+    /// Places that strangers do not get.
+    private let reserved: Int
 
     /// - Parameters:
     ///   - atOnce: How many pieces run at a time; scrypt takes tens of mebibytes for each.
     ///   - waitingLimit: How many may wait; more are turned away at once.
-    package init(atOnce: Int = 2, waitingLimit: Int = 32) {
+    package init(atOnce: Int = 2, waitingLimit: Int = 126) {
         precondition(atOnce > 0 && waitingLimit >= 0, "nothing could ever run")
         self.atOnce = atOnce
-        self.waitingLimit = waitingLimit
+        self.places = atOnce + waitingLimit
+        self.reserved = self.places / 4
+    }
+
+    /// Places that are taken now.
+    package var occupiedPlaces: Int { self.state.withLock { $0.running + $0.waiting.count } }
+
+    /// Whether work for this source would be let in now.
+    package func hasPlace(for source: SignInSource) -> Bool {
+        self.state.withLock { self.hasPlace(for: source, $0) }
     }
 
     /// What `work` returned; nil: there is too much to do already, and it was not begun.
-    package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
+    package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
+    {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-            let isTaken = self.submit {
+            let isTaken = self.submit(for: source) {
                 let value = work()
                 return { continuation.resume(returning: value) }
             }
@@ -36,34 +72,58 @@ package final class PasswordWorkers: Sendable {
         }
     }
 
-    private func submit(_ job: @escaping Job) -> Bool {
+    private func submit(for source: SignInSource, _ job: @escaping Job) -> Bool {
         enum Place { case now, later, none }
         let place: Place = self.state.withLock { state in
+            guard self.hasPlace(for: source, state) else { return .none }
+            var share = state.shares[source.share] ?? Share()
+            share.places += 1
+            share.lastTurn = max(share.lastTurn, state.turn) + 1
+            state.shares[source.share] = share
             if state.running < self.atOnce {
                 state.running += 1
+                state.turn = share.lastTurn
                 return .now
             }
-            guard state.waiting.count < self.waitingLimit else { return .none }
-            state.waiting.append(job)
+            state.waiting.append(Waiting(turn: share.lastTurn, share: source.share, job: job))
             return .later
         }
-        if place == .now { self.start(job) }
+        if place == .now { self.start(job, of: source.share) }
         return place != .none
     }
 
-    private func start(_ job: @escaping Job) {
+    private func start(_ job: @escaping Job, of share: CIDRBlock) {
         self.threads.async {
             let answer = job()
-            let next = self.state.withLock { state -> Job? in
-                if state.waiting.isEmpty {
-                    state.running -= 1
-                    return nil
-                }
-                return state.waiting.removeFirst()
+            let next = self.state.withLock { state in
+                Self.free(share, &state)
+                return Self.next(&state)
             }
-            if let next { self.start(next) }
+            if let next { self.start(next.job, of: next.share) }
             // Last: whoever is answered finds the place free.
             answer()
         }
+    }
+
+    private func hasPlace(for source: SignInSource, _ state: borrowing State) -> Bool {
+        let left = self.places - state.running - state.waiting.count - (source.isFamiliar ? 0 : self.reserved)
+        return (state.shares[source.share]?.places ?? 0) < left
+    }
+
+    private static func free(_ share: CIDRBlock, _ state: inout State) {
+        guard var held = state.shares[share] else { return }
+        held.places -= 1
+        state.shares[share] = held.places > 0 ? held : nil
+    }
+
+    /// The first of those whose turn is next.
+    private static func next(_ state: inout State) -> Waiting? {
+        guard let first = state.waiting.indices.min(by: { state.waiting[$0].turn < state.waiting[$1].turn }) else {
+            state.running -= 1
+            return nil
+        }
+        let next = state.waiting.remove(at: first)
+        state.turn = next.turn
+        return next
     }
 }

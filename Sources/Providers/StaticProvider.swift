@@ -26,14 +26,20 @@ package struct StaticProvider: IdentityProvider {
         self.workers = workers
     }
 
-    package func authenticate(identifier: String, password: Secret) async -> AuthenticationResult {
+    package func hasRoom(for source: SignInSource) -> Bool { self.workers.hasPlace(for: source) }
+
+    package func authenticate(
+        identifier: String,
+        password: Secret,
+        from source: SignInSource
+    ) async -> AuthenticationResult {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
         // The same unknown identifier always meets the same decoy, as a known one always meets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let bytes = isTooLong ? [] : password.bytes
-        let verified = await self.workers.run {
+        let verified = await self.workers.run(for: source) {
             Scrypt.verify(password: bytes, encoded: user?.passwordHash ?? decoy)
         }
         guard let verified else { return .unavailable }

@@ -63,8 +63,11 @@ package struct BrowserSessionEndpoints: Sendable {
             )
         }
         // Login CSRF: a foreign page must not sign the browser in as somebody else. What it typed is not shown either.
-        guard SameOrigin.isProven(request) else { return again(403, .requestCrossSite, .crossSite) }
-        guard let password = form?.text("password"), !identifier.isEmpty, !password.isEmpty else {
+        guard SameOrigin.isProven(request) else {
+            await self.service.denyCrossSite(request, identifier: identifier)
+            return again(403, .requestCrossSite, .crossSite)
+        }
+        guard let password = form?.text("password"), !identifier.isEmpty else {
             return again(form == nil ? 400 : 422, .signInMalformed, .incomplete, showing: identifier)
         }
         switch await self.service.signIn(
@@ -99,6 +102,7 @@ package struct BrowserSessionEndpoints: Sendable {
         let returnTo = Self.returnTo([form?.text("return_to")].compactMap(\.self))
         let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
         guard SameOrigin.isProven(request) else {
+            await self.service.denyCrossSite(request, identifier: nil)
             return wantsJSON
                 ? .problem(403, .requestCrossSite, title: "The request did not come from this host")
                 : Page.signOut(403, host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
@@ -116,27 +120,25 @@ package struct BrowserSessionEndpoints: Sendable {
     /// no idle deadline and shows no credential (CVE-2024-39315, peers #53).
     @Sendable
     private func session(_ request: EndpointRequest) async -> EndpointResponse {
-        let isAmbiguous = self.service.cookieValues(request).count > 1
         do {
-            if let found = try await self.service.web(request) {
+            switch try await self.service.web(request) {
+            case .session(let found):
                 let now = self.service.clock.now()
                 return .json(
                     200,
                     SessionDocument.value(found.session, origin: request.origin, now: now),
                     fields: [("vary", "Cookie")]
                 )
+            case .nobody(let reason):
+                var fields = [(name: "www-authenticate", value: "Bearer"), (name: "vary", value: "Cookie")]
+                if reason == .credentialAmbiguousCookie {
+                    fields.append(("set-cookie", self.service.cookie(request).clearing()))
+                }
+                return .problem(401, reason, title: "Not signed in", fields: fields)
             }
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        var fields = [(name: "www-authenticate", value: "Bearer"), (name: "vary", value: "Cookie")]
-        if isAmbiguous { fields.append(("set-cookie", self.service.cookie(request).clearing())) }
-        return .problem(
-            401,
-            isAmbiguous ? .credentialAmbiguousCookie : .credentialMissing,
-            title: "Not signed in",
-            fields: fields
-        )
     }
 
     /// The one value given, when it is safe and does not lead back here; else `/` (T19).

@@ -50,7 +50,8 @@ struct LoginFlows: Sendable {
     }
 
     func recognise(_ id: String) -> Recognition {
-        guard let bytes = Self.bytes(id),
+        // The one spelling in which it was issued.
+        guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,
             self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(6)), $0), bytes) })
         else { return .unknown }
         let seconds = bytes.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
@@ -62,34 +63,13 @@ struct LoginFlows: Sendable {
 
     private func flow(issued seconds: UInt32, bytes: [UInt8]) -> LoginFlow {
         let issuedAt = UnixTime(seconds: Int64(seconds))
-        return LoginFlow(id: Self.text(bytes), issuedAt: issuedAt, expiresAt: issuedAt.advanced(by: Self.lifetime))
+        return LoginFlow(id: UUIDText.text(bytes), issuedAt: issuedAt, expiresAt: issuedAt.advanced(by: Self.lifetime))
     }
 
     /// The sixteen bytes that begin with these six.
     private static func sealed(_ head: [UInt8], _ key: HMACKey) -> [UInt8] {
         var bytes = head + key.sha256(head).bytes.prefix(10)
-        bytes[6] = 0x80 | bytes[6] & 0x0F
-        bytes[8] = 0x80 | bytes[8] & 0x3F
+        UUIDText.stamp(&bytes)
         return bytes
-    }
-
-    private static func text(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for (index, byte) in bytes.enumerated() {
-            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// nil unless it is spelled as `text` spells it.
-    private static func bytes(_ id: String) -> [UInt8]? {
-        let digits = id.utf8.filter { $0 != UInt8(ascii: "-") }
-        guard id.utf8.count == 36, digits.count == 32 else { return nil }
-        let bytes = stride(from: 0, to: 32, by: 2).compactMap {
-            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
-        }
-        return bytes.count == 16 && self.text(bytes) == id ? bytes : nil
     }
 }

@@ -27,7 +27,7 @@ package struct NativeSessionEndpoints: Sendable {
             Endpoint(path: LoginFlowDocument.path, methods: ["POST"], outlivesClient: true, answer: self.submit),
             Endpoint(
                 path: "/sessions/whoami",
-                methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+                methods: ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"],
                 answer: self.whoami
             ),
             Endpoint(
@@ -44,33 +44,43 @@ package struct NativeSessionEndpoints: Sendable {
     private func initiate(_ request: EndpointRequest) async -> EndpointResponse {
         // Go's strconv.ParseBool, which is what Kratos reads it with.
         let refresh = ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters("refresh").first ?? "")
-        guard ["", "aal1"].contains(request.parameters("aal").first ?? "") else {
-            return Herodot.error(
-                400,
-                .signInMalformed,
-                "The requested authenticator assurance level can not be reached by this sign-in.",
-                id: "session_aal1_required",
-                message: "Please complete a sign-in with the first factor"
-            )
-        }
-        if !refresh, let token = request.field("x-session-token") {
+        let isStepUp = !["", "aal1"].contains(request.parameters("aal").first ?? "")
+        var missing = Reason.credentialMissing
+        if isStepUp || !refresh, let token = request.field("x-session-token"), !token.isEmpty {
             do {
-                if try await self.service.native(token) != nil {
-                    return Herodot.error(
-                        400,
-                        .signInMalformed,
-                        "A valid session was detected and thus login is not possible. "
-                            + "Did you forget to set `?refresh=true`?",
-                        id: "session_already_available",
-                        message: "A valid session was detected and thus login is not possible"
-                    )
+                switch try await self.service.native(token) {
+                case .nobody(let reason): missing = reason
+                case .session: return isStepUp ? Self.unreachableLevel : Self.alreadySignedIn
                 }
             } catch {
                 return Herodot.unavailable(SessionService.reason(error))
             }
         }
+        guard !isStepUp else {
+            return Herodot.error(
+                401,
+                missing,
+                "Sign in with the first factor first.",
+                id: "session_aal1_required",
+                message: "aal2 and aal3 can only be requested if a session exists already"
+            )
+        }
         return .json(200, LoginFlowDocument.value(self.flows.issue(), origin: request.origin, refresh: refresh))
     }
+
+    private static let alreadySignedIn = Herodot.error(
+        400,
+        .signInMalformed,
+        "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
+        id: "session_already_available",
+        message: "you are already logged in"
+    )
+
+    private static let unreachableLevel = Herodot.error(
+        400,
+        .signInMalformed,
+        "The requested authenticator assurance level can not be reached by this sign-in."
+    )
 
     /// `POST /self-service/login?flow=`: password for session token.
     @Sendable
@@ -107,10 +117,10 @@ package struct NativeSessionEndpoints: Sendable {
             )
         }
         guard form.text("method") == "password" else { return complain(.method, .signInMalformed) }
-        guard let identifier = form.text("identifier"), !identifier.isEmpty else {
+        guard let identifier = form.text("identifier") else {
             return complain(.missing(property: "identifier"), .signInMalformed)
         }
-        guard let password = form.text("password"), !password.isEmpty else {
+        guard let password = form.text("password") else {
             return complain(.missing(property: "password"), .signInMalformed)
         }
         switch await self.service.signIn(
@@ -171,26 +181,30 @@ package struct NativeSessionEndpoints: Sendable {
             return Herodot.error(400, .requestMalformed, "Unable to find the requested session tokenizer template.")
         }
         do {
-            let found: SessionService.Found?
+            let presented: SessionService.Presented
             let cookies = self.service.cookieValues(request).filter(self.service.isSessionSyntax)
             if let token = request.field("x-session-token"), !token.isEmpty {
-                found = try await self.service.native(token)
+                presented = try await self.service.native(token)
             } else if !cookies.isEmpty {
-                found = try await self.service.web(request)
+                presented = try await self.service.web(request)
             } else if let token = request.field("authorization").flatMap(Self.bearer) {
-                found = try await self.service.native(token)
+                presented = try await self.service.native(token)
             } else {
-                return Self.unauthorized(.credentialMissing)
+                presented = .nobody(.credentialMissing)
             }
-            guard let found else { return Self.unauthorized(.sessionUnknown) }
-            return .json(
-                200,
-                SessionDocument.value(found.session, origin: request.origin, now: self.service.clock.now()),
-                fields: [
-                    ("x-kratos-authenticated-identity-id", PercentDecoding.encoded(found.session.subject)),
-                    ("vary", "Cookie, Authorization, X-Session-Token"),
-                ]
-            )
+            switch presented {
+            case .nobody(let reason):
+                return Self.unauthorized(reason)
+            case .session(let found):
+                return .json(
+                    200,
+                    SessionDocument.value(found.session, origin: request.origin, now: self.service.clock.now()),
+                    fields: [
+                        ("x-kratos-authenticated-identity-id", PercentDecoding.encoded(found.session.subject)),
+                        ("vary", "Cookie, Authorization, X-Session-Token"),
+                    ]
+                )
+            }
         } catch {
             return Herodot.unavailable(SessionService.reason(error))
         }
@@ -213,20 +227,25 @@ package struct NativeSessionEndpoints: Sendable {
         return String(parts[1])
     }
 
-    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it.
+    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it. A token whose
+    /// session has ended already is answered like the first time; one that can be no session's is forbidden, and so is none.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {
-        guard let token = (try? BodyParameters(request, accepting: [.json]))?.text("session_token") else {
-            return Herodot.error(400, .requestMalformed, "The body must be JSON with the property session_token.")
+        guard let body = try? BodyParameters(request, accepting: [.json]),
+            body["session_token"] == nil || body.text("session_token") != nil
+        else {
+            return Herodot.error(400, .requestMalformed, "The body must be JSON with the text session_token.")
         }
+        var reason: Reason? = .credentialMissing
         do {
-            if try await self.service.signOutNative(token, request) { return .noContent() }
+            if let token = body.text("session_token") { reason = try await self.service.signOutNative(token, request) }
         } catch {
             return Herodot.unavailable(SessionService.reason(error))
         }
+        guard let reason else { return .noContent() }
         return Herodot.error(
             403,
-            .sessionUnknown,
+            reason,
             "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
         )
     }

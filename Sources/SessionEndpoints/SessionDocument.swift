@@ -5,7 +5,8 @@ internal import Vocabulary
 
 /// A session in the shape of Kratos's API: what `whoami`, native sign-in and the browser's session document answer.
 ///
-/// It shows public ids only: no token, no cookie, no key (CVE-2024-39315, peers #53).
+/// It shows public ids only: no token, no cookie, no key (CVE-2024-39315). They are UUIDs here (`KratosID`); headers and
+/// logs have the gateway's and the provider's own, of which the user's stands in `external_id`.
 enum SessionDocument {
     /// Kratos clients insist on `schema_id` and `schema_url` in an identity and know no method beyond this list.
     private static let knownMethods: Set<String> = [
@@ -19,7 +20,7 @@ enum SessionDocument {
     ///   - now: A session whose end has come is not active.
     static func value(_ session: Session, origin: String, now: UnixTime) -> JSONValue {
         var members: [String: JSONValue] = [
-            "id": .string(session.id),
+            "id": .string(KratosID.uuid(.session, of: session.id)),
             "active": .bool(session.expiresAt > now),
             "expires_at": .string(session.expiresAt.rfc3339),
             "authenticated_at": .string(session.authenticatedAt.rfc3339),
@@ -35,7 +36,8 @@ enum SessionDocument {
                 }
             ),
             "identity": [
-                "id": .string(session.identity.id),
+                "id": .string(KratosID.uuid(.identity, of: session.identity.id)),
+                "external_id": .string(session.identity.id),
                 "schema_id": .string(session.identity.schemaID),
                 "schema_url": .string("\(origin)/schemas/\(PercentDecoding.encoded(session.identity.schemaID))"),
                 "state": "active",
@@ -47,7 +49,7 @@ enum SessionDocument {
         if let device = session.device {
             members["devices"] = [
                 [
-                    "id": .string(session.id),
+                    "id": .string(KratosID.uuid(.device, of: session.id)),
                     "ip_address": .string(device.address.description),
                     "user_agent": .string(device.userAgent ?? ""),
                     "location": "",

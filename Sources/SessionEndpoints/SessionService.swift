@@ -26,22 +26,33 @@ package struct SessionService: Sendable {
         let session: Session
     }
 
+    /// What a credential presents.
+    enum Presented: Sendable {
+        case session(Found)
+        /// No live session; why, for the log.
+        case nobody(Reason)
+    }
+
     /// More cookies of our name than a browser could come to hold are not worth a look-up each.
     private static let mostCookies = 8
     private static let longestUserAgent = 512
 
     let sessions: SessionSettings
     let clock: Clock
-    private let store: any SessionStore
-    private let authority: TokenAuthority
-    private let provider: any IdentityProvider
+    let store: any SessionStore
+    let authority: TokenAuthority
+    let provider: any IdentityProvider
     private let loops: any EventLoopGroup
     private let asn: ASNDirectory?
-    private let audit: @Sendable (SignInRecord) -> Bool
-    private let limiter: any RateLimiter
+    let audit: @Sendable (SignInRecord) -> Bool
+    let limiter: any RateLimiter
+    let familiar: FamiliarAddresses
+    private let accounts: AccountNames
 
     /// - Parameters:
     ///   - limiter: Counts tries to sign in (`SignInLimits`).
+    ///   - familiar: The addresses that users have signed in from; it outlives a reload.
+    ///   - accounts: Names the accounts that are tried in the audit stream.
     ///   - loops: The loops on which store and limiter are asked.
     ///   - asn: Names the network of a new session's device, for live binding.
     ///   - audit: Told of every sign-in, refusal and sign-out before it is answered; false when it has no room and
@@ -52,6 +63,8 @@ package struct SessionService: Sendable {
         provider: any IdentityProvider,
         sessions: SessionSettings,
         limiter: any RateLimiter,
+        familiar: FamiliarAddresses,
+        accounts: AccountNames,
         loops: any EventLoopGroup,
         asn: ASNDirectory?,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
@@ -62,6 +75,8 @@ package struct SessionService: Sendable {
         self.provider = provider
         self.sessions = sessions
         self.limiter = limiter
+        self.familiar = familiar
+        self.accounts = accounts
         self.loops = loops
         self.asn = asn
         self.audit = audit
@@ -75,6 +90,8 @@ package struct SessionService: Sendable {
         provider: any IdentityProvider,
         sessions: SessionSettings,
         limiter: any RateLimiter,
+        familiar: FamiliarAddresses,
+        accounts: AccountNames,
         loops: any EventLoopGroup,
         asn: ASNDirectory?,
         audit: AuditStream,
@@ -86,6 +103,8 @@ package struct SessionService: Sendable {
             provider: provider,
             sessions: sessions,
             limiter: limiter,
+            familiar: familiar,
+            accounts: accounts,
             loops: loops,
             asn: asn,
             audit: { audit.emit($0.auditEvent) },
@@ -93,45 +112,18 @@ package struct SessionService: Sendable {
         )
     }
 
-    /// Checks the password and begins a session, always under a new token and id: nothing that the client presented
-    /// becomes one (T8, peers #46). A browser's old session ends first (CVE-2026-34454, peers #45).
-    func signIn(identifier: String, password: Secret, kind: Session.Kind, request: EndpointRequest) async -> SignIn {
-        var record = self.record(.refused(.signInRefused), kind, request)
-        let limits = SignInLimits(address: request.address, identifier: identifier)
-        do {
-            if case .throttled(let wait) = try await self.count(limits) {
-                record.event = .refused(.signInThrottled)
-                _ = self.audit(record)
-                return .throttled(wait)
-            }
-        } catch {
-            return .unavailable(Self.reason(error))
-        }
-        switch await self.provider.authenticate(identifier: identifier, password: password) {
-        case .unavailable:
-            return .unavailable(.providerUnavailable)
-        case .refused:
-            _ = self.audit(record)
-            return .refused
-        case .authenticated(let identity, let aal, let methods):
-            await self.forgive(limits)
-            do {
-                let ended = kind == .web ? try await self.end(self.presented(request), record: nil) : []
-                let (token, found) = try await self.begin(kind, identity, aal, methods, request)
-                record.event = .signedIn
-                record.subject = found.session.subject
-                record.sessionID = found.session.id
-                record.endedSessionID = ended.first?.session.id
-                guard self.audit(record) else {
-                    // Nobody has the token, so that the session is dead even if the store does not end it now.
-                    _ = try? await self.end([found], record: nil)
-                    return .unavailable(.gatewayOverloaded)
-                }
-                return .signedIn(token: token, session: found.session)
-            } catch {
-                return .unavailable(Self.reason(error))
-            }
-        }
+    /// Records that a form came from another site, as far as can be told: whom it would have signed in or out.
+    func denyCrossSite(_ request: EndpointRequest, identifier: String?) async {
+        var record = self.record(
+            .denied(.requestCrossSite),
+            .web,
+            request,
+            account: identifier.flatMap(UserIdentifier.init)
+        )
+        let found = (try? await self.presented(request))?.first
+        record.subject = found?.session.subject
+        record.sessionID = found?.session.id
+        _ = self.audit(record)
     }
 
     /// Ends the sessions that the request's cookies present, on this host; true when there was one. When it returns,
@@ -141,23 +133,46 @@ package struct SessionService: Sendable {
         return !ended.isEmpty
     }
 
-    /// Ends a native session with all that came of it; false when the token presents none.
-    func signOutNative(_ token: String, _ request: EndpointRequest) async throws(StoreError) -> Bool {
-        guard let found = try await self.native(token) else { return false }
-        return try await !self.end([found], record: self.record(.signedOut, .native, request)).isEmpty
+    /// Ends a native session with all that came of it.
+    ///
+    /// - Returns: Why the token presents none and never did; nil when there is no such session any more, whether it ended
+    ///   now or before: whoever lost the answer asks again and is told the same.
+    func signOutNative(_ token: String, _ request: EndpointRequest) async throws(StoreError) -> Reason? {
+        switch try await self.found(token) {
+        case .nobody(.sessionUnknown): return nil
+        case .nobody(let reason): return reason
+        case .session(let found):
+            guard found.session.kind == .native else { return .sessionUnknown }
+            _ = try await self.end([found], record: self.record(.signedOut, .native, request))
+            return nil
+        }
     }
 
-    /// The live session of a native app's token; a browser's session is none, wherever its token came from.
-    func native(_ token: String) async throws(StoreError) -> Found? {
-        guard let found = try await self.found(token), found.session.kind == .native else { return nil }
-        return found
+    /// What a native app's token presents: never a browser's session, wherever its token came from.
+    func native(_ token: String) async throws(StoreError) -> Presented {
+        let presented = try await self.found(token)
+        guard case .session(let found) = presented, found.session.kind != .native else { return presented }
+        return .nobody(.sessionUnknown)
     }
 
-    /// The live web session of the request's cookie on this host. Two cookies of different values present none.
-    func web(_ request: EndpointRequest) async throws(StoreError) -> Found? {
+    /// What the request's cookie presents on this host. Two of different values present nobody, which is recorded: another
+    /// site of the same domain may have planted one.
+    func web(_ request: EndpointRequest) async throws(StoreError) -> Presented {
         let values = self.cookieValues(request)
-        guard values.count == 1, let found = try await self.found(values[0]) else { return nil }
-        return Self.isPresentable(found.session, by: request) ? found : nil
+        guard let value = values.first else { return .nobody(.credentialMissing) }
+        guard values.count == 1 else {
+            var record = self.record(.denied(.credentialAmbiguousCookie), .web, request)
+            // Of several users nobody knows which one it is.
+            let subjects = Set(((try? await self.presented(request)) ?? []).map(\.session.subject))
+            record.subject = subjects.count == 1 ? subjects.first : nil
+            _ = self.audit(record)
+            return .nobody(.credentialAmbiguousCookie)
+        }
+        let presented = try await self.found(value)
+        guard case .session(let found) = presented, !Self.isPresentable(found.session, by: request) else {
+            return presented
+        }
+        return .nobody(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
     }
 
     /// The different values of our cookie, in the order in which they came.
@@ -170,9 +185,9 @@ package struct SessionService: Sendable {
         return values
     }
 
-    /// Whether `token` could be one of our sessions; says nothing about its being one.
+    /// Whether `token` could be a session of this gateway or of one with another secret; says nothing about its being one.
     func isSessionSyntax(_ token: String) -> Bool {
-        self.authority.key(.session, of: Array(token.utf8)) != nil
+        self.authority.read(.session, Array(token.utf8)) != .malformed
     }
 
     func cookie(_ request: EndpointRequest) -> SessionCookie {
@@ -188,13 +203,12 @@ package struct SessionService: Sendable {
     }
 
     /// Every live web session that the cookies present on this host; of several, the browser wants none to survive.
-    private func presented(_ request: EndpointRequest) async throws(StoreError) -> [Found] {
+    func presented(_ request: EndpointRequest) async throws(StoreError) -> [Found] {
         var presented: [Found] = []
         for value in self.cookieValues(request) {
-            guard let found = try await self.found(value), Self.isPresentable(found.session, by: request) else {
-                continue
+            if case .session(let found) = try await self.found(value), Self.isPresentable(found.session, by: request) {
+                presented.append(found)
             }
-            presented.append(found)
         }
         return presented
     }
@@ -204,15 +218,19 @@ package struct SessionService: Sendable {
         session.kind == .web && session.host == request.authority
     }
 
-    private func found(_ token: String) async throws(StoreError) -> Found? {
-        guard let key = self.authority.key(.session, of: Array(token.utf8)) else { return nil }
-        return try await self.ask { store, loop in store.session(key, on: loop) }
-            .map { Found(key: key, session: $0.record) }
+    private func found(_ token: String) async throws(StoreError) -> Presented {
+        switch self.authority.read(.session, Array(token.utf8)) {
+        case .malformed: return .nobody(.credentialMalformed)
+        case .otherKey: return .nobody(.credentialOtherKey)
+        case .record(let key):
+            let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+            return stored.map { .session(Found(key: key, session: $0.record)) } ?? .nobody(.sessionUnknown)
+        }
     }
 
     /// Ends sessions: one born of a handoff alone, because the native app that it came from stays signed in; any other
     /// with its whole family.
-    private func end(_ sessions: [Found], record: SignInRecord?) async throws(StoreError) -> [Found] {
+    func end(_ sessions: [Found], record: SignInRecord?) async throws(StoreError) -> [Found] {
         for found in sessions {
             let lineage = found.session.lineage
             if found.session.origin == .transfer {
@@ -230,38 +248,8 @@ package struct SessionService: Sendable {
         return sessions
     }
 
-    private func begin(
-        _ kind: Session.Kind,
-        _ identity: Identity,
-        _ aal: String,
-        _ methods: [String],
-        _ request: EndpointRequest
-    ) async throws(StoreError) -> (Secret, Found) {
-        let lifetimes = kind == .web ? self.sessions.browser : self.sessions.native
-        let lineage = self.authority.newLineage()
-        let (token, key) = self.authority.make(.session, in: lineage)
-        let now = self.clock.now()
-        let session = Session(
-            id: self.authority.newSessionID(),
-            kind: kind,
-            origin: kind == .web ? .browser : .native,
-            lineage: lineage,
-            identity: identity,
-            host: kind == .web ? request.authority : nil,
-            aal: aal,
-            methods: methods,
-            authenticatedAt: now,
-            issuedAt: now,
-            expiresAt: now.advanced(by: lifetimes.absolute),
-            idleLifetime: lifetimes.idle,
-            device: self.device(request)
-        )
-        try await self.ask { store, loop in store.create(NewSession(key: key, session: session), on: loop) }
-        return (token, Found(key: key, session: session))
-    }
-
     /// Asks the store on one of its loops.
-    private func ask<Answer: Sendable>(
+    func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (any SessionStore, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {
         let loop = self.loops.next()
@@ -273,26 +261,7 @@ package struct SessionService: Sendable {
         }
     }
 
-    /// Counts a try, for its address first: one that tries many users fills no more buckets of theirs than it may.
-    private func count(_ limits: SignInLimits) async throws(StoreError) -> RateDecision {
-        let limiter = self.limiter
-        let (address, user) = (limits.address, limits.user)
-        return try await self.ask { _, loop in
-            limiter.allow(address, cost: 1, on: loop).flatMap { decision in
-                guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
-                return limiter.allow(user, cost: 1, on: loop)
-            }
-        }
-    }
-
-    /// The user's tries from this address count no more: the last one succeeded. When that is lost, they do.
-    private func forgive(_ limits: SignInLimits) async {
-        let limiter = self.limiter
-        let user = limits.user
-        try? await self.ask { _, loop in limiter.forgive(user, on: loop) }
-    }
-
-    private func device(_ request: EndpointRequest) -> DeviceFacts {
+    func device(_ request: EndpointRequest) -> DeviceFacts {
         DeviceFacts(
             address: request.address,
             asn: self.asn?.asn(of: request.address),
@@ -302,13 +271,20 @@ package struct SessionService: Sendable {
         )
     }
 
-    private func record(_ event: SignInRecord.Event, _ kind: Session.Kind, _ request: EndpointRequest) -> SignInRecord {
-        SignInRecord(
+    func record(
+        _ event: SignInRecord.Event,
+        _ kind: Session.Kind,
+        _ request: EndpointRequest,
+        account: UserIdentifier? = nil
+    ) -> SignInRecord {
+        var record = SignInRecord(
             event: event,
             kind: kind,
             requestID: request.requestID,
             host: request.authority,
             device: self.device(request)
         )
+        record.account = account.map(self.accounts.name)
+        return record
     }
 }

@@ -2,23 +2,50 @@ internal import AddressIntelligence
 internal import Providers
 internal import Sessions
 
-/// What a sign-in with a password counts against. A device is known by its address key (an IPv6 /64 is one).
+/// What a sign-in with a password counts against. A device is known by its address key (an IPv6 /64 is one); whoever has
+/// one may have many more beside it, so the blocks around it count as well, each more generously than what it holds.
 ///
-/// Nothing is counted for a user alone: then anybody could lock anybody out, from anywhere.
+/// Nothing is counted for a user alone: then anybody could lock anybody out, from anywhere. And where the user has signed in
+/// before, only the first two count: a neighbour can lock nobody out of their own address.
 struct SignInLimits {
     /// One address, whomever it tries: fifty tries, then one a second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
     /// One user from one address: ten tries, then one in ten seconds. A success empties it, which frees no other user's.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
+    /// One user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
+    private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))
+    /// An IPv6 /56, which is what one household may have (RFC 6177 2).
+    private static let perHousehold = RateLimit("signin.household", burst: 100, interval: .milliseconds(500))
+    /// An IPv6 /48.
+    private static let perSite = RateLimit("signin.site", burst: 200, interval: .milliseconds(250))
+    /// An IPv4 /24, where each address may have many users: twice as much.
+    private static let perIPv4Network = RateLimit("signin.ipv4_network", burst: 400, interval: .milliseconds(125))
 
-    let address: RateBucket
+    /// All of them.
+    let tries: [RateBucket]
+    /// What a success empties.
     let user: RateBucket
 
-    /// - Parameter identifier: What the user typed. It counts in its one spelling (CVE-2025-24806, peers #67); what can be
-    ///   nobody's identifier counts together.
-    init(address: IPAddress, identifier: String) {
-        let address = Array(address.key.description.utf8)
-        self.address = RateBucket(Self.perAddress, address)
-        self.user = RateBucket(Self.perUser, address, UserIdentifier(identifier)?.bytes ?? [])
+    /// - Parameters:
+    ///   - user: Who is tried, in their one spelling (CVE-2025-24806); nil: what can be nobody's identifier counts together.
+    ///   - isFamiliar: This user has signed in from this address before.
+    init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
+        let key = Array(address.key.description.utf8)
+        let name = user?.bytes ?? []
+        self.user = RateBucket(Self.perUser, key, name)
+        var tries = [RateBucket(Self.perAddress, key), self.user]
+        if !isFamiliar {
+            func block(_ v4: Int, _ v6: Int) -> [UInt8] {
+                Array(CIDRBlock(of: address, v4: v4, v6: v6).description.utf8)
+            }
+            let network = block(24, 48)
+            tries.append(RateBucket(Self.perUserAndNetwork, network, name))
+            if address.isV4 {
+                tries.append(RateBucket(Self.perIPv4Network, network))
+            } else {
+                tries += [RateBucket(Self.perHousehold, block(24, 56)), RateBucket(Self.perSite, network)]
+            }
+        }
+        self.tries = tries
     }
 }

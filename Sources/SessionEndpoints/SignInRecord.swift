@@ -3,13 +3,15 @@ package import Observability
 package import Sessions
 package import Vocabulary
 
-/// A sign-in or a sign-out, for the audit stream. It holds no token and not what was typed: people type passwords into
-/// the wrong field.
+/// A sign-in or a sign-out, or what was refused of one, for the audit stream. It holds no token and not what was typed:
+/// people type passwords into the wrong field.
 package struct SignInRecord: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         case signedIn
         case refused(Reason)
         case signedOut
+        /// A request that another site may have made, or cookies that another may have planted.
+        case denied(Reason)
     }
 
     package var event: Event
@@ -19,6 +21,9 @@ package struct SignInRecord: Sendable, Equatable {
     package var host: String
     package var device: DeviceFacts
     package var subject: String?
+    /// The account that was tried (`AccountNames`), whether or not there is one: with a sign-in that succeeded it stands
+    /// beside the subject.
+    package var account: String?
     /// The public id of the session that began or ended.
     package var sessionID: String?
     /// The public id of the browser's former session, which the new one replaces.
@@ -32,7 +37,7 @@ package struct SignInRecord: Sendable, Equatable {
         self.device = device
     }
 
-    /// Auth0's code: `s`/`f` in a browser, `ssa`/`fsa` for native apps, `slo` for a sign-out.
+    /// Auth0's code: `s`/`f` in a browser, `ssa`/`fsa` for native apps, `slo` for a sign-out, `w` for a warning.
     package var code: AuditEvent.Code {
         switch (self.event, self.kind) {
         case (.signedIn, .web): .signedIn
@@ -40,12 +45,16 @@ package struct SignInRecord: Sendable, Equatable {
         case (.refused, .web): .signInFailed
         case (.refused, .native): .silentSignInFailed
         case (.signedOut, _): .loggedOut
+        case (.denied, _): .warning
         }
     }
 
     /// Why it was refused; nil when it was not.
     package var reason: Reason? {
-        if case .refused(let reason) = self.event { reason } else { nil }
+        switch self.event {
+        case .refused(let reason), .denied(let reason): reason
+        case .signedIn, .signedOut: nil
+        }
     }
 
     /// The record as a line of the audit stream.
@@ -55,10 +64,11 @@ package struct SignInRecord: Sendable, Equatable {
             case .signedIn: .sessionCreated
             case .refused: .signInFailed
             case .signedOut: .sessionEnded
+            case .denied: .sessionDenied
             }
         var details = [("kind", self.kind.rawValue)]
         if let ended = self.endedSessionID { details.append(("ended_session", ended)) }
-        return AuditEvent(
+        var event = AuditEvent(
             kind,
             code: self.code,
             reason: self.reason,
@@ -71,5 +81,7 @@ package struct SignInRecord: Sendable, Equatable {
             requestID: self.requestID,
             details: details
         )
+        event.account = self.account
+        return event
     }
 }

@@ -30,6 +30,16 @@ package struct TokenAuthority: Sendable {
         }
     }
 
+    /// What a presented token is, by its syntax and its key id alone.
+    package enum Reading: Sendable, Hashable {
+        /// It may be one of ours, and names this record.
+        case record(RecordKey)
+        /// It was made under a secret that is not one of ours: no record here can be its own.
+        case otherKey
+        /// Not a token of this kind: too long, too short, another prefix, another alphabet.
+        case malformed
+    }
+
     /// The first makes tokens; each finds the records of tokens with its id.
     private let keys: [Key]
 
@@ -61,7 +71,7 @@ package struct TokenAuthority: Sendable {
 
     /// A new token of the family and the key under which its record is kept. The token is shown once, to its owner.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
-        self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.keys[0])
+        self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
 
     /// The token of the family whose random part is `random`, made under `secret`.
@@ -82,28 +92,33 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
     }
 
-    /// The key of the record that `token` names, or nil when it is not a token of this kind by its syntax alone
-    /// (length, prefix, alphabet): then nothing is hashed and no store is asked (systems.md T32).
-    ///
-    /// A token with an unknown key id has the right syntax and simply names no record.
-    package func key(_ kind: TokenKind, of token: UnsafeRawBufferPointer) -> RecordKey? {
-        guard Self.isWellFormed(kind, token) else { return nil }
+    /// Finds the record that `token` names. What is malformed or of another key costs no hash, and no store is asked.
+    package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
+        guard Self.isWellFormed(kind, token) else { return .malformed }
+        guard let secret = self.secret(of: token) else { return .otherKey }
         let tagStart = Self.prefixLength + Self.keyIDLength
         let tag = String(decoding: token[tagStart..<(tagStart + Self.tagLength)], as: UTF8.self)
-        let digest = self.secret(of: token).pepper.sha256(token)
-        return RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: digest)
+        return .record(RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: secret.pepper.sha256(token)))
     }
 
     /// The same for bytes in an array.
-    package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
-        token.withUnsafeBytes { self.key(kind, of: $0) }
+    package func read(_ kind: TokenKind, _ token: [UInt8]) -> Reading {
+        token.withUnsafeBytes { self.read(kind, $0) }
     }
 
-    /// The secret under which a well-formed token says that it was made; the current one when it names none of ours.
-    func secret(of token: some Collection<UInt8>) -> Key {
-        let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
-        return self.keys.first { id.elementsEqual($0.id) } ?? self.keys[0]
+    /// The key of the record that `token` names; nil when it can name none of ours.
+    package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
+        if case .record(let key) = self.read(kind, token) { key } else { nil }
     }
+
+    /// The secret under which a well-formed token says that it was made; nil when that is none of ours.
+    func secret(of token: some Collection<UInt8>) -> Key? {
+        let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
+        return self.keys.first { id.elementsEqual($0.id) }
+    }
+
+    /// The secret under which tokens are made.
+    var current: Key { self.keys[0] }
 
     /// A new public session id (`ses_...`), worthless as a credential.
     package func newSessionID() -> String {

@@ -51,7 +51,7 @@ extension TokenAuthority {
         of token: [UInt8],
         on host: String
     ) -> TransferAttempt {
-        let ours = self.secret(of: token)
+        let ours = self.secret(of: token) ?? self.current
         // No token begins like this, so no record's key under the same pepper is the seed of an attempt. What comes
         // before the host has fixed lengths, so no two triples are the same message.
         let message = Array("attempt 1 ".utf8) + secret.value.bytes + transfer.digest.bytes + Array(host.utf8)

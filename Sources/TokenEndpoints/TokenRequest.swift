@@ -26,7 +26,7 @@ package struct TokenRequest: Sendable {
     package func text(_ name: String) throws(OAuthError) -> String? {
         guard let value = self.parameters[name] else { return nil }
         guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
-        return text.isEmpty ? nil : text
+        return text
     }
 
     /// The text of a parameter that must be there.

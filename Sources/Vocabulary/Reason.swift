@@ -34,6 +34,7 @@ package enum Reason: String, CaseIterable, Sendable {
     case credentialRepeated = "credential.repeated"
     case credentialMalformed = "credential.malformed"
     case credentialAmbiguousCookie = "credential.ambiguous_cookie"
+    case credentialOtherKey = "credential.other_key"
     case sessionUnknown = "session.unknown"
     case sessionExpired = "session.expired"
     case sessionOtherClient = "session.other_client"

@@ -23,6 +23,7 @@ struct Foundations: Sendable {
     let caches: SessionCaches
     let store: any SessionStore
     let limiter: any RateLimiter
+    let familiar: FamiliarAddresses
     let authority: TokenAuthority
     let secrets: SecretRing
     let registry: MetricsRegistry
@@ -78,6 +79,7 @@ struct Assembly: Sendable {
                 try Self.endpoints(settings, foundations, asn: asn, journal: journal)
             ),
             registry: foundations.registry,
+            audit: foundations.audit,
             generation: generation,
             identity: identity,
             handoff: handoff,
@@ -112,6 +114,8 @@ struct Assembly: Sendable {
                 provider: Self.provider(provider),
                 sessions: settings.session,
                 limiter: foundations.limiter,
+                familiar: foundations.familiar,
+                accounts: AccountNames(foundations.secrets.current),
                 loops: foundations.group,
                 asn: asn,
                 audit: foundations.audit,

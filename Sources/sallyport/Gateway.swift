@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import Observability
 import RequestPath
+import SessionEndpoints
 import Sessions
 import Settings
 import Synchronization
@@ -85,6 +86,7 @@ final class Gateway: Sendable {
             caches: caches,
             store: store,
             limiter: backing.limiter,
+            familiar: FamiliarAddresses(),
             authority: authority,
             secrets: secrets,
             registry: registry,

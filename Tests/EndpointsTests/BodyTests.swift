@@ -21,13 +21,29 @@ struct BodyTests {
         )
         #expect(form.text("a") == "b c")
         #expect(form.text("d") == "\u{E9}+")
-        #expect(form.text("empty") == "")
-        #expect(form.text("bare") == "")
         #expect(form.text("e") == "1=2")
         #expect(form.text("absent") == nil)
     }
 
-    @Test("A repeated parameter makes the body malformed", arguments: ["a=1&a=1", "a=1&%61=2"])
+    /// auth0-python sends `null` for every argument that it was not given; RFC 6749 3.2 for what is empty.
+    @Test("A parameter that is null or empty is absent, in either encoding")
+    func withoutValue() throws {
+        let json = try self.parameters("application/json", #"{"null":null,"empty":"","false":false,"zero":0,"a":"b"}"#)
+        let form = try self.parameters("application/x-www-form-urlencoded", "empty=&bare&null=null&a=b")
+        for name in ["empty", "bare", "absent"] {
+            #expect(json[name] == nil && json.text(name) == nil)
+            #expect(form[name] == nil && form.text(name) == nil)
+        }
+        #expect(json["null"] == nil)
+        #expect(json["false"] == false && json["zero"] == 0)
+        #expect(form.text("null") == "null")
+        #expect(json.text("a") == "b" && form.text("a") == "b")
+    }
+
+    @Test(
+        "A repeated parameter makes the body malformed, with a value or without",
+        arguments: ["a=1&a=1", "a=1&%61=2", "a=&a=1", "a=1&a"]
+    )
     func repeatedInForm(body: String) throws {
         #expect(throws: BodyParameters.Failure.malformed) {
             try self.parameters("application/x-www-form-urlencoded", body)

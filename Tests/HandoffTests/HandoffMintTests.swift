@@ -213,6 +213,34 @@ struct HandoffMintTests {
         #expect(try await world.refused(unknown, client: another) == .sessionUnknown)
     }
 
+    @Test("what the store could not do is not counted", arguments: [StoreError.unavailable, .full])
+    func unavailableIsNotCounted(error: StoreError) async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        // Far more than one session may, and with those that never reach it more than a client may.
+        for calls in [0, 1] {
+            for _ in 0..<300 {
+                world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
+                let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
+                guard case .unavailable = outcome else { throw Unexpected(what: "\(outcome)") }
+            }
+        }
+        world.store.change { ($0.failure, $0.callsBeforeFailure) = (nil, 0) }
+        for _ in 0..<10 { _ = try await world.minted(app) }
+        #expect(try await world.throttled(app) == .seconds(6))
+    }
+
+    @Test("a session token of another secret is told from a malformed one, and no store is asked")
+    func otherKey() async throws {
+        let world = try World()
+        var app = try await world.signIn()
+        let stranger = TokenAuthority(secret: Secret("the secret of another deployment"))
+        app.token = stranger.make(.session, in: stranger.newLineage()).token
+        let calls = world.store.calls
+        #expect(try await world.refused(app) == .credentialOtherKey)
+        #expect(world.store.calls == calls)
+    }
+
     @Test("a limiter that cannot be asked is a store that is away: nothing is minted")
     func limiterAway() async throws {
         let world = try World()
@@ -253,12 +281,16 @@ private final class FailingLimiter: RateLimiter {
         self.left = Mutex(count)
     }
 
-    func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let isLeft = self.left.withLock { left in
             left -= 1
             return left >= 0
         }
         return isLeft ? loop.makeSucceededFuture(.allowed) : loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
     }
 
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {

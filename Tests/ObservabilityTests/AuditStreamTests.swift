@@ -69,6 +69,20 @@ struct AuditStreamTests {
         writer.stop(timeout: .zero)
     }
 
+    @Test(arguments: [AuditEvent.Kind.sessionDenied, .bindingMismatch, .signInFailed])
+    func whatStrangersCauseLeavesRoomForActs(kind: AuditEvent.Kind) throws {
+        let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
+        try #require(full >= 0)
+        let writer = try LineWriter(descriptor: full)
+        let queue = writer.queue(.audit, capacity: 8192)
+        let audit = AuditStream(queue: queue, whenFull: .refuse, clock: self.clock)
+        for _ in 0..<100 { audit.emit(AuditEvent(kind, userAgent: String(repeating: "x", count: 200))) }
+        #expect(queue.dropped > 80)
+        let act = AuditEvent(.sessionCreated, subject: String(repeating: "x", count: 200))
+        for _ in 0..<10 { #expect(audit.emit(act)) }
+        writer.stop(timeout: .zero)
+    }
+
     @Test func withoutAQueueNothingIsWrittenOrRefused() {
         #expect(AuditStream(queue: nil, whenFull: .refuse).emit(AuditEvent(.sessionEnded)))
     }

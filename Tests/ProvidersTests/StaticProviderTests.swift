@@ -1,3 +1,4 @@
+import AddressIntelligence
 import Cryptography
 import Dispatch
 import Providers
@@ -29,6 +30,8 @@ struct StaticProviderTests {
         }
     }
 
+    private static let home = SignInSource(IPAddress(v4: 0xC000_0201), isFamiliar: false)
+
     private func subject(_ result: AuthenticationResult) -> String? {
         guard case .authenticated(let identity, _, _) = result else { return nil }
         return identity.id
@@ -37,7 +40,11 @@ struct StaticProviderTests {
     @Test("The right password signs in with the user's traits and level")
     func rightPassword() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com"))
-        let result = await provider.authenticate(identifier: "alice@example.com", password: Secret("correct horse"))
+        let result = await provider.authenticate(
+            identifier: "alice@example.com",
+            password: Secret("correct horse"),
+            from: Self.home
+        )
         let identity = Identity(id: "id of alice@example.com", traits: ["email": "alice@example.com"])
         #expect(result == .authenticated(identity, aal: "aal1", methods: ["password"]))
     }
@@ -51,10 +58,13 @@ struct StaticProviderTests {
             (String(repeating: "a", count: 300), "correct horse"),
             ("alice@example.com", String(repeating: "correct horse", count: 100)),
         ] {
-            #expect(await provider.authenticate(identifier: identifier, password: Secret(password)) == .refused)
+            #expect(
+                await provider.authenticate(identifier: identifier, password: Secret(password), from: Self.home)
+                    == .refused
+            )
         }
         let empty = StaticProvider(users: [])
-        #expect(await empty.authenticate(identifier: "alice", password: Secret("x")) == .refused)
+        #expect(await empty.authenticate(identifier: "alice", password: Secret("x"), from: Self.home) == .refused)
     }
 
     /// Peers #67 (CVE-2025-24806).
@@ -62,7 +72,9 @@ struct StaticProviderTests {
     func spelling() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))
         func subject(_ identifier: String) async -> String? {
-            self.subject(await provider.authenticate(identifier: identifier, password: Secret("correct horse")))
+            self.subject(
+                await provider.authenticate(identifier: identifier, password: Secret("correct horse"), from: Self.home)
+            )
         }
         #expect(await subject("ALICE@Example.Com") == "id of alice@example.com")
         #expect(await subject("Zo\u{EB}") == "id of zo\u{EB}")
@@ -80,19 +92,29 @@ struct StaticProviderTests {
         let (started, start) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let busy = Task {
-            await workers.run {
+            await workers.run(for: Self.home) {
                 start.finish()
                 gate.wait()
             }
         }
         for await _ in started {}
         for identifier in ["alice@example.com", "mallory@example.com"] {
-            let result = await provider.authenticate(identifier: identifier, password: Secret("correct horse"))
+            let result = await provider.authenticate(
+                identifier: identifier,
+                password: Secret("correct horse"),
+                from: Self.home
+            )
             #expect(result == .unavailable)
         }
+        #expect(!provider.hasRoom(for: Self.home))
         gate.signal()
         await busy.value
-        let result = await provider.authenticate(identifier: "alice@example.com", password: Secret("correct horse"))
+        #expect(provider.hasRoom(for: Self.home))
+        let result = await provider.authenticate(
+            identifier: "alice@example.com",
+            password: Secret("correct horse"),
+            from: Self.home
+        )
         #expect(self.subject(result) == "id of alice@example.com")
     }
 
@@ -100,18 +122,18 @@ struct StaticProviderTests {
     func oneAfterTheOther() async {
         let workers = PasswordWorkers(atOnce: 1, waitingLimit: 0)
         var refused = 0
-        for number in 0..<5000 where await workers.run({ number }) != number { refused += 1 }
+        for number in 0..<5000 where await workers.run(for: Self.home, { number }) != number { refused += 1 }
         #expect(refused == 0)
     }
 
     @Test("No more than the configured number run at once, and all that may wait are served")
     func concurrency() async {
-        let workers = PasswordWorkers(atOnce: 2, waitingLimit: 40)
+        let workers = PasswordWorkers(atOnce: 2, waitingLimit: 78)
         let gauge = Gauge()
         let served = await withTaskGroup(of: Int?.self) { group in
             for number in 0..<40 {
                 group.addTask {
-                    await workers.run {
+                    await workers.run(for: Self.stranger(number)) {
                         gauge.enter()
                         defer { gauge.leave() }
                         return number
@@ -124,6 +146,85 @@ struct StaticProviderTests {
         }
         #expect(served == Set(0..<40))
         #expect(gauge.most <= 2)
+    }
+
+    /// Somebody from an IPv4 /24 of their own.
+    private static func stranger(_ number: Int) -> SignInSource {
+        SignInSource(IPAddress(v4: 0x0A00_0001 + UInt32(number) << 8), isFamiliar: false)
+    }
+
+    @Test(
+        "No network fills the places: newcomers get some and are served next, whoever is familiar gets those that are kept"
+    )
+    func shares() async throws {
+        let queue = Queue(PasswordWorkers(atOnce: 1, waitingLimit: 39))
+        // One household with many /64s: it holds half of the 30 places that strangers may have, and no more.
+        for number in 0..<100 {
+            let address = try #require(IPAddress("2001:db8:0:\(number)::1"))
+            let isLetIn = await queue.enter("household", SignInSource(address, isFamiliar: false))
+            #expect(isLetIn == (number < 15))
+        }
+        for number in 0..<10 { #expect(await queue.enter("newcomer", Self.stranger(number))) }
+        // Strangers from everywhere: the last quarter is not for them.
+        for number in 10..<100 {
+            #expect(await queue.enter("flood", Self.stranger(number)) == (number < 15))
+        }
+        for number in 0..<9 {
+            let user = SignInSource(IPAddress(v4: 0x0B00_0000 + UInt32(number)), isFamiliar: true)
+            #expect(await queue.enter("user", user), "one of nine in one /24")
+        }
+        let order = await queue.open()
+        #expect(order.count == 39)
+        #expect(order.first == "household")
+        // Everybody else has had a turn before the household has its third.
+        let third = order.indices.filter { order[$0] == "household" }[2]
+        #expect(order[..<third].count { $0 != "household" } == 24)
+    }
+
+    @Test("A place that is free again is anybody's")
+    func places() async {
+        let workers = PasswordWorkers(atOnce: 1, waitingLimit: 3)
+        for number in 0..<1000 { #expect(await workers.run(for: Self.stranger(number), { number }) == number) }
+        for number in 0..<1000 { #expect(await workers.run(for: Self.home, { number }) == number) }
+    }
+
+    /// Work that comes in one after the other and is not begun before the gate opens.
+    private final class Queue: Sendable {
+        private let workers: PasswordWorkers
+        private let gate = DispatchSemaphore(value: 0)
+        private let begun = Mutex<[String]>([])
+        private let tasks = Mutex<[Task<Void, Never>]>([])
+        private let refusals = Mutex(0)
+
+        init(_ workers: PasswordWorkers) {
+            self.workers = workers
+        }
+
+        /// Whether the work was let in.
+        func enter(_ name: String, _ source: SignInSource) async -> Bool {
+            let (places, refusals) = (self.workers.occupiedPlaces, self.refusals.withLock { $0 })
+            let isFirst = places == 0
+            let task = Task {
+                let done: Void? = await self.workers.run(for: source) {
+                    if isFirst { self.gate.wait() }
+                    self.begun.withLock { $0.append(name) }
+                }
+                if done == nil { self.refusals.withLock { $0 += 1 } }
+            }
+            self.tasks.withLock { $0.append(task) }
+            while true {
+                if self.workers.occupiedPlaces > places { return true }
+                if self.refusals.withLock({ $0 }) > refusals { return false }
+                await Task.yield()
+            }
+        }
+
+        /// Lets the work begin; the names in the order in which it was done.
+        func open() async -> [String] {
+            self.gate.signal()
+            for task in self.tasks.withLock({ $0 }) { await task.value }
+            return self.begun.withLock { $0 }
+        }
     }
 
     /// How many are inside now, and how many were at most.

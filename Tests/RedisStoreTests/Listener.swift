@@ -91,7 +91,7 @@ final class Listener: Sendable {
                 }) {
                 case .hit: resolver.eventLoop.makeSucceededFuture(true)
                 case .miss(let read): read.future.assumeIsolated().map { $0 != nil }.nonisolated()
-                case .otherKind, .malformed: resolver.eventLoop.makeSucceededFuture(false)
+                case .otherKind, .otherKey, .malformed: resolver.eventLoop.makeSucceededFuture(false)
                 }
             }.get()
             good += isGood ? 1 : 0

@@ -25,8 +25,12 @@ import Vocabulary
     private struct EverNew: RateLimiter {
         let client: RedisClient
 
-        func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-            RedisRateLimiterTests.limiter(self.client).allow(bucket, cost: cost, on: loop)
+        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            RedisRateLimiterTests.limiter(self.client).allow(buckets, cost: cost, on: loop)
+        }
+
+        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            RedisRateLimiterTests.limiter(self.client).giveBack(buckets, cost: cost, on: loop)
         }
 
         func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {

@@ -61,6 +61,9 @@ struct BrowserSignOutTests {
             #expect(answer.status == 403)
             #expect(answer.reason == .requestCrossSite)
             #expect(answer.values("set-cookie").isEmpty)
+            let event = try #require(gateway.audit.records.last?.auditEvent)
+            #expect(event.kind == .sessionDenied && event.code == .warning && event.reason == .requestCrossSite)
+            #expect(event.subject == "9f1c" && event.session?.hasPrefix("ses_") == true)
         }
         let page = try await gateway.send("GET", "\(self.logout)?return_to=/bye", fields: Gateway.cookies([token]))
         #expect(page.status == 200)
@@ -91,6 +94,13 @@ struct BrowserSignOutTests {
         #expect(ambiguous.status == 401)
         #expect(ambiguous.reason == .credentialAmbiguousCookie)
         #expect(ambiguous.value("set-cookie")?.contains("Max-Age=0") == true)
+        let event = try #require(gateway.audit.records.last?.auditEvent)
+        #expect(event.kind == .sessionDenied && event.code == .warning && event.reason == .credentialAmbiguousCookie)
+        #expect(event.subject == "9f1c", "both are hers")
+        let invented = String(first.prefix(58)) + (first.hasSuffix("A") ? "B" : "A")
+        let whoami = try await gateway.whoami(Gateway.cookies([first, invented])[0])
+        #expect(whoami.reason == .credentialAmbiguousCookie)
+        #expect(gateway.audit.records.last?.reason == .credentialAmbiguousCookie)
         #expect(try await gateway.session(first, first).status == 200)
         #expect(try await gateway.post(self.logout, "", cookies: [first, second]).status == 303)
         #expect(try await gateway.session(first).status == 401)
@@ -162,9 +172,10 @@ struct BrowserSignOutTests {
             #expect(!answer.text.contains(secret))
             #expect(!answer.fields.contains { $0.value.contains(secret) })
         }
-        let id = try #require(answer.document?["id"]?.string)
-        #expect(id.hasPrefix("ses_"))
-        #expect(try await gateway.session(id).status == 401, "the public id is worthless as a credential")
+        let publicID = try #require(gateway.audit.records.last?.sessionID)
+        for id in [publicID, try #require(answer.document?["id"]?.string)] {
+            #expect(try await gateway.session(id).status == 401, "the public id is worthless as a credential")
+        }
     }
 
     @Test("Without a session the document is a 401 that says so")

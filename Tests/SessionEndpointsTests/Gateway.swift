@@ -44,6 +44,8 @@ struct Gateway {
             provider: try provider ?? StaticProvider(users: [Self.alice()]),
             sessions: SessionSettings(),
             limiter: limiter ?? LocalRateLimiter(clock: self.time.clock),
+            familiar: FamiliarAddresses(),
+            accounts: AccountNames(successor ?? Self.secret),
             loops: MultiThreadedEventLoopGroup.singleton,
             asn: nil,
             audit: { audit.add($0) },
@@ -55,13 +57,13 @@ struct Gateway {
             + BrowserSessionEndpoints(service: service).endpoints
     }
 
-    private static func alice() throws -> UserSettings {
+    static func alice(id: String = "9f1c") throws -> UserSettings {
         let salt = Random.bytes(16)
         let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)
         let hash = try #require(Scrypt.derive(password: Array(Self.password.utf8), salt: salt, cost: cost, count: 32))
         return UserSettings(
             identifier: "alice@example.com",
-            id: "9f1c",
+            id: id,
             passwordHash: Secret("scrypt:1024:8:1:\(Base64URL.encode(salt)):\(Base64URL.encode(hash))"),
             traits: ["email": "alice@example.com"],
             aal: "aal1"

@@ -41,7 +41,7 @@ struct NativeSignInTests {
         #expect(session["authenticator_assurance_level"] == "aal1")
         #expect(session["authentication_methods"]?.first?["method"] == "password")
         #expect(session["expires_at"] == "2027-02-16T11:06:40.000Z")
-        #expect(session["identity"]?["id"] == "9f1c")
+        #expect(session["identity"]?["external_id"] == "9f1c")
         #expect(session["identity"]?["schema_id"] == "default")
         #expect(session["identity"]?["schema_url"] == "https://app.example.com/schemas/default")
         #expect(session["identity"]?["traits"]?["email"] == "alice@example.com")
@@ -93,6 +93,8 @@ struct NativeSignInTests {
             (#"{"method":"password","password":"x"}"#, "identifier"),
             (#"{"method":"password","identifier":"x","password":""}"#, "password"),
             (#"{"method":"password","identifier":"x","password":5}"#, "password"),
+            (#"{"method":"password","identifier":null,"password":"x"}"#, "identifier"),
+            (#"{"method":"password","identifier":"x","password":null}"#, "password"),
         ] {
             let answer = try await gateway.signInNative(body)
             #expect(answer.status == 400)
@@ -155,7 +157,12 @@ struct NativeSignInTests {
         // Whoever has not heard of the successor knows nothing of what it makes.
         #expect(try await before.signInNative(flow: try await after.flow()).status == 404)
         let new = try await after.nativeToken()
-        #expect(try await before.whoami(("x-session-token", new)).status == 401)
+        let unknown = try await before.whoami(("x-session-token", new))
+        #expect(unknown.status == 401)
+        #expect(unknown.reason == .credentialOtherKey)
+        let browser = try #require(try await after.post("/.sallyport/login", Gateway.credentials).cookie)
+        #expect(try await before.session(browser).reason == .credentialOtherKey)
+        #expect(try await before.whoami(("cookie", "__Host-sallyport=\(browser)")).reason == .credentialOtherKey)
         #expect(try await after.whoami(("x-session-token", new)).status == 200)
     }
 
@@ -184,8 +191,25 @@ struct NativeSignInTests {
         let refresh = try await gateway.send("GET", "/self-service/login/api?refresh=true", fields: fields)
         #expect(refresh.status == 200)
         #expect(refresh.document?["refresh"] == true)
-        let step = try await gateway.send("GET", "/self-service/login/api?aal=aal2")
-        #expect(step.document?["error"]?["id"] == "session_aal1_required")
+        // The words of kratos selfservice/flow/login/error.go.
+        #expect(refused.document?["error"]?["message"] == "you are already logged in")
+        for level in ["aal2", "aal3"] {
+            let target = "/self-service/login/api?aal=\(level)"
+            for fields in [[], [(name: "x-session-token", value: "")], [(name: "x-session-token", value: token + "x")]]
+            {
+                let step = try await gateway.send("GET", target, fields: fields)
+                #expect(step.status == 401)
+                #expect(step.document?["error"]?["id"] == "session_aal1_required")
+                #expect(
+                    step.document?["error"]?["message"]
+                        == "aal2 and aal3 can only be requested if a session exists already"
+                )
+            }
+            let step = try await gateway.send("GET", target, fields: fields)
+            #expect(step.status == 400)
+            #expect(step.document?["error"]?["id"] == nil)
+        }
+        #expect(try await gateway.send("GET", "/self-service/login/api?aal=aal1").status == 200)
     }
 
     /// Peers #67: the count is kept under one spelling of the identifier and the address.
@@ -260,14 +284,19 @@ struct NativeSignInTests {
     }
 
     private struct Untouchable: IdentityProvider {
-        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult {
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
             Issue.record("a password was looked at")
             return .refused
         }
     }
 
     private struct UnreachableLimiter: RateLimiter {
-        func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            loop.makeFailedFuture(StoreError.unavailable)
+        }
+
+        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
             loop.makeFailedFuture(StoreError.unavailable)
         }
 
@@ -277,11 +306,13 @@ struct NativeSignInTests {
     }
 
     private struct Refusing: IdentityProvider {
-        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult { .refused }
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        { .refused }
     }
 
     private struct Unreachable: IdentityProvider {
-        func authenticate(identifier: String, password: Secret) async -> AuthenticationResult { .unavailable }
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        { .unavailable }
     }
 
     @Test("A store or provider that cannot answer is an outage, not a refusal")

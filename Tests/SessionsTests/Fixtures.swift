@@ -174,6 +174,7 @@ final class ResolverFixture {
         case noSession
         case failed(StoreError)
         case waiting
+        case otherKey
         case malformed
     }
 
@@ -240,6 +241,8 @@ final class ResolverFixture {
         case .hit(let entry):
             pending.entry = entry
             pending.outcome = .hit(entry.session.subject)
+        case .otherKey:
+            pending.outcome = .otherKey
         case .malformed:
             pending.outcome = .malformed
         case .otherKind:

@@ -79,7 +79,7 @@ import Vocabulary
         let limiter = LocalRateLimiter(clock: clock.clock)
         let bucket = RateBucket(RateLimit("thrice", burst: 3, interval: .seconds(10)), [1])
         #expect(limiter.allow(bucket, cost: 3) == .allowed)
-        limiter.giveBack(bucket, cost: 2)
+        limiter.giveBack([bucket], cost: 2)
         #expect(limiter.allow(bucket, cost: 2) == .allowed)
         #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(10)))
         limiter.forgive(bucket)

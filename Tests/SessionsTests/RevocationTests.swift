@@ -63,7 +63,7 @@ private final class Gateway: Sendable {
             let answer = try await desk.loop.flatSubmit {
                 switch token.bytes.withUnsafeBytes({ desk.resolver.value.resolve(.native, token: $0, now: now) }) {
                 case .hit: return desk.loop.makeSucceededFuture((live: true, hit: true))
-                case .otherKind, .malformed: return desk.loop.makeSucceededFuture((live: false, hit: false))
+                case .otherKind, .otherKey, .malformed: return desk.loop.makeSucceededFuture((live: false, hit: false))
                 case .miss(let read):
                     return read.future.assumeIsolated().map { (live: $0 != nil, hit: false) }.nonisolated()
                 }

@@ -62,14 +62,16 @@ import Vocabulary
         #expect(repeated.key(.session, of: repeated.make(.session, in: old.key.lineage).token.bytes) != nil)
     }
 
-    @Test("A token of a secret that is not accepted is well-formed and names no record")
+    @Test("A token of a secret that is not accepted is told from a malformed one, and names no record")
     func unknownKeyID() throws {
         let stranger = TokenAuthority(secret: Secret("another secret"))
         let foreign = stranger.make(.session, in: stranger.newLineage())
         let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("a secret of the tests")])
-        let key = try #require(rotated.key(.session, of: foreign.token.bytes))
-        #expect(key.lineage == foreign.key.lineage)
-        #expect(key != foreign.key)
+        #expect(rotated.read(.session, foreign.token.bytes) == .otherKey)
+        #expect(rotated.key(.session, of: foreign.token.bytes) == nil)
+        #expect(rotated.read(.transfer, foreign.token.bytes) == .malformed)
+        #expect(rotated.read(.session, Array(foreign.token.bytes.dropLast())) == .malformed)
+        #expect(stranger.read(.session, foreign.token.bytes) == .record(foreign.key))
     }
 
     @Test("Every changed byte names another record or is refused")

@@ -26,6 +26,14 @@ package struct LimiterHarness: Sendable {
         try await self.limiter.allow(bucket, cost: cost, on: self.group.next()).get()
     }
 
+    func allow(_ buckets: [RateBucket]) async throws -> RateDecision {
+        try await self.limiter.allow(buckets, cost: 1, on: self.group.next()).get()
+    }
+
+    func giveBack(_ buckets: [RateBucket], cost: Int = 1) async throws {
+        try await self.limiter.giveBack(buckets, cost: cost, on: self.group.next()).get()
+    }
+
     func forgive(_ bucket: RateBucket) async throws {
         try await self.limiter.forgive(bucket, on: self.group.next()).get()
     }
@@ -125,6 +133,47 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
             try await harness.expectThrottled(other, for: .seconds(9000)...Self.interval)
         },
+        LimiterConformance("of several buckets all are filled or none, and the longest wait is told") { harness in
+            let wide = RateBucket(RateLimit("wide", burst: 7, interval: Self.interval * 2), [1])
+            let others = (2...4).map { RateBucket(Self.limit, [$0]) }
+            for _ in 0..<5 {
+                try expect(try await harness.allow([Self.bucket, wide]) == .allowed, "room in both")
+            }
+            for _ in 0..<10 {
+                let decision = try await harness.allow([Self.bucket, wide])
+                guard case .throttled(let wait) = decision, wait <= Self.interval else {
+                    throw ConformanceFailure(description: "expected the narrow one's wait, not \(decision)")
+                }
+            }
+            try expect(try await harness.allow([others[0], wide]) == .allowed, "the wide one has room for two more")
+            try expect(try await harness.allow([others[1], wide]) == .allowed, "the wide one has room for one more")
+            for _ in 0..<10 {
+                for bucket in [others[2], Self.bucket] {
+                    let decision = try await harness.allow([bucket, wide])
+                    guard case .throttled(let wait) = decision, wait > Self.interval else {
+                        throw ConformanceFailure(description: "expected the wide one's wait, not \(decision)")
+                    }
+                }
+            }
+            try await harness.fill(others[2], times: 5)
+        },
+        LimiterConformance("what is given back can be taken again, once and no more") { harness in
+            let wide = RateBucket(RateLimit("wide", burst: 7, interval: Self.interval), [1])
+            try await harness.giveBack([Self.bucket, wide])
+            for _ in 0..<20 {
+                try expect(try await harness.allow([Self.bucket, wide]) == .allowed, "nothing of it was done")
+                try await harness.giveBack([Self.bucket, wide])
+            }
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.giveBack([Self.bucket])
+            try await harness.fill(Self.bucket, times: 1)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+            // What drained meanwhile was no more than the limit lets through in that time.
+            try await harness.advance(Self.interval * 10)
+            try await harness.giveBack([Self.bucket], cost: 5)
+            try await harness.fill(Self.bucket, times: 5)
+            try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
+        },
         LimiterConformance("of many who ask at once, as many as the burst are allowed") { harness in
             let allowed = try await withThrowingTaskGroup(of: RateDecision.self) { group in
                 for _ in 0..<64 { group.addTask { try await harness.allow(Self.bucket) } }
@@ -148,9 +197,11 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
                 let loop = harness.group.next()
                 let allowed = harness.limiter.allow(Self.bucket, cost: 1, on: loop)
                 let forgiven = harness.limiter.forgive(Self.bucket, on: loop)
-                try expect(allowed.eventLoop === loop && forgiven.eventLoop === loop, "the caller's loop")
-                _ = try await allowed.get()
-                try await forgiven.get()
+                let givenBack = harness.limiter.giveBack([Self.bucket], cost: 1, on: loop)
+                for future in [allowed.map { _ in }, forgiven, givenBack] {
+                    try expect(future.eventLoop === loop, "the caller's loop")
+                    try await future.get()
+                }
             }
         },
     ]

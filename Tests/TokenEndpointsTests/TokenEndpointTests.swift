@@ -81,7 +81,8 @@ struct TokenEndpointTests {
         "JSON that is no object of strings is invalid_request",
         arguments: [
             "", "[]", "\"x\"", "{", "{}x", #"{"grant_type":"a","grant_type":"a"}"#, #"{"client_id":1}"#,
-            #"{"client_id":{"a":"b"}}"#, #"{"client_id":null}"#, #"{"client_id":"native-app","grant_type":["a"]}"#,
+            #"{"client_id":{"a":"b"}}"#, #"{"client_id":"native-app","grant_type":null}"#,
+            #"{"client_id":"native-app","grant_type":["a"]}"#,
             #"{"client_id":"native-app","gr\u0061nt_type":"a","grant_type":"a"}"#, "{\"client_id\":\"\u{1}\"}",
             String(repeating: #"{"a":"#, count: 2000),
         ]
@@ -114,6 +115,23 @@ struct TokenEndpointTests {
         parameters["x-telemetry"] = "1"
         #expect(await world.post(json: parameters).status == 200)
         #expect(await world.post(form: parameters).status == 200)
+    }
+
+    /// auth0-python's `GetToken` sends them for arguments that it was not given.
+    @Test("null counts as none in JSON")
+    func nullParameters() async throws {
+        let world = TokenWorld()
+        var parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
+        for name in [
+            "client_secret", "redirect_uri", "organization", "scope", "actor_token", "actor_token_type", "resource",
+            "requested_token_type", "client_assertion", "client_assertion_type",
+        ] {
+            parameters[name] = .null
+        }
+        #expect(await world.post(JSONText.encode(.object(parameters)), type: "application/json").status == 200)
+        parameters["audience"] = .null
+        let answer = await world.post(JSONText.encode(.object(parameters)), type: "application/json")
+        #expect(answer.error == "invalid_request")
     }
 
     @Test("an unknown grant_type is unsupported_grant_type, a missing one invalid_request")

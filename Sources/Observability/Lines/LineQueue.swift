@@ -37,14 +37,16 @@ package final class LineQueue: @unchecked Sendable {
 
     /// Appends whole lines; as many as fit, in order, and the rest is dropped.
     ///
-    /// - Parameter bytes: one or more lines, each ended by a line feed, the last one too.
+    /// - Parameters:
+    ///   - bytes: one or more lines, each ended by a line feed, the last one too.
+    ///   - spared: bytes of room that these lines leave to others.
     /// - Returns: how many bytes were taken: all, or the length of the lines that fitted.
     @discardableResult
-    package func append(_ bytes: UnsafeRawBufferPointer) -> Int {
+    package func append(_ bytes: UnsafeRawBufferPointer, sparing spared: Int = 0) -> Int {
         guard !bytes.isEmpty else { return 0 }
         let monitor = self.doorbell.monitor
         monitor.lock()
-        let room = self.isClosed ? 0 : self.capacity - self.count
+        let room = self.isClosed ? 0 : max(0, self.capacity - self.count - spared)
         let length = bytes.count <= room ? bytes.count : Self.wholeLines(in: bytes, room)
         if length > 0 { self.put(bytes, length) }
         if length < bytes.count {

@@ -23,6 +23,14 @@ package struct AuditEvent: Sendable {
         case transferTokenRejected = "transfer_token.rejected"
         case transferTokenRepeated = "transfer_token.repeated"
         case transferTokenReplayed = "transfer_token.replayed"
+
+        /// Whether anybody can cause it as often as they like, by being refused.
+        var isOfStrangers: Bool {
+            switch self {
+            case .bindingMismatch, .sessionDenied, .signInFailed: true
+            default: false
+            }
+        }
     }
 
     /// Auth0's log event codes, for the tools that read those.
@@ -48,6 +56,8 @@ package struct AuditEvent: Sendable {
     package var reason: Reason?
     /// The user's id.
     package var subject: String?
+    /// The account that was tried, where no user has proven to be its own: a keyed hash of what was typed.
+    package var account: String?
     /// The session's public id.
     package var session: String?
     package var clientID: String?

@@ -24,6 +24,9 @@ package struct AuditStream: Sendable {
 
     /// Records what is about to happen; never waits.
     ///
+    /// What strangers can cause at will takes half of the room and leaves the rest to acts, so that nobody can have those
+    /// refused by being refused often.
+    ///
     /// - Returns: false when there is no room and the policy is to refuse: the act must then not happen.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
@@ -31,7 +34,8 @@ package struct AuditStream: Sendable {
         var line = LineBuffer(capacity: 1024)
         Self.write(event, self.clock.now(), to: &line)
         let bytes = line.bytes
-        return queue.append(bytes) == bytes.count || self.whenFull == .drop
+        let spared = event.kind.isOfStrangers ? queue.capacity / 2 : 0
+        return queue.append(bytes, sparing: spared) == bytes.count || self.whenFull == .drop
     }
 
     private static func write(_ event: AuditEvent, _ time: UnixTime, to line: inout LineBuffer) {
@@ -40,6 +44,7 @@ package struct AuditStream: Sendable {
         line.member("code", event.code?.rawValue)
         line.member("reason", event.reason?.rawValue)
         line.member("subject", event.subject)
+        line.member("account", event.account)
         line.member("session", event.session)
         line.member("client_id", event.clientID)
         line.member("host", event.host)

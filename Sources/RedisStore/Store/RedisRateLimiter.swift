@@ -25,9 +25,45 @@ package struct RedisRateLimiter: RateLimiter {
         self.local = LocalRateLimiter(whenFull: .allow, clock: clock)
     }
 
-    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        let decision = self.local.allow(bucket, cost: cost)
+    /// The buckets lie in slots of their own, so no script fills them together: each is filled by itself, and what one of
+    /// them refuses is taken out of the others again.
+    package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
+        let asked = buckets.map { self.fill($0, cost: cost, on: loop) }
+        return EventLoopFuture.whenAllComplete(asked, on: loop).flatMap { results in
+            var filled: [RateBucket] = []
+            var answer = Result<RateDecision, any Error>.success(.allowed)
+            for (bucket, result) in zip(buckets, results) {
+                switch result {
+                case .success(.allowed):
+                    filled.append(bucket)
+                case .success(.throttled(let wait)):
+                    self.local.learn(bucket, cost: cost, refusedFor: wait)
+                    answer = answer.map { $0.longer(than: wait) }
+                case .failure(let error):
+                    // An outage must not turn into "too many attempts" for those who tried again meanwhile.
+                    self.local.giveBack([bucket], cost: cost)
+                    answer = .failure(error)
+                }
+            }
+            let settled = loop.makeCompletedFuture(answer)
+            if filled.count == buckets.count { return settled }
+            return self.giveBack(filled, cost: cost, on: loop).recover { _ in }.flatMap { settled }
+        }
+    }
+
+    package func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.local.giveBack(buckets, cost: cost)
+        let asked = buckets.map { bucket in
+            let arguments = [RedisStore.digits(bucket.limit.interval), Array("\(cost)".utf8)]
+            let call = ScriptCall(Scripts.giveBack, keys: [self.place(of: bucket)], arguments: arguments)
+            return RedisStore.answered(self.client.evaluate(call, on: loop)).map { _ in }
+        }
+        return EventLoopFuture.andAllSucceed(asked, on: loop)
+    }
+
+    private func fill(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let call = ScriptCall(
             Scripts.allow,
             keys: [self.place(of: bucket)],
@@ -37,14 +73,7 @@ package struct RedisRateLimiter: RateLimiter {
         )
         return RedisStore.answered(self.client.evaluate(call, on: loop)).flatMapThrowing { reply in
             guard case .integer(let milliseconds) = reply, milliseconds >= 0 else { throw StoreError.unavailable }
-            if milliseconds == 0 { return .allowed }
-            let wait = Duration.milliseconds(milliseconds)
-            self.local.learn(bucket, cost: cost, refusedFor: wait)
-            return .throttled(retryAfter: wait)
-        }.flatMapErrorThrowing { error in
-            // An outage must not turn into "too many attempts" for those who tried again meanwhile.
-            self.local.giveBack(bucket, cost: cost)
-            throw error
+            return milliseconds == 0 ? .allowed : .throttled(retryAfter: .milliseconds(milliseconds))
         }
     }
 
@@ -57,5 +86,16 @@ package struct RedisRateLimiter: RateLimiter {
     private func place(of bucket: RateBucket) -> [UInt8] {
         // The ring gives one name for each secret, the current one's first; there is always one.
         Keyspace.limit(self.ring.names(of: "\(bucket.limit.name) \(bucket.id.base64URL)")[0])
+    }
+}
+
+extension RateDecision {
+    /// Beside a refusal for `wait`: what both come to.
+    fileprivate func longer(than wait: Duration) -> RateDecision {
+        if case .throttled(let other) = self {
+            .throttled(retryAfter: max(other, wait))
+        } else {
+            .throttled(retryAfter: wait)
+        }
     }
 }

@@ -205,6 +205,22 @@ package enum Scripts {
         isDurable: false
     )
 
+    /// Takes a cost out of a rate limiter's bucket again, as far as it has not drained.
+    ///
+    /// Keys: bucket. Arguments: interval (ms), cost.
+    static let giveBack = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local empty = tonumber(redis.call('GET', KEYS[1]) or '0') - ARGV[1] * 1000 * ARGV[2]
+        if empty <= now then return redis.call('DEL', KEYS[1]) end
+        redis.call('SET', KEYS[1], string.format('%.0f', empty),
+          'PX', string.format('%.0f', math.ceil((empty - now) / 1000)))
+        return 0
+        """,
+        isDurable: false
+    )
+
     /// Empties a rate limiter's bucket.
     ///
     /// Keys: bucket.
@@ -213,6 +229,6 @@ package enum Scripts {
     /// All of them.
     package static let all = [
         Self.createSession, Self.createTransfer, Self.consume, Self.confirm, Self.touch, Self.endSession,
-        Self.endLineage, Self.endSubject, Self.allow, Self.forgive,
+        Self.endLineage, Self.endSubject, Self.allow, Self.giveBack, Self.forgive,
     ]
 }

@@ -93,6 +93,16 @@ package struct OwnCookies: Sendable {
         return found
     }
 
+    /// Calls `take` with each value of the session cookie in `field`.
+    package func forEachSession(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
+        var position = field.start
+        while position < field.end {
+            let pair = Self.pair(base, position, field.end)
+            if let (owner, value) = self.owner(base, pair.first, pair.last), owner == .session { take(value) }
+            position = pair.next + 1
+        }
+    }
+
     /// Takes one more value of a cookie into account: one that differs from the others leaves it without any.
     @inline(__always)
     private static func note(

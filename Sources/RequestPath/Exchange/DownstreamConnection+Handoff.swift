@@ -60,7 +60,7 @@ extension DownstreamConnection {
                 {
                 case .hit(let found): existing = found
                 case .miss(let read): return .existing(read, attempt)
-                case .otherKind, .malformed: break
+                case .otherKind, .otherKey, .malformed: break
                 }
             }
         }

@@ -209,6 +209,7 @@ extension DownstreamConnection {
         case .permitted(let permit):
             return self.forward(head, base, credentials, host, permit)
         case .denied(let denial):
+            self.audit(denial, of: evidence.session, head, base)
             return .answer(self.denied(denial, head, base, route, credentials))
         }
     }
@@ -227,6 +228,10 @@ extension DownstreamConnection {
         let token: Slice
         switch credentials.presented {
         case .none:
+            if credentials.cookies.sessionIsAmbiguous {
+                evidence.missing = .credentialAmbiguousCookie
+                self.auditAmbiguousCookies(head, base, host)
+            }
             return nil
         case .unusable(let reason):
             evidence.isExplicit = true
@@ -263,6 +268,8 @@ extension DownstreamConnection {
                 return .session(read, credentials)
             case .otherKind:
                 break
+            case .otherKey:
+                evidence.missing = .credentialOtherKey
             case .malformed:
                 evidence.missing = .credentialMalformed
             }

@@ -193,7 +193,7 @@ package struct Explanation: Sendable {
         var kind: Session.Kind?
         switch credentials.presented {
         case .none:
-            break
+            if credentials.cookies.sessionIsAmbiguous { evidence.missing = .credentialAmbiguousCookie }
         case .unusable(let reason):
             evidence.isExplicit = true
             evidence.missing = reason

@@ -51,6 +51,7 @@ package final class PathConfiguration: Sendable {
     private let secureAttemptCookie: SessionCookie
     private let plainAttemptCookie: SessionCookie
     let parameter: HandoffParameter
+    let audit: AuditStream
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
     let handoff: HandoffConsumer?
@@ -63,6 +64,7 @@ package final class PathConfiguration: Sendable {
         targets: [UpstreamTarget],
         endpoints: EndpointTable,
         registry: MetricsRegistry,
+        audit: AuditStream,
         generation: UInt64,
         identity: IdentityProfile,
         handoff: HandoffConsumer?,
@@ -126,6 +128,7 @@ package final class PathConfiguration: Sendable {
             ].map(\.name) + handedOver
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
+        self.audit = audit
         self.identity = identity
         self.clientAddress = ClientAddressRule(
             trusted: settings.trustedProxies,

@@ -9,6 +9,8 @@ package enum Resolution {
     case miss(SessionRead)
     /// A live session, but of the other kind.
     case otherKind
+    /// Made under a secret that is not one of ours; nobody was asked.
+    case otherKey
     /// Not a token of ours by its syntax; nobody was asked.
     case malformed
 }
@@ -71,7 +73,12 @@ package final class SessionResolver {
     // MARK: Misses
 
     private func miss(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        guard let key = self.authority.key(.session, of: token) else { return .malformed }
+        let key: RecordKey
+        switch self.authority.read(.session, token) {
+        case .record(let named): key = named
+        case .otherKey: return .otherKey
+        case .malformed: return .malformed
+        }
         self.cache.counters.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))

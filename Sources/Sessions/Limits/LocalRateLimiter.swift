@@ -31,8 +31,13 @@ package final class LocalRateLimiter: RateLimiter {
     /// Buckets kept now, those that have run empty and were not swept included.
     package var bucketCount: Int { self.tables.withLock { $0.values.reduce(0) { $0 + $1.emptyAt.count } } }
 
-    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        loop.makeSucceededFuture(self.allow(bucket, cost: cost))
+    package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        loop.makeSucceededFuture(self.allow(buckets, cost: cost))
+    }
+
+    package func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.giveBack(buckets, cost: cost)
+        return loop.makeSucceededVoidFuture()
     }
 
     package func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -41,15 +46,33 @@ package final class LocalRateLimiter: RateLimiter {
     }
 
     /// `allow` at once: nothing is waited for.
-    package func allow(_ bucket: RateBucket, cost: Int) -> RateDecision {
-        precondition((1...bucket.limit.burst).contains(cost), "what could never be allowed, or costs nothing")
+    package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
-        return self.table(of: bucket) { table in
-            if table.hasPlace(for: bucket.id, capacity: self.capacity, at: now) {
-                return table.fill(bucket.id, cost: cost, at: now)
+        return self.tables.withLock { tables in
+            /// Where the cost goes; nil is the bucket that all without a place share.
+            var filled: [(limit: String, id: Digest256?)] = []
+            var longest: Duration?
+            for bucket in buckets {
+                let limit = bucket.limit
+                precondition((1...limit.burst).contains(cost), "what could never be allowed, or costs nothing")
+                var table = tables.removeValue(forKey: limit.name) ?? Table(limit: limit)
+                let hasPlace = table.hasPlace(for: bucket.id, capacity: self.capacity, at: now)
+                if hasPlace || self.whenFull == .share {
+                    let id = hasPlace ? bucket.id : nil
+                    filled.append((limit.name, id))
+                    if let wait = table.wait(of: id, cost: cost, at: now) { longest = max(longest ?? wait, wait) }
+                }
+                tables[limit.name] = table
             }
-            return self.whenFull == .share ? table.fill(nil, cost: cost, at: now) : .allowed
+            if let longest { return .throttled(retryAfter: longest) }
+            for (limit, id) in filled { tables[limit]?.fill(id, cost: cost, at: now) }
+            return .allowed
         }
+    }
+
+    /// `allow` at once for one bucket.
+    package func allow(_ bucket: RateBucket, cost: Int) -> RateDecision {
+        self.allow([bucket], cost: cost)
     }
 
     /// `forgive` at once.
@@ -57,11 +80,13 @@ package final class LocalRateLimiter: RateLimiter {
         self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }
     }
 
-    /// Takes back what was allowed, because it was not done.
-    package func giveBack(_ bucket: RateBucket, cost: Int) {
-        self.table(of: bucket) { table in
-            guard let emptyAt = table.emptyAt[bucket.id] else { return }
-            table.emptyAt[bucket.id] = emptyAt.advanced(by: .zero - bucket.limit.interval * cost)
+    /// `giveBack` at once.
+    package func giveBack(_ buckets: [RateBucket], cost: Int) {
+        for bucket in buckets {
+            self.table(of: bucket) { table in
+                guard let emptyAt = table.emptyAt[bucket.id] else { return }
+                table.emptyAt[bucket.id] = emptyAt.advanced(by: .zero - bucket.limit.interval * cost)
+            }
         }
     }
 
@@ -103,17 +128,22 @@ private struct Table {
         return self.emptyAt.count < capacity
     }
 
-    /// One step of the algorithm.
-    mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) -> RateDecision {
+    /// How long the cost has to wait for room; nil: there is room.
+    mutating func wait(of id: Digest256?, cost: Int, at now: UnixTime) -> Duration? {
         // No bucket is fuller than full: a clock that was set back locks nobody out for longer than that.
         let full = now.advanced(by: self.limit.drainTime)
-        let emptyAt = min(max(self.emptyAt[id] ?? now, now), full)
-        let filled = emptyAt.advanced(by: self.limit.interval * cost)
-        guard filled <= full else {
-            self.emptyAt[id] = emptyAt
-            return .throttled(retryAfter: filled.since(full))
-        }
-        self.emptyAt[id] = filled
-        return .allowed
+        if let emptyAt = self.emptyAt[id], emptyAt > full { self.emptyAt[id] = full }
+        let filled = self.filled(id, cost: cost, at: now)
+        return filled <= full ? nil : filled.since(full)
+    }
+
+    /// Takes the room that there is.
+    mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) {
+        self.emptyAt[id] = self.filled(id, cost: cost, at: now)
+    }
+
+    /// When the bucket would be empty with the cost in it.
+    private func filled(_ id: Digest256?, cost: Int, at now: UnixTime) -> UnixTime {
+        max(self.emptyAt[id] ?? now, now).advanced(by: self.limit.interval * cost)
     }
 }

@@ -4,23 +4,39 @@ package import NIOCore
 /// Counts what must not be done too often (sign-in, minting) by the generic cell rate algorithm: so much at once, then
 /// one more each interval. A bucket is one number, the time at which it will be empty again; what is refused fills nothing.
 package protocol RateLimiter: Sendable {
-    /// Fills `cost` into the bucket if there is room, all of it or nothing.
+    /// Fills `cost` into all of the buckets if each has room for all of it, else into none.
     ///
     /// A failure is `StoreError.unavailable`: nobody could count, so nothing may be done.
     ///
-    /// - Parameter cost: What is done in units of the limit, 1 to its burst.
-    func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision>
+    /// - Parameters:
+    ///   - buckets: Each of another limit.
+    ///   - cost: What is done in units of each limit, 1 to the least burst.
+    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision>
+
+    /// Takes back what was allowed, because it was not done: the gateway could not serve it. A bucket has then let through
+    /// no more than its limit, whatever else was counted in it meanwhile. Losing this only leaves the bucket as full as it
+    /// is.
+    ///
+    /// - Parameter cost: What these buckets were filled with; each time once.
+    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Empties the bucket: the last try has shown that the tries before it were no attack. Losing this only leaves the
     /// bucket as full as it is.
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
+extension RateLimiter {
+    /// `allow` for one bucket.
+    package func allow(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        self.allow([bucket], cost: cost, on: loop)
+    }
+}
+
 /// What a rate limiter says.
 package enum RateDecision: Sendable, Hashable {
     /// There was room, and it is taken.
     case allowed
-    /// There is none; the same cost will fit after so long.
+    /// There is none; the same cost will fit after so long: into the last of the buckets that have no room.
     case throttled(retryAfter: Duration)
 }
 

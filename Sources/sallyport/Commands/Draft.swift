@@ -1,6 +1,7 @@
 import NIOPosix
 import Observability
 import RequestPath
+import SessionEndpoints
 import Sessions
 import Settings
 import Vocabulary
@@ -21,6 +22,7 @@ struct Draft {
             caches: caches,
             store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
             limiter: LocalRateLimiter(clock: .system),
+            familiar: FamiliarAddresses(),
             authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
             secrets: secrets,
             registry: MetricsRegistry(),

@@ -1,0 +1,56 @@
+package import AddressIntelligence
+package import Providers
+import Synchronization
+
+/// Which addresses users have signed in from, as far as this process remembers: a bounded number, the latest ones. What is
+/// not remembered is a stranger's and served as such, so nothing is lost that would have to be kept in the store.
+package final class FamiliarAddresses: Sendable {
+    /// Hashes, under the process's own seed: nobody can make two of them alike, and none tells an address.
+    private struct Memory {
+        var recent: Set<Int> = []
+        var older: Set<Int> = []
+    }
+
+    private let memory = Mutex(Memory())
+    private let capacity: Int
+
+    /// - Parameter capacity: How many of the latest sign-ins are remembered at least; no more than four times as many hashes
+    ///   are kept.
+    package init(capacity: Int = 16_384) {
+        precondition(capacity > 0, "nobody could ever be familiar")
+        self.capacity = capacity
+    }
+
+    /// Remembers that `user` has signed in from this address.
+    package func add(_ address: AddressKey, _ user: UserIdentifier) {
+        self.memory.withLock { memory in
+            if memory.recent.count >= 2 * self.capacity {
+                memory.older = memory.recent
+                memory.recent = []
+            }
+            memory.recent.insert(Self.hash(address, nil))
+            memory.recent.insert(Self.hash(address, user))
+        }
+    }
+
+    /// Whether somebody has signed in from this address.
+    package func contains(_ address: AddressKey) -> Bool {
+        self.contains(Self.hash(address, nil))
+    }
+
+    /// Whether `user` has signed in from this address.
+    package func contains(_ address: AddressKey, _ user: UserIdentifier) -> Bool {
+        self.contains(Self.hash(address, user))
+    }
+
+    private func contains(_ hash: Int) -> Bool {
+        self.memory.withLock { $0.recent.contains(hash) || $0.older.contains(hash) }
+    }
+
+    private static func hash(_ address: AddressKey, _ user: UserIdentifier?) -> Int {
+        var hasher = Hasher()
+        hasher.combine(address)
+        hasher.combine(user)
+        return hasher.finalize()
+    }
+}

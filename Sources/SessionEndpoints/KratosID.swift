@@ -1,0 +1,48 @@
+internal import Cryptography
+
+/// The bytes of a UUID as text (RFC 9562 4).
+enum UUIDText {
+    /// The sixteen bytes in lower case.
+    static func text(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The sixteen bytes; nil unless the text is spelled as a UUID, in either case.
+    static func bytes(_ text: String) -> [UInt8]? {
+        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
+        guard text.utf8.count == 36, digits.count == 32 else { return nil }
+        let bytes = stride(from: 0, to: 32, by: 2).compactMap {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
+        }
+        return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
+    }
+
+    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which says nothing of how they came about.
+    static func stamp(_ bytes: inout [UInt8]) {
+        bytes[6] = 0x80 | bytes[6] & 0x0F
+        bytes[8] = 0x80 | bytes[8] & 0x3F
+    }
+}
+
+/// Ids as Ory's clients want them: `ory-client` reads those of sessions, devices and identities as UUIDs and fails on
+/// anything else.
+enum KratosID {
+    enum Kind: String {
+        case device, identity, session
+    }
+
+    /// `id` itself where it is a UUID already, as those of Kratos are; else a UUID made of it: the same for ever, on every
+    /// gateway and under every secret, for apps keep it as the name of their user.
+    static func uuid(_ kind: Kind, of id: String) -> String {
+        if UUIDText.bytes(id) != nil { return id }
+        var bytes = Array(SHA256.digest(Array("sallyport \(kind.rawValue) id 1 \(id)".utf8)).bytes.prefix(16))
+        UUIDText.stamp(&bytes)
+        return UUIDText.text(bytes)
+    }
+}

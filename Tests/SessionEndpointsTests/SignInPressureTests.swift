@@ -1,0 +1,282 @@
+import AddressIntelligence
+import Dispatch
+import Endpoints
+import NIOCore
+import Providers
+import SessionEndpoints
+import Sessions
+import Synchronization
+import Testing
+import Vocabulary
+
+/// That nobody can keep the others from signing in, whatever addresses they have.
+@Suite("Sign-in under pressure")
+struct SignInPressureTests {
+    @Test(
+        "A household with 64 networks that guesses without pause denies nobody else the sign-in",
+        arguments: [true, false]
+    )
+    func household(isCounted: Bool) async throws {
+        // Half of the trials are without limits: then only the places are left to keep the peace.
+        let gateway = try Gateway(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
+        let flow = try await gateway.flow()
+        let isOver = Flag()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<64 {
+                group.addTask {
+                    while !isOver.isSet {
+                        let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
+                        let address = "2001:db8:0:\(String(number, radix: 16))::1"
+                        let status = try await gateway.signInNative(flow: flow, body, from: address).status
+                        #expect([400, 429, 503].contains(status))
+                        // Who is told to come later does not come at once, nor does anybody wait for the clock of the test.
+                        if status != 400 { try await Task.sleep(for: .milliseconds(2)) }
+                    }
+                }
+            }
+            // Their wrong passwords are under way.
+            try await Task.sleep(for: .milliseconds(200))
+            for number in 0..<28 {
+                if isCounted { gateway.time.advance(.seconds(1)) }
+                let address = number.isMultiple(of: 2) ? "198.51.\(number).7" : "2001:db8:\(number + 1)::7"
+                #expect(try await gateway.signInNative(flow: flow, from: address).status == 200, "\(number)")
+            }
+            isOver.set()
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("Where strangers have taken every place, whoever has signed in from an address before still gets one")
+    func familiar() async throws {
+        let gateway = try Gateway(provider: SlowProvider(), limiter: Unlimited())
+        let flow = try await gateway.flow()
+        #expect(try await gateway.signInNative(flow: flow, from: "203.0.113.9").status == 200)
+        let isOver = Flag()
+        let isFull = Flag()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<250 {
+                group.addTask {
+                    while !isOver.isSet {
+                        let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
+                        let address = "10.\(number).0.1"
+                        let status = try await gateway.signInNative(flow: flow, body, from: address).status
+                        if status == 503 {
+                            isFull.set()
+                            try await Task.sleep(for: .milliseconds(2))
+                        }
+                    }
+                }
+            }
+            while !isFull.isSet { try await Task.sleep(for: .milliseconds(2)) }
+            for _ in 0..<5 {
+                #expect(try await gateway.signInNative(flow: flow, from: "203.0.113.9").status == 200)
+            }
+            isOver.set()
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("A try that could not be served is not counted; a wrong password always is")
+    func givenBack() async throws {
+        let provider = SwitchedProvider()
+        let gateway = try Gateway(provider: provider)
+        let flow = try await gateway.flow()
+        let wrong = #"{"method":"password","identifier":"alice@example.com","password":"wrong"}"#
+        // Of ten tries five are left.
+        for _ in 0..<5 { #expect(try await gateway.signInNative(flow: flow, wrong).status == 400) }
+        provider.isAway.withLock { $0 = true }
+        for _ in 0..<1000 { #expect(try await gateway.signInNative(flow: flow).isOutage) }
+        provider.isAway.withLock { $0 = false }
+        gateway.store.fail(with: .full)
+        for _ in 0..<1000 {
+            #expect(try await gateway.signInNative(flow: flow).isOutage)
+        }
+        gateway.store.fail(with: nil)
+        // The right password, though nobody could keep its session, has emptied the user's bucket.
+        for _ in 0..<10 { #expect(try await gateway.signInNative(flow: flow, wrong).status == 400) }
+        #expect(try await gateway.signInNative(flow: flow, wrong).status == 429)
+        #expect(try await gateway.signInNative(flow: flow).status == 429)
+        // The address has made 15 tries that count.
+        for number in 0..<35 {
+            let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
+            #expect(try await gateway.signInNative(flow: flow, body).status == 400)
+        }
+        let body = #"{"method":"password","identifier":"v","password":"wrong"}"#
+        #expect(try await gateway.signInNative(flow: flow, body).status == 429)
+    }
+
+    @Test("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+    func noRoom() async throws {
+        let gateway = try Gateway(provider: FullProvider(), limiter: Untouchable())
+        let answer = try await gateway.signInNative()
+        #expect(answer.isOutage)
+        #expect(answer.reason == .providerUnavailable)
+    }
+
+    @Test("An outage of the provider gives back what was left of a user's tries, and no more")
+    func noFreeGuesses() async throws {
+        let provider = SwitchedProvider()
+        let gateway = try Gateway(provider: provider)
+        let flow = try await gateway.flow()
+        let wrong = #"{"method":"password","identifier":"alice@example.com","password":"wrong"}"#
+        var judged = 0
+        for round in 0..<100 {
+            provider.isAway.withLock { $0 = round.isMultiple(of: 2) }
+            if try await gateway.signInNative(flow: flow, wrong).status == 400 { judged += 1 }
+        }
+        #expect(judged == 10)
+    }
+
+    @Test("Guesses at one user from many networks of one site are throttled; where the user has been, they get in")
+    func oneUserFromManyNetworks() async throws {
+        for (base, other) in [("2001:db8:1:#::1", "2001:db8:2::1"), ("192.0.2.#", "192.0.3.1")] {
+            func site(_ number: Int) -> String { base.replacing("#", with: "\(number)") }
+            let gateway = try Gateway()
+            let flow = try await gateway.flow()
+            #expect(try await gateway.signInNative(flow: flow, from: site(200)).status == 200)
+            let wrong = #"{"method":"password","identifier":"ALICE@example.com","password":"wrong"}"#
+            // The success was a stranger's try.
+            for number in 1..<30 {
+                #expect(try await gateway.signInNative(flow: flow, wrong, from: site(number)).status == 400)
+            }
+            let throttled = try await gateway.signInNative(flow: flow, from: site(100))
+            #expect(throttled.status == 429)
+            #expect(throttled.value("retry-after") == "5")
+            #expect(try await gateway.signInNative(flow: flow, from: site(200)).status == 200, "her own address")
+            #expect(try await gateway.signInNative(flow: flow, from: other).status == 200)
+            // Bob has nothing to do with it.
+            let bob = #"{"method":"password","identifier":"bob@example.com","password":"wrong"}"#
+            #expect(try await gateway.signInNative(flow: flow, bob, from: site(100)).status == 400)
+        }
+    }
+
+    @Test(
+        "Who tries many users is counted by household, by site and by IPv4 network, whatever their address",
+        arguments: [
+            (name: "household", burst: 100, base: "2001:db8:0:#::1", beside: "2001:db8:0:100::1"),
+            (name: "site", burst: 200, base: "2001:db8:0:#00::1", beside: "2001:db8:1::1"),
+            (name: "IPv4 network", burst: 400, base: "192.0.2.#", beside: "192.0.3.1"),
+        ]
+    )
+    func blocks(name: String, burst: Int, base: String, beside: String) async throws {
+        let gateway = try Gateway(provider: SwitchedProvider())
+        let flow = try await gateway.flow()
+        func attempt(_ number: Int, from address: String) async throws -> EndpointResponse {
+            let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
+            return try await gateway.signInNative(flow: flow, body, from: address)
+        }
+        // What stands for one of the addresses in the block.
+        func address(_ number: Int) -> String {
+            base.replacing("#", with: String(number % 100, radix: base.contains(":") ? 16 : 10))
+        }
+        for number in 0..<burst {
+            #expect(try await attempt(number, from: address(number)).status == 400, "\(number)")
+        }
+        let refused = try await attempt(burst, from: address(7))
+        #expect(refused.status == 429)
+        #expect(refused.value("retry-after") == "1")
+        // What is refused by the whole is not counted for the address.
+        for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).status == 429) }
+        gateway.time.advance(.seconds(1))
+        #expect(try await attempt(burst, from: address(8)).status == 400)
+        #expect(try await attempt(burst, from: beside).status == 400)
+    }
+
+    @Test("What is remembered of addresses is bounded, and the latest is not forgotten")
+    func memory() throws {
+        let familiar = FamiliarAddresses(capacity: 100)
+        let user = try #require(UserIdentifier("alice"))
+        let other = try #require(UserIdentifier("bob"))
+        func key(_ number: Int) -> AddressKey { IPAddress(v4: 0x0A00_0000 + UInt32(number)).key }
+        for number in 0..<10_000 {
+            familiar.add(key(number), user)
+            for recent in max(0, number - 99)...number {
+                guard familiar.contains(key(recent), user) else {
+                    Issue.record("\(recent) is forgotten at \(number)")
+                    return
+                }
+            }
+        }
+        #expect(familiar.contains(key(9999)))
+        #expect(!familiar.contains(key(9999), other))
+        #expect(!familiar.contains(key(0)))
+        #expect(!familiar.contains(key(0), user))
+    }
+
+    /// Checks alice's password as the static provider does, with work that takes a while and needs no core.
+    private struct SlowProvider: IdentityProvider {
+        private let workers = PasswordWorkers()
+
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
+            let isDone: Void? = await self.workers.run(for: source) {
+                _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
+            }
+            guard isDone != nil else { return .unavailable }
+            guard identifier == "alice@example.com", password == Secret(Gateway.password) else { return .refused }
+            return .authenticated(Identity(id: "9f1c", traits: [:]), aal: "aal1", methods: ["password"])
+        }
+    }
+
+    /// Knows alice, while it is there.
+    private final class SwitchedProvider: IdentityProvider {
+        let isAway = Mutex(false)
+
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
+            if self.isAway.withLock({ $0 }) { return .unavailable }
+            guard identifier == "alice@example.com", password == Secret(Gateway.password) else { return .refused }
+            return .authenticated(Identity(id: "9f1c", traits: [:]), aal: "aal1", methods: ["password"])
+        }
+    }
+
+    private struct FullProvider: IdentityProvider {
+        func hasRoom(for source: SignInSource) -> Bool { false }
+
+        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
+        {
+            Issue.record("a password was looked at")
+            return .unavailable
+        }
+    }
+
+    private struct Untouchable: RateLimiter {
+        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            Issue.record("a try was counted")
+            return loop.makeSucceededFuture(.allowed)
+        }
+
+        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            Issue.record("a try was given back")
+            return loop.makeSucceededVoidFuture()
+        }
+
+        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            loop.makeSucceededVoidFuture()
+        }
+    }
+
+    private final class Flag: Sendable {
+        private let value = Mutex(false)
+
+        var isSet: Bool { self.value.withLock { $0 } }
+
+        func set() {
+            self.value.withLock { $0 = true }
+        }
+    }
+
+    private struct Unlimited: RateLimiter {
+        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+            loop.makeSucceededFuture(.allowed)
+        }
+
+        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            loop.makeSucceededVoidFuture()
+        }
+
+        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+            loop.makeSucceededVoidFuture()
+        }
+    }
+}
