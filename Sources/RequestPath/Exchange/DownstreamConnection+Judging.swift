@@ -205,7 +205,7 @@ extension DownstreamConnection {
         case .permitted(let permit):
             return self.forward(head, base, credentials, host, permit)
         case .denied(let denial):
-            return .answer(self.denied(denial, head, base, route, credentials))
+            return .answer(self.denied(denial, head, base, route, credentials, evidence.session?.session))
         }
     }
 
