@@ -46,7 +46,7 @@ package struct WebPage: Sendable {
         :root{color-scheme:light dark;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--field:#7b8794;--ink:#1a2129;\
         --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;font:100%/1.5 system-ui,sans-serif}
         @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--field:#7d8997;\
-        --ink:#e8ecf1;--soft:#a3afbd;--accent:#2f6fd0;--deep:#3f7fe0;--alert:#ef6b6b;--tint:#33201f}}
+        --ink:#e8ecf1;--soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--alert:#ef6b6b;--tint:#33201f}}
         body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;background:var(--ground);\
         color:var(--ink)}
         main{box-sizing:border-box;width:min(28rem,100%);padding:2rem 1.5rem;background:var(--sheet)}
@@ -61,6 +61,7 @@ package struct WebPage: Sendable {
         button:hover,.way:hover{background:var(--deep)}
         input:focus-visible,button:focus-visible,.way:focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
         .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
+        .calm{border-color:var(--accent);background:var(--ground)}
         .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
         code{font-family:ui-monospace,monospace}
         @media (min-width:30rem){main{padding:2rem;border:1px solid var(--line);border-radius:.75rem}}

@@ -14,6 +14,9 @@ enum Page {
         case unavailable = "Signing in is not possible at the moment. Please try again shortly."
         case crossSite = "This sign-in did not come from this page. Please enter your password again."
         case again = "The page that you want to open asks you to sign in again."
+
+        /// Nothing went wrong.
+        var isCalm: Bool { self == .again }
     }
 
     /// The sign-in page.
@@ -30,7 +33,11 @@ enum Page {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
-        let alert = notice.map { #"<p class="notice" id="notice" role="alert">\#($0.rawValue)</p>"# } ?? ""
+        let alert =
+            notice.map { notice in
+                let (kind, role) = notice.isCalm ? ("notice calm", "status") : ("notice", "alert")
+                return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(notice.rawValue)</p>"#
+            } ?? ""
         let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
         let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
         return .page(

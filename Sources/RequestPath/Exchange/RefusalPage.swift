@@ -23,14 +23,16 @@ extension LocalAnswer {
             <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
             Request <code>\(HTMLText.escaped(facts.requestID.text))</code></p>
             """
-        let response = EndpointResponse.page(
-            self.status,
-            WebPage(title: words.title, content: content),
-            framing: .ownOrigin,
-            fields: self.fields.filter { !["content-type", "cache-control"].contains($0.name.lowercased()) },
-            reason: reason
+        var page = LocalAnswer(
+            EndpointResponse.page(
+                self.status,
+                WebPage(title: words.title, content: content),
+                framing: .ownOrigin,
+                reason: reason
+            )
         )
-        var page = LocalAnswer(response)
+        let own = Set(page.fields.map(\.name))
+        page.fields += self.fields.filter { !own.contains($0.name.lowercased()) }
         page.closes = self.closes
         return page
     }

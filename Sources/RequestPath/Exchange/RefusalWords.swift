@@ -89,7 +89,7 @@ package struct RefusalWords: Equatable, Sendable {
             )
         case .requireAAL:
             return RefusalWords(
-                "A stronger sign-in is needed",
+                "A second factor is needed",
                 "The way in which you signed in does not suffice for this page.",
                 "Sign in with an account that has a second factor, or ask whoever runs this site.",
                 .otherAccount
