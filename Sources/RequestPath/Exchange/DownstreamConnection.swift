@@ -383,6 +383,8 @@ struct ExchangeFacts {
     var isHandoffDone = false
     /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
     var hasAttemptCookie = false
+    /// The transfer token is not in the URL any more but in the attempt cookie.
+    var hasMovedToken = false
     /// The session cookie ended with a refused transfer token.
     var ignoresSessionCookie = false
     /// Bytes that waited for the client when deadlines were looked at last.
