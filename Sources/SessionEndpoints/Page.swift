@@ -6,7 +6,7 @@ enum Page {
     static let login = SignInPath.path
     static let logout = "/.sallyport/logout"
 
-    /// Which of the sign-in page's sentences to show. None tells whether a user exists (T33).
+    /// Which of the sign-in page's sentences to show. None tells whether a user exists.
     enum Notice: String, Sendable {
         case refused = "The name or the password is not right. Please try again."
         case incomplete = "Please enter your name and your password."

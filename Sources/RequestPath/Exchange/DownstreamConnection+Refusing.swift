@@ -51,7 +51,7 @@ extension DownstreamConnection {
         if self.facts.route?.settings.handoff == true, head.hasQuery,
             self.configuration.parameter.find(in: head.query, base) != nil
         {
-            // A token that this request could not use must not come back after the sign-in, for another user maybe (T2, T7).
+            // A token that this request could not use must not come back after the sign-in, for another user maybe.
             return Array(self.targetWithoutParameter(head, base).utf8)
         }
         return Array(head.target.bytes(in: base))

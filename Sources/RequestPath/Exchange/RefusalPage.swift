@@ -17,7 +17,10 @@ extension LocalAnswer {
         let words = RefusalWords(reason, status: self.status, isForm: facts.method == .post)
         var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
         if let way = self.link(words.way, hasHost: facts.host != nil) {
-            content += "<a class=\"way\" href=\"\(HTMLText.escaped(way.target))\">\(HTMLText.escaped(way.label))</a>\n"
+            // Out of any frame: the sign-in page is shown in none.
+            let target = [.signIn, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
+            let reference = HTMLText.escaped(way.target)
+            content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
         }
         content += """
             <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
