@@ -69,7 +69,7 @@ let package = Package(
         ),
         .target(
             name: "Endpoints",
-            dependencies: ["AddressIntelligence", "Vocabulary"],
+            dependencies: ["AddressIntelligence", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         .target(
@@ -223,7 +223,7 @@ let package = Package(
         ),
         .testTarget(
             name: "EndpointsTests",
-            dependencies: ["Endpoints", "AddressIntelligence", "Vocabulary"],
+            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(

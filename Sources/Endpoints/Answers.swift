@@ -52,22 +52,32 @@ extension EndpointResponse {
     ///
     /// - Parameters:
     ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil: the page has none.
+    ///   - framing: A page with a form is for nobody's frame.
     package static func html(
         _ status: Int,
         _ page: String,
         styleDigest: String?,
+        framing: Framing = .nobody,
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
         // No `form-action`: browsers apply it to the redirects that follow the post as well, and an app may send the
         // user on from `return_to` to another host. A page without script and with escaped text needs none.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
+        let (ancestors, frameOptions) =
+            switch framing {
+            case .nobody: ("'none'", "DENY")
+            case .ownOrigin: ("'self'", "SAMEORIGIN")
+            }
         return EndpointResponse(
             status: status,
             fields: [
                 ("content-type", "text/html; charset=utf-8"),
-                ("content-security-policy", "default-src 'none'\(style); base-uri 'none'; frame-ancestors 'none'"),
-                ("x-frame-options", "DENY"),
+                (
+                    "content-security-policy",
+                    "default-src 'none'\(style); base-uri 'none'; frame-ancestors \(ancestors)"
+                ),
+                ("x-frame-options", frameOptions),
                 // Not `no-referrer`: with it a page's own form is posted with `Origin: null` (Fetch, "append a request
                 // `Origin` header"), and the same-origin check could not tell it from a foreign one.
                 ("referrer-policy", "same-origin"),

@@ -35,9 +35,16 @@ package struct BrowserSessionEndpoints: Sendable {
         ]
     }
 
-    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may want them to sign in again.
+    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may want them to sign in again, and the
+    /// session of that sign-in replaces theirs.
     private func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signIn(200, host: request.authority, returnTo: Self.returnTo(request.parameters("return_to")))
+        let isAgain = request.parameters(SignInPath.prompt.name) == [SignInPath.prompt.value]
+        return Page.signIn(
+            200,
+            host: request.authority,
+            returnTo: Self.returnTo(request.parameters(SignInPath.returnTo)),
+            notice: isAgain ? .again : nil
+        )
     }
 
     /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.

@@ -95,6 +95,32 @@ struct BrowserTests {
         }
     }
 
+    @Test func tellsWhatBecameOfAFormWithoutSession() throws {
+        try Self.with { demo, browser in
+            try browser.visit("\(demo.origin)/public/form?a=1")
+            try browser.perform(
+                """
+                form = document.createElement('form'); form.method = 'post'; form.action = '/hello';
+                document.body.append(form); form.submit()
+                """
+            )
+            try browser.wait(until: "document.title === 'Please sign in' && document.readyState === 'complete'")
+            #expect(try browser.value("document.body.innerText").contains("What you entered was not sent on."))
+            // The policy lets the page's own style through, and nothing is wider than a phone.
+            #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
+            try browser.call(
+                "Emulation.setDeviceMetricsOverride",
+                ["width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true]
+            )
+            try browser.wait(until: "innerWidth === 390")
+            #expect(try browser.value("document.documentElement.scrollWidth") == "390")
+            try browser.perform("document.querySelector('a.way').click()")
+            try browser.wait(until: Self.signInPage)
+            try Self.signIn(browser)
+            try browser.wait(until: "location.pathname + location.search === '/public/form?a=1'")
+        }
+    }
+
     @Test func anotherSiteCannotSignTheUserIn() throws {
         try Self.with { demo, browser in
             let token = try Self.transferToken(demo)

@@ -22,6 +22,8 @@ import Testing
           - path: /index.php
             require: { aal: aal2 }
             path_info: follow
+          - path: /strong/**
+            require: { aal: aal2 }
         clients:
           - client_id: web
             session_transfer: { allowed_authentication_methods: [query] }
@@ -70,6 +72,11 @@ import Testing
     @Test func assumedUserLacksAGroup() throws {
         let output = try Self.explain(["--url", "\(Self.origin)/admin/x", "--user", "ada"])
         #expect(output.contains("403 Forbidden, require.groups"), "\(output)")
+    }
+
+    @Test func levelThatNoSignInReachesIsNoReasonToSignIn() throws {
+        let arguments = ["--url", "\(Self.origin)/strong/x", "--user", "ada", "--header", "Accept: text/html"]
+        #expect(try Self.explain(arguments).contains("403 Forbidden, require.aal"))
     }
 
     @Test func tokenIsNeverShown() throws {

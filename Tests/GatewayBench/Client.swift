@@ -39,6 +39,12 @@ package struct Answer: Sendable {
         guard self.value("content-type") == "application/problem+json" else { return nil }
         return self.text.firstMatch(of: /"reason":"([a-z_.]+)"/).map { String($0.1) }
     }
+
+    /// The reason id on a page for people.
+    package var pageReason: String? {
+        guard self.value("content-type") == "text/html; charset=utf-8" else { return nil }
+        return self.text.firstMatch(of: /Reason <code>([a-z_.]+)<\/code>/).map { String($0.1) }
+    }
 }
 
 extension Wire {

@@ -20,7 +20,7 @@ import Testing
             }
             for (method, fields) in [
                 ("GET", []), ("GET", ["Accept: application/json"]), ("GET", ["Accept: */*"]),
-                ("GET", ["Accept: text/html", "Sec-Fetch-Mode: cors"]), ("POST", ["Accept: text/html"]),
+                ("GET", ["Accept: text/html", "Sec-Fetch-Mode: cors"]), ("POST", ["Accept: */*"]),
                 ("OPTIONS", ["Accept: text/html"]),
             ] {
                 let answer = try gateway.request(Request.get("/hello", fields, method: method))

@@ -2,8 +2,8 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A handoff that the store could not answer, and the reload that completes it (DESIGN 5, Ambiguity). A memory store
-/// never loses an answer, but it can be full.
+/// A handoff that the store could not answer, and the reload that completes it. A memory store never loses an answer,
+/// but it can be full.
 @Suite("Handoff attempts", .blocking) struct HandoffAttemptTests {
     private static let full = "store: {memory: {max_sessions: 2}}"
 
@@ -65,6 +65,92 @@ import Testing
                 #expect(!session.isEmpty && last.clearedCookies.contains("sallyport-attempt"))
                 #expect(try gateway.get("/hello", ["Cookie: sallyport=\(session)"]).status == 200)
                 #expect(app.requests.allSatisfy { !$0.text.contains(attempt) && !$0.text.contains("spt_") })
+            }
+        }
+    }
+
+    private static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none"]
+
+    @Test(
+        "A browser's token leaves the address bar with the first failure, and a reload of the URL without it signs in"
+    )
+    func movedOutOfTheURL() throws {
+        try self.whenFull { gateway, app, token, grace in
+            let clean = "/hello?a=%20&b=2"
+            let first = try gateway.get("/hello?a=%20&session_transfer_token=\(token)&b=2", Self.navigation)
+            #expect(first.status == 303 && first.value("location") == Request.origin + clean, "\(first.lines)")
+            #expect(first.value("cache-control") == "no-store" && first.value("referrer-policy") == "no-referrer")
+            let line = try #require(first.values("set-cookie").first)
+            #expect(
+                first.values("set-cookie").count == 1 && line.contains("; Max-Age=60;") && line.contains("HttpOnly")
+            )
+            let value = String(line.dropFirst("sallyport-attempt=".count).prefix { $0 != ";" })
+            #expect(value.wholeMatch(of: /[A-Za-z0-9_-]{43}\.spt_[A-Za-z0-9_-]+/) != nil)
+            Secrets.shared.note(value)
+
+            let fields = Self.navigation + ["Cookie: sallyport-attempt=\(value)"]
+            let page = try gateway.get(clean, fields)
+            #expect(page.status == 503 && page.pageReason == "store.full", "\(page.lines)")
+            #expect(page.values("retry-after") == ["1"] && !page.text.contains("spt_"))
+            #expect(page.values("set-cookie") == [line], "the same attempt goes on")
+            // What may not use a token leaves it alone, and reaches the app as it came.
+            for target in ["/public/x", "/public/x?y"] {
+                #expect(try gateway.request(Request.post(target, fields, body: "a=b")).status == 200)
+                #expect(app.requests.last?.target == target && app.requests.last?.values("cookie") == [])
+            }
+
+            try self.makeRoom(gateway, grace)
+            let last = try gateway.get(clean, fields)
+            #expect(last.status == 303 && last.value("location") == Request.origin + clean, "\(last.lines)")
+            let session = try #require(last.sessionCookie)
+            #expect(last.clearedCookies.contains("sallyport-attempt"))
+            // The answer was lost: the reload is the same session. With it, the URL is shown and leads nowhere again.
+            #expect(try gateway.get(clean, fields).sessionCookie == session)
+            #expect(try gateway.get(clean, Self.navigation + ["Cookie: sallyport=\(session)"]).status == 200)
+            let stranger = try gateway.get("/?session_transfer_token=\(token)", Self.navigation)
+            #expect(stranger.status == 303 && stranger.sessionCookie == nil, "others only replay it")
+            #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
+        }
+    }
+
+    @Test("A token that was moved leads no URL back to itself twice, whoever asks for which page")
+    func movedAndNotWanted() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = "  - path: /**\n    client: web\n  - path: /cookie/**\n    client: other\n"
+        let other = """
+              - client_id: other
+                session_transfer:
+                  allowed_authentication_methods: [cookie]
+            """
+        let settings = Config.file(upstream: app.port, routes: routes, clients: Config.clients(more: other))
+        try Gateway.with(settings) { gateway in
+            let value = "\(String(repeating: "A", count: 43)).\(try gateway.transferToken())"
+            let jar = ["Sec-Fetch-Mode: navigate", "Cookie: sallyport-attempt=\(value)"]
+            let foreign = try gateway.get("/hello", jar + ["Sec-Fetch-Site: cross-site"])
+            #expect(foreign.value("location")?.contains("/.sallyport/login?") == true, "\(foreign.lines)")
+            #expect(foreign.sessionCookie == nil && foreign.clearedCookies.isEmpty)
+            let elsewhere = try gateway.get("/cookie/x", jar + ["Sec-Fetch-Site: none"])
+            #expect(elsewhere.sessionCookie == nil)
+            #expect(elsewhere.value("location") != "\(Request.origin)/cookie/x" || !elsewhere.clearedCookies.isEmpty)
+        }
+    }
+
+    @Test("A refused token that was moved goes with its attempt, and the browser is asked to sign in")
+    func movedAndRefused() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway in
+            let secret = String(repeating: "A", count: 43)
+            for token in ["spt_" + String(repeating: "A", count: 55), "x", "", "a.b", "spt_%00"] {
+                let fields = Self.navigation + ["Cookie: sallyport-attempt=\(secret).\(token)"]
+                var answer = try gateway.get("/hello", fields)
+                if answer.value("location") == "\(Request.origin)/hello" {
+                    #expect(answer.clearedCookies.contains("sallyport-attempt"))
+                    answer = try gateway.get("/hello", Self.navigation)
+                }
+                #expect(answer.value("location")?.contains("/.sallyport/login?") == true, "\(token): \(answer.lines)")
+                #expect(answer.sessionCookie == nil)
             }
         }
     }

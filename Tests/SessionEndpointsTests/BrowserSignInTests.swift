@@ -35,6 +35,26 @@ struct BrowserSignInTests {
         #expect(page.values("set-cookie").isEmpty)
     }
 
+    @Test("A user who has to sign in once more is told so, and the new session takes the place of the old one")
+    func again() async throws {
+        let gateway = try Gateway()
+        let old = try await gateway.signInBrowser()
+        let page = try await gateway.send(
+            "GET",
+            "\(self.login)?return_to=/vault&prompt=login",
+            fields: [("cookie", "__Host-sallyport=\(old)")]
+        )
+        #expect(page.status == 200 && page.text.contains("asks you to sign in again"))
+        #expect(page.text.contains(#"name="return_to" value="/vault""#) && page.text.contains(#"type="password""#))
+        let answer = try await gateway.post(self.login, "return_to=/vault&\(Gateway.credentials)", cookies: [old])
+        #expect(answer.value("location") == "/vault")
+        #expect(try await gateway.session(old).status == 401)
+        for other in ["prompt=none", "prompt=login&prompt=login", "other=login"] {
+            let page = try await gateway.send("GET", "\(self.login)?\(other)")
+            #expect(page.status == 200 && !page.text.contains("sign in again"))
+        }
+    }
+
     @Test("The right password gives a new session and leads to where the user wanted to go")
     func signIn() async throws {
         let gateway = try Gateway()

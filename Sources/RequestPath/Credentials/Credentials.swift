@@ -16,6 +16,8 @@ package struct Credentials: Equatable {
     package var presented = Presented.none
     package var cookies = OwnCookies.Found()
     package var handoffParameter: HandoffParameter.Found?
+    /// A transfer token that was in the URL before, and is in the attempt cookie now.
+    package var movedToken: Slice?
     /// `Authorization` is the gateway's here and does not go on.
     package var dropsAuthorization = false
 
@@ -33,6 +35,9 @@ package struct Credentials: Equatable {
         if let line = head.line(.cookie) {
             credentials.cookies = cookies.find(in: head.fields[line].value, base)
             if let session = credentials.cookies.session { credentials.presented = .cookie(session) }
+            if let attempt = credentials.cookies.attempt {
+                (credentials.cookies.attempt, credentials.movedToken) = AttemptCookie.parts(of: attempt, base)
+            }
         }
         if route.settings.handoff, head.hasQuery {
             credentials.handoffParameter = parameter.find(in: head.query, base)

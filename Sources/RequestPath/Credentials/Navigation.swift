@@ -14,17 +14,49 @@ package enum Navigation {
         head.line(.purpose) != nil
     }
 
-    /// Someone who can be shown a login page: by `Sec-Fetch-*` where the browser sends it, by `Accept` where not.
+    /// Somebody looks at the answer: a browser loads a page or posts a form. It says so by `Sec-Fetch-Mode`; one that does
+    /// not send it accepts HTML and, unlike programs that take anything, no JSON by name.
+    ///
+    /// Sign-in redirects and the pages of refusals go by this and by nothing else.
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
-        guard head.knownMethod == .get || head.knownMethod == .head, !head.isWebSocketUpgrade else { return false }
+        switch head.knownMethod {
+        case .get, .head, .post: break
+        case .put, .patch, .delete, .options, .other: return false
+        }
+        guard !head.isWebSocketUpgrade else { return false }
         if let mode = head.value(.fetchMode, in: base) { return ByteClass.equal(mode, "navigate") }
         guard let accept = head.value(.accept, in: base) else { return false }
-        var wants = false
+        return Self.acceptsPage(accept)
+    }
+
+    /// The same for a request whose head is too large to be parsed: of its lines, those that are there tell.
+    package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var mode: Bool?
+        var accepts = false
+        for line in bytes.split(separator: 0x0A).dropFirst() {
+            guard let colon = line.firstIndex(of: 0x3A) else { continue }
+            let name = UnsafeBufferPointer(rebasing: line[..<colon])
+            var end = line.endIndex
+            while end > colon + 1, line[end - 1] == 0x0D { end -= 1 }
+            let value = ByteClass.trimmed(UnsafeBufferPointer(rebasing: line[(colon + 1)..<end]))
+            if ByteClass.equal(name, "sec-fetch-mode") { mode = ByteClass.equal(value, "navigate") }
+            if ByteClass.equal(name, "accept") { accepts = Self.acceptsPage(value) }
+        }
+        return mode ?? accepts
+    }
+
+    private static func acceptsPage(_ accept: UnsafeBufferPointer<UInt8>) -> Bool {
+        var acceptsHTML = false
+        var acceptsJSON = false
         ByteClass.forEachElement(of: accept) { element in
             let type = UnsafeBufferPointer(rebasing: element.prefix { $0 != 0x3B && $0 != 0x20 })
-            if ByteClass.equal(type, "text/html") || ByteClass.equal(type, "application/xhtml+xml") { wants = true }
+            if ByteClass.equal(type, "text/html") || ByteClass.equal(type, "application/xhtml+xml") {
+                acceptsHTML = true
+            } else if ByteClass.equal(type, "application/json") || ByteClass.equal(type, "application/problem+json") {
+                acceptsJSON = true
+            }
         }
-        return wants
+        return acceptsHTML && !acceptsJSON
     }
 
     /// The navigation was started by another site.

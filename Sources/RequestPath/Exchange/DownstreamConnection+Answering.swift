@@ -8,6 +8,7 @@ extension DownstreamConnection {
     /// Sends an answer of ours and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         guard let context = self.context, self.phase != .closed else { return }
+        let answer = self.facts.wantsPage ? answer.page(for: self.facts) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()
         // A client that was not told to go on may send the body or not: only the connection's end settles it.
@@ -119,14 +120,7 @@ extension DownstreamConnection {
         pending.start(request, on: self.loop.eventLoop) { [self] response in
             guard self.isWaiting(in: exchange) else { return }
             self.endpoint = nil
-            self.answer(
-                LocalAnswer(
-                    status: response.status,
-                    reason: response.reason,
-                    fields: response.fields,
-                    body: response.body
-                )
-            )
+            self.answer(LocalAnswer(response))
             self.process()
         }
     }

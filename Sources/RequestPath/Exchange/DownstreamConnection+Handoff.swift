@@ -17,6 +17,13 @@ extension DownstreamConnection {
         _ host: HostEntry,
         _ session: SessionState
     ) -> Step? {
+        var credentials = credentials
+        // Not for another site's link: it is not the navigation for which the token was moved.
+        if credentials.handoffParameter == nil, let token = credentials.movedToken, !Navigation.isCrossSite(head, base)
+        {
+            credentials.handoffParameter = HandoffParameter.Found(value: token)
+            self.facts.hasMovedToken = true
+        }
         guard credentials.cookies.handoff != nil || credentials.handoffParameter != nil else { return nil }
         guard Navigation.mayConsume(head, base) else {
             // A prefetch is refused so that the browser asks again; HEAD and subresources go on without (systems.md T3).
@@ -132,20 +139,58 @@ extension DownstreamConnection {
         }
     }
 
-    /// Says that the store cannot answer. The token stays where it is, in the URL or in its cookie, and the browser gets
-    /// what makes a reload the same attempt: the token may have been used, and only the answer was lost (DESIGN 5).
+    /// Says that the store cannot answer. The browser gets what makes a reload the same attempt: the token may have been
+    /// used, and only the answer was lost.
+    ///
+    /// A token stays in its cookie. One in a URL is moved into the attempt cookie, and the browser is sent to the URL without
+    /// it, which is told the same if nothing has changed by then. Programs may keep no cookies: theirs stays where it is.
     func handoffFailed(_ error: StoreError, _ attempt: AttemptSecret) {
-        if let host = self.facts.host {
-            self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).setting(attempt.value))
+        let reason: Reason = error == .full ? .storeFull : .storeUnavailable
+        var value = attempt.value
+        var answer = LocalAnswer.problem(503, reason, requestID: self.facts.requestID)
+        self.withWaitingHead { head, base, credentials in
+            guard let token = credentials.handoffParameter.map(\.value) ?? credentials.movedToken,
+                AttemptCookie.canHold(token.bytes(in: base))
+            else { return }
+            let isInURL = credentials.handoffParameter != nil
+            guard self.facts.wantsPage || !isInURL else { return }
+            value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+            if isInURL { answer = self.withoutParameter(head, base, reason) }
         }
-        self.answer(.problem(503, error == .full ? .storeFull : .storeUnavailable, requestID: self.facts.requestID))
+        if let host = self.facts.host {
+            self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).setting(value))
+        }
+        self.answer(answer)
         self.process()
+    }
+
+    /// Lends the head of the request that waits, and its credentials.
+    private func withWaitingHead(_ body: (RequestHead, Bytes, Credentials) -> Void) {
+        guard let head = self.waitingHead, let bytes = self.waitingBytes, let route = self.facts.route,
+            let host = self.facts.host
+        else { return }
+        bytes.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                case .success(let credentials) = Credentials.read(
+                    head,
+                    base,
+                    route: route,
+                    cookies: self.configuration.cookies(of: host),
+                    parameter: self.configuration.parameter
+                )
+            else { return }
+            body(head, base, credentials)
+        }
     }
 
     /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.
     private func withoutParameter(_ head: RequestHead, _ base: Bytes, _ reason: Reason?) -> LocalAnswer {
+        // A moved token is in no URL: what it leads back to is the same one, and must not do so again.
+        if self.facts.hasMovedToken, let host = self.facts.host {
+            self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).clearing())
+        }
         // Origin-form on our own origin: `//evil` in the path stays a path (systems.md T19).
-        .redirect(
+        return .redirect(
             to: (self.facts.host?.publicURL.description ?? "") + self.targetWithoutParameter(head, base),
             reason: reason
         )

@@ -210,7 +210,7 @@ extension DownstreamConnection {
             return self.forward(head, base, credentials, host, permit)
         case .denied(let denial):
             self.audit(denial, of: evidence.session, head, base)
-            return .answer(self.denied(denial, head, base, route, credentials))
+            return .answer(self.denied(denial, head, base, route, credentials, evidence.session?.session))
         }
     }
 

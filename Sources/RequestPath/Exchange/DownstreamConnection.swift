@@ -227,6 +227,12 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             return false
         case .refused(let refusal):
             self.beginFacts(keepsAlive: false)
+            // Of a head that is only too large it can be told who sent it.
+            if refusal.status == 414 || refusal.status == 431 {
+                self.facts.wantsPage = buffer.withUnsafeReadableBytes {
+                    Navigation.seemsToWantPage($0.bindMemory(to: UInt8.self))
+                }
+            }
             self.answer(
                 .problem(
                     refusal.status,
@@ -287,6 +293,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         if self.loop.accessLog != nil { self.facts.keep(head, buffer) }
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress else { return .answer(.problem(400, .requestMalformed, closes: true)) }
+            self.facts.wantsPage = Navigation.wantsPage(head, base.assumingMemoryBound(to: UInt8.self))
             return self.judge(head, base.assumingMemoryBound(to: UInt8.self))
         }
         if step.waits {
@@ -391,6 +398,8 @@ struct ExchangeFacts {
     var keepsAlive = false
     var expectsContinue = false
     var isWebSocket = false
+    /// A person looks at the answer: a refusal is a page.
+    var wantsPage = false
     var requestFraming = BodyFraming.none
     var clientAddress: IPAddress?
     var host: HostEntry?
@@ -411,6 +420,8 @@ struct ExchangeFacts {
     var isHandoffDone = false
     /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
     var hasAttemptCookie = false
+    /// The transfer token is not in the URL any more but in the attempt cookie.
+    var hasMovedToken = false
     /// The session cookie ended with a refused transfer token.
     var ignoresSessionCookie = false
     /// Bytes that waited for the client when deadlines were looked at last.

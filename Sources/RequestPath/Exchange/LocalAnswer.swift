@@ -8,6 +8,10 @@ package struct LocalAnswer: Sendable {
     package var body: [UInt8]
     /// The connection cannot carry another request.
     package var closes: Bool
+    /// The body is a problem document, in whose place a person gets a page.
+    package var isProblem = false
+    /// The path of the sign-in page that leads back to where this user wanted to go; nil: to the start page.
+    package var signIn: String?
 
     package init(
         status: Int,
@@ -42,7 +46,15 @@ package struct LocalAnswer: Sendable {
         ]
         all += fields
         if status == 503, !all.contains(where: { $0.name == "Retry-After" }) { all.append(("Retry-After", "1")) }
-        return LocalAnswer(status: status, reason: reason, fields: all, body: Array(text.utf8), closes: closes)
+        var answer = LocalAnswer(
+            status: status,
+            reason: reason,
+            fields: all,
+            body: Array(text.utf8),
+            closes: closes
+        )
+        answer.isProblem = true
+        return answer
     }
 
     /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12, systems.md T2).

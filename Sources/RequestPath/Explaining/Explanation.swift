@@ -217,16 +217,30 @@ package struct Explanation: Sendable {
         switch Decision.judge(route, evidence) {
         case .permitted(let permit):
             self.explainForwarding(head, base, host, credentials, permit, address)
-        case .denied(.forbidden(let reason)):
-            self.say("decision", [Self.refused(403, reason)])
-        case .denied(.unauthenticated(let reason)):
-            let wantsLogin =
-                switch route.settings.unauthenticated {
-                case .auto: Navigation.wantsPage(head, base)
-                case .login: head.knownMethod == .get || head.knownMethod == .head
-                case .unauthorized: false
-                }
-            self.say("decision", [wantsLogin ? "303 to the login page, \(reason.rawValue)" : Self.refused(401, reason)])
+        case .denied(let denial):
+            let form = DenialForm.of(
+                denial,
+                head,
+                base,
+                route.settings,
+                session: live,
+                provider: self.configuration.settings.provider,
+                now: self.now
+            )
+            self.say("decision", [Self.told(denial, form)])
+        }
+    }
+
+    private static func told(_ denial: Denial, _ form: DenialForm) -> String {
+        let reason =
+            switch denial {
+            case .forbidden(let reason), .unauthenticated(let reason): reason
+            }
+        return switch form {
+        case .signIn(isAgain: false): "303 to the login page, \(reason.rawValue)"
+        case .signIn(isAgain: true): "303 to the login page, to sign in again, \(reason.rawValue)"
+        case .unauthorized: self.refused(401, reason)
+        case .forbidden: self.refused(403, reason)
         }
     }
 

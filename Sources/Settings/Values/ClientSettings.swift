@@ -44,6 +44,13 @@ package struct ClientSettings: Sendable, Equatable {
 package enum ProviderSettings: Sendable, Equatable {
     /// Users in the configuration, for demo and tests; refuses to serve beyond loopback without its flag.
     case fixedUsers([UserSettings])
+
+    /// The assurance level that signing in gives the user with this id; nil: no such user is known.
+    package func assurance(of id: String) -> String? {
+        switch self {
+        case .fixedUsers(let users): users.first { $0.id == id }?.aal
+        }
+    }
 }
 
 /// A user of the `static` provider.

@@ -1,0 +1,101 @@
+internal import Cryptography
+package import Vocabulary
+
+/// One of the gateway's pages: the frame and the stylesheet that all of them share. No script, nothing from elsewhere,
+/// light and dark, for phones and desktops.
+package struct WebPage: Sendable {
+    /// What the window and the first heading say; plain text.
+    package var title: String
+    /// What follows the heading: markup in which every text is escaped already.
+    package var content: String
+
+    package init(title: String, content: String) {
+        self.title = title
+        self.content = content
+    }
+
+    /// The document.
+    var html: String {
+        let title = HTMLText.escaped(self.title)
+        return """
+            <!DOCTYPE html>
+            <html lang="\(Self.language)">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="robots" content="noindex">
+            <title>\(title)</title>
+            <style>\(Self.style)</style>
+            </head>
+            <body>
+            <main>
+            <h1>\(title)</h1>
+            \(self.content)
+            </main>
+            </body>
+            </html>
+
+            """
+    }
+
+    /// The language of every page.
+    static let language = "en"
+
+    /// Colours are named once for each scheme; all pairs of text and ground have a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
+    private static let style = """
+        :root{color-scheme:light dark;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--field:#7b8794;--ink:#1a2129;\
+        --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;font:100%/1.5 system-ui,sans-serif}
+        @media (prefers-color-scheme:dark){:root{--ground:#12161b;--sheet:#1b2128;--line:#323b46;--field:#7d8997;\
+        --ink:#e8ecf1;--soft:#a3afbd;--accent:#2f6fd0;--deep:#255cb0;--alert:#ef6b6b;--tint:#33201f}}
+        body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;background:var(--ground);\
+        color:var(--ink)}
+        main{box-sizing:border-box;width:min(28rem,100%);padding:2rem 1.5rem;background:var(--sheet)}
+        h1{margin:0;font-size:1.5rem;line-height:1.25;text-wrap:balance}
+        p{margin:.75rem 0 0;overflow-wrap:anywhere}
+        label{display:block;margin-top:1rem;font-weight:600}
+        input,button,.way{box-sizing:border-box;display:block;width:100%;padding:.625rem .75rem;font:inherit;\
+        border-radius:.375rem}
+        input{margin-top:.25rem;border:1px solid var(--field);background:var(--sheet);color:inherit}
+        button,.way{margin-top:1.5rem;border:0;background:var(--accent);color:#fff;font-weight:600;text-align:center;\
+        text-decoration:none;cursor:pointer}
+        button:hover,.way:hover{background:var(--deep)}
+        input:focus-visible,button:focus-visible,.way:focus-visible{outline:3px solid #5b9bff;outline-offset:2px}
+        .notice{margin-top:1rem;padding:.75rem;border-left:4px solid var(--alert);background:var(--tint)}
+        .calm{border-color:var(--accent);background:var(--ground)}
+        .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
+        code{font-family:ui-monospace,monospace}
+        @media (min-width:30rem){main{padding:2rem;border:1px solid var(--line);border-radius:.75rem}}
+        @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}}
+        """
+
+    /// The digest of the stylesheet in the padded base64 of CSP (CSP3 6.7.3.3); base64url differs in two characters.
+    static let styleDigest =
+        SHA256.digest(Array(style.utf8)).base64URL.replacing("-", with: "+").replacing("_", with: "/") + "="
+}
+
+/// Who may show an answer in a frame of theirs.
+package enum Framing: Sendable {
+    case nobody
+    /// Pages of the same origin: apps made of frames show a refusal where the frame was.
+    case ownOrigin
+}
+
+extension EndpointResponse {
+    /// One of the gateway's pages.
+    package static func page(
+        _ status: Int,
+        _ page: WebPage,
+        framing: Framing = .nobody,
+        fields: [(name: String, value: String)] = [],
+        reason: Reason? = nil
+    ) -> EndpointResponse {
+        .html(
+            status,
+            page.html,
+            styleDigest: WebPage.styleDigest,
+            framing: framing,
+            fields: [("content-language", WebPage.language)] + fields,
+            reason: reason
+        )
+    }
+}

@@ -1,0 +1,51 @@
+import Cryptography
+import Endpoints
+import Testing
+
+@Suite("Pages")
+struct WebPageTests {
+    private func value(_ name: String, _ response: EndpointResponse) -> String? {
+        let values = response.fields.filter { $0.name == name }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    @Test("The policy allows the page's one style and nothing else")
+    func policy() throws {
+        let page = EndpointResponse.page(200, WebPage(title: "A & <b>", content: "<p>text</p>"))
+        let html = String(decoding: page.body, as: UTF8.self)
+        #expect(
+            html.contains("<title>A &amp; &lt;b&gt;</title>")
+                && html.contains("<h1>A &amp; &lt;b&gt;</h1>\n<p>text</p>")
+        )
+        let parts = html.split(separator: "<style>")
+        let style = try #require(parts.last?.split(separator: "</style>").first)
+        let digest = SHA256.digest(Array(style.utf8)).base64URL.replacing("-", with: "+").replacing("_", with: "/")
+        let policy = try #require(self.value("content-security-policy", page))
+        #expect(
+            parts.count == 2
+                && policy
+                    == "default-src 'none'; style-src 'sha256-\(digest)='; base-uri 'none'; frame-ancestors 'none'"
+        )
+        #expect(self.value("x-frame-options", page) == "DENY" && self.value("content-language", page) == "en")
+        #expect(style.contains("prefers-color-scheme:dark") && style.contains("color-scheme:light dark"))
+        #expect(!style.contains("url(") && !style.contains("@import"))
+    }
+
+    @Test("A page that may be framed may be so by its own origin only")
+    func framing() throws {
+        let page = EndpointResponse.page(502, WebPage(title: "A", content: ""), framing: .ownOrigin)
+        #expect(self.value("content-security-policy", page)?.hasSuffix("; frame-ancestors 'self'") == true)
+        #expect(self.value("x-frame-options", page) == "SAMEORIGIN")
+    }
+
+    @Test(
+        "The way to the sign-in page carries the whole path that follows, and nothing of it becomes another parameter"
+    )
+    func signInPath() {
+        #expect(
+            SignInPath.leading(to: "/a%20?b=1&prompt=none#x".utf8, isAgain: false)
+                == "/.sallyport/login?return_to=/a%2520%3Fb%3D1%26prompt%3Dnone%23x"
+        )
+        #expect(SignInPath.leading(to: "/".utf8, isAgain: true) == "/.sallyport/login?return_to=/&prompt=login")
+    }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// What a person sees of a refusal, and what a program sees of the same one.
+@Suite("Pages of refusals", .blocking) struct RefusalPageTests {
+    private static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none"]
+    private static let form =
+        ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded"]
+
+    private static let routes = """
+          - path: /**
+            client: web
+          - path: /public/**
+            auth: public
+          - path: /small/**
+            auth: public
+            methods: [GET, POST]
+            max_body: 10
+          - path: /admins/**
+            require: {groups_any: [admins]}
+          - path: /told/**
+            unauthenticated: 401
+        """
+
+    private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { try body($0, app) }
+    }
+
+    private func expectPage(
+        _ answer: Answer,
+        _ status: Int,
+        _ reason: String,
+        _ place: SourceLocation = #_sourceLocation
+    ) {
+        #expect(answer.status == status && answer.pageReason == reason, "\(answer.lines)", sourceLocation: place)
+        #expect(answer.isWhole && answer.text.hasSuffix("</html>\n"), sourceLocation: place)
+        for (name, value) in [
+            ("content-language", "en"), ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "same-origin"), ("x-frame-options", "SAMEORIGIN"),
+        ] { #expect(answer.values(name) == [value], sourceLocation: place) }
+        let policy = answer.value("content-security-policy") ?? ""
+        #expect(
+            policy.wholeMatch(
+                of:
+                    /default-src 'none'; style-src 'sha256-[A-Za-z0-9+\/]{43}='; base-uri 'none'; frame-ancestors 'self'/
+            ) != nil,
+            "\(policy)",
+            sourceLocation: place
+        )
+        let text = answer.text.lowercased()
+        for word in [
+            "<script", "javascript:", "style=", " onclick", "http:", "https:", "session_transfer_token", "spt_",
+        ] {
+            #expect(!text.contains(word), "\(word)", sourceLocation: place)
+        }
+        let id = answer.value("x-request-id") ?? "?"
+        #expect(answer.text.contains("<code>\(id)</code>"), sourceLocation: place)
+    }
+
+    @Test("A navigation gets a page and a program the problem document, whatever the refusal comes from")
+    func everyStatus() throws {
+        let closed = try FakeUpstream.freePort()
+        let silent = try FakeUpstream(serve: { _ in sleep(3) })
+        defer { silent.stop() }
+        let broken = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.send("nonsense\r\n\r\n") })
+        defer { broken.stop() }
+        let routes = """
+            \(Self.routes)
+              - path: /closed/**
+                auth: public
+                upstream: http://127.0.0.1:\(closed)
+              - path: /silent/**
+                auth: public
+                upstream: http://127.0.0.1:\(silent.port)
+                timeouts: {response: 300ms}
+              - path: /broken/**
+                auth: public
+                upstream: http://127.0.0.1:\(broken.port)
+            """
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+            for (target, status, reason) in [
+                ("/%70ublic/x", 400, "path.ambiguous"), ("/public/../x", 400, "path.dot_segment"),
+                ("/told/x", 401, "credential.missing"), ("/oauth/token", 405, "route.method_not_allowed"),
+                ("/closed/x", 502, "upstream.unreachable"), ("/broken/x", 502, "upstream.malformed"),
+                ("/silent/x", 504, "upstream.timeout"), ("/.sallyport/session", 401, "credential.missing"),
+            ] {
+                let page = try gateway.get(target, Self.navigation)
+                self.expectPage(page, status, reason)
+                for fields in [[], ["Accept: */*"], ["Accept: text/html", "Sec-Fetch-Mode: cors"]] {
+                    let problem = try gateway.get(target, fields)
+                    #expect(problem.status == status && problem.reason == reason, "\(target): \(problem.lines)")
+                }
+                let head = try gateway.request(Request.get(target, Self.navigation, method: "HEAD"))
+                guard status != 405 else { continue }
+                #expect(
+                    head.status == status && head.body.isEmpty && head.value("content-language") == "en",
+                    "\(target)"
+                )
+                #expect(head.value("content-length") == page.value("content-length"), "\(target)")
+            }
+            let other = "GET / HTTP/1.1\r\nHost: other.example\r\nSec-Fetch-Mode: navigate\r\n\r\n"
+            let unknown = try gateway.request(other)
+            self.expectPage(unknown, 404, "route.not_found")
+            #expect(!unknown.text.contains("href"), "there is no page to go to on a host that is not served")
+        }
+    }
+
+    @Test("A program's problem document is what it always was, byte for byte")
+    func problem() throws {
+        try self.with { gateway, _ in
+            let answer = try gateway.get("/x")
+            let id = try #require(answer.value("x-request-id"))
+            #expect(
+                answer.text
+                    == #"{"type":"about:blank","title":"Unauthorized","status":401,"reason":"credential.missing","request_id":"\#(id)"}"#
+                    + "\n"
+            )
+            #expect(answer.values("content-type") == ["application/problem+json"])
+            #expect(answer.value("content-language") == nil && answer.value("content-security-policy") == nil)
+        }
+    }
+
+    @Test("A form without a session is told that its data went nowhere, and sign-in leads back to the form")
+    func formWithoutSession() throws {
+        try self.with { gateway, app in
+            func post(_ fields: [String]) throws -> Answer {
+                try gateway.request(Request.post("/orders/send", Self.form + fields, body: "card=4111"))
+            }
+            func link(_ answer: Answer) -> String? {
+                answer.text.firstMatch(of: /class="way" href="([^"]*)"/).map { String($0.1) }
+            }
+            let login = "/.sallyport/login?return_to="
+            let page = try post(["Referer: \(Request.origin)/orders/new?id=7&x=%22"])
+            self.expectPage(page, 401, "credential.missing")
+            #expect(page.text.contains("What you entered was not sent on.") && !page.text.contains("4111"))
+            #expect(link(page) == "\(login)/orders/new%3Fid%3D7%26x%3D%2522", "\(page.text)")
+            #expect(page.value("www-authenticate") == "Bearer")
+            for (referer, target) in [
+                ("https://evil.example/orders/new", "/"), ("\(Request.origin).evil.example/x", "/"),
+                ("\(Request.origin)//evil.example/", "/"), ("\(Request.origin)", "/"), ("x", "/"),
+                ("\(Request.origin)/a?b=1&session%5Ftransfer_token=spt_x", "/a"),
+                ("\(Request.origin)/\"><b>", "/%22%3E%3Cb%3E"),
+            ] { #expect(link(try post(["Referer: \(referer)"])) == login + target, "\(referer)") }
+            #expect(link(try post([])) == login + "/")
+
+            let stale = "Cookie: sallyport=sps_" + String(repeating: "A", count: 55)
+            let ended = try post([stale, "Origin: \(Request.origin)"])
+            self.expectPage(ended, 401, "session.unknown")
+            #expect(ended.text.contains("Your session has ended. What you entered was not sent on."))
+            #expect(app.requests.isEmpty)
+        }
+    }
+
+    @Test("Who may not see a page is told so and can sign in as somebody else; another site's form is refused")
+    func forbidden() throws {
+        try self.with { gateway, _ in
+            let grace = "Cookie: sallyport=\(try gateway.browser(.grace))"
+            let page = try gateway.get("/admins/x?a=1", Self.navigation + [grace])
+            self.expectPage(page, 403, "require.groups")
+            #expect(page.text.contains("href=\"/.sallyport/login?return_to=/admins/x%3Fa%3D1&amp;prompt=login\""))
+            let forged = try gateway.request(
+                Request.post("/x", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: cross-site", grace], body: "a=b")
+            )
+            self.expectPage(forged, 403, "request.cross_site")
+        }
+    }
+
+    @Test("What is too large or too long is told as a page, as far as the sender can be known")
+    func tooLarge() throws {
+        try self.with { gateway, _ in
+            let body = String(repeating: "x", count: 100)
+            self.expectPage(
+                try gateway.request(Request.post("/small/x", Self.form, body: body)),
+                413,
+                "request.body_too_large"
+            )
+            let chunked =
+                "POST /small/x HTTP/1.1\r\nHost: app.example.com\r\nAccept: text/html\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n64\r\n\(body)\r\n0\r\n\r\n"
+            self.expectPage(try gateway.request(chunked), 413, "request.body_too_large")
+            let cookies = (0..<5).map { "Cookie\($0): \(String(repeating: "x", count: 15_000))" }
+            self.expectPage(try gateway.get("/", ["Accept: text/html"] + cookies), 431, "request.fields_too_large")
+            #expect(try gateway.get("/", ["Accept: */*"] + cookies).reason == "request.fields_too_large")
+            let long = try gateway.get("/\(String(repeating: "x", count: 9000))", ["Accept: text/html"])
+            #expect(long.status == 414 && (long.pageReason ?? long.reason) == "request.line_too_long")
+            // Of what cannot be read nobody knows who sent it.
+            let malformed = "GET / HTTP/1.1\r\nAccept: text/html\r\nHost : app.example.com\r\n\r\n"
+            #expect(try gateway.request(malformed).reason == "request.malformed")
+        }
+    }
+
+    @Test("A page of ours keeps the connection, and one after another is answered on it")
+    func keepsTheConnection() throws {
+        try self.with { gateway, _ in
+            let wire = try gateway.connect()
+            for _ in 0..<3 {
+                #expect(try wire.request(Request.get("/%70ublic/x", Self.navigation)).status == 400)
+                #expect(try wire.request(Request.get("/public/x", Self.navigation)).status == 200)
+                let head = Request.get("/told/x", Self.navigation, method: "HEAD")
+                #expect(try wire.request(head).status == 401)
+            }
+        }
+    }
+
+    @Test("When nobody can be signed in or out for the moment, a browser gets a page with Retry-After")
+    func outage() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let full = Config.file(upstream: app.port, routes: Self.routes, more: "store: {memory: {max_sessions: 1}}")
+        try Gateway.with(full) { gateway in
+            let token = try gateway.transferToken()
+            let page = try gateway.get("/x", Self.navigation + ["Cookie: session_transfer_token=\(token)"])
+            self.expectPage(page, 503, "store.full")
+            #expect(page.values("retry-after") == ["1"] && page.text.contains("you have not been signed out"))
+            #expect(page.text.contains("<a class=\"way\" href=\"\">Try again</a>"))
+        }
+    }
+}

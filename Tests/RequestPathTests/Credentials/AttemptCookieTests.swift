@@ -1,0 +1,35 @@
+import RequestPath
+import Sessions
+import Testing
+import Vocabulary
+
+@Suite("The attempt cookie")
+struct AttemptCookieTests {
+    private func parts(_ value: String) -> (secret: String, token: String?) {
+        Array("Cookie: \(value)".utf8).withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return ("", nil) }
+            let parts = AttemptCookie.parts(of: Slice(8, bytes.count - 8), base)
+            func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
+            return (text(parts.secret), parts.token.map(text))
+        }
+    }
+
+    @Test("It holds the secret of a try, and the token that was taken out of the URL")
+    func parts() {
+        let secret = AttemptSecret()
+        let text = String(decoding: secret.value.bytes, as: UTF8.self)
+        #expect(self.parts(text) == (text, nil))
+        let token = "spt_" + String(repeating: "a", count: 55)
+        let value = String(decoding: AttemptCookie.value(secret, moving: Array(token.utf8)).bytes, as: UTF8.self)
+        #expect(self.parts(value) == (text, token))
+    }
+
+    @Test(
+        "Nothing else gets into it or out of it",
+        arguments: ["", "a;b", "a b", "a=b", "a.b", "a,b", "a\"", "%41", String(repeating: "a", count: 60)]
+    )
+    func otherBytes(token: String) {
+        #expect(self.parts("secret.\(token)") == ("secret", nil))
+        #expect(!Array(token.utf8).withUnsafeBufferPointer { AttemptCookie.canHold($0) })
+    }
+}

@@ -1,0 +1,51 @@
+import RequestPath
+import Testing
+
+@Suite("Who looks at the answer")
+struct NavigationTests {
+    private static let chromium =
+        "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+    @Test(
+        "A browser that loads a page or posts a form gets pages; scripts and programs do not",
+        arguments: [
+            ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], true),
+            ("HEAD", ["Sec-Fetch-Mode: navigate"], true),
+            ("POST", ["Sec-Fetch-Mode: navigate", "Content-Type: application/x-www-form-urlencoded"], true),
+            ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"], true),
+            // What the browser says of the request decides, whatever it would take.
+            ("GET", ["Sec-Fetch-Mode: cors", chromium], false),
+            ("POST", ["Sec-Fetch-Mode: same-origin", chromium], false),
+            ("GET", ["Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image", chromium], false),
+            ("GET", ["Sec-Fetch-Mode: websocket"], false),
+            // A browser that says nothing of it: on plain http, or an old one.
+            ("GET", [chromium], true), ("POST", [chromium], true), ("GET", ["Accept: TEXT/HTML;level=1"], true),
+            ("GET", [], false), ("GET", ["Accept: */*"], false), ("POST", ["Accept: */*"], false),
+            ("GET", ["Accept: application/json, text/plain, */*"], false),
+            ("GET", ["Accept: application/json, text/html;q=0.9"], false),
+            ("GET", ["Accept: text/html, application/problem+json"], false),
+            ("GET", ["Accept: text/htmlx"], false), ("GET", ["Accept: text/*"], false),
+            // No browser sends these but by a script.
+            ("PUT", ["Sec-Fetch-Mode: navigate"], false), ("DELETE", [chromium], false), ("OPTIONS", [chromium], false),
+            ("PATCH", [chromium], false), ("PROPFIND", [chromium], false),
+            ("GET", [chromium, "Connection: upgrade", "Upgrade: websocket"], false),
+        ] as [(String, [String], Bool)]
+    )
+    func wantsPage(method: String, fields: [String], expected: Bool) throws {
+        #expect(try withHead(method, fields) { Navigation.wantsPage($0, $1) } == expected)
+    }
+
+    @Test(
+        "Of a head that is too large, the lines that are there tell",
+        arguments: [
+            ("GET / HTTP/1.1\r\nAccept: text/html\r\nCookie: aaa", true),
+            ("GET / HTTP/1.1\r\nSEC-FETCH-MODE:navigate\r\nCookie: aaa", true),
+            ("GET / HTTP/1.1\r\nAccept: text/html\r\nSec-Fetch-Mode: cors\r\nCookie: aaa", false),
+            ("GET / HTTP/1.1\r\nAccept: */*\r\nCookie: aaa", false), ("GET / HTTP/1.1\r\nCookie: aaa", false),
+            ("GET /?Accept: text/html", false), ("", false), ("\r\n\r\n:\r\n", false),
+        ] as [(String, Bool)]
+    )
+    func seemsToWantPage(text: String, expected: Bool) {
+        #expect(Array(text.utf8).withUnsafeBufferPointer { Navigation.seemsToWantPage($0) } == expected)
+    }
+}
