@@ -34,7 +34,7 @@ package struct Credentials: Equatable {
             credentials.cookies = cookies.find(in: head.fields[line].value, base)
             if let session = credentials.cookies.session { credentials.presented = .cookie(session) }
         }
-        if route.settings.handoff, head.hasQuery {
+        if !route.settings.leavesHandoffToApp, head.hasQuery {
             credentials.handoffParameter = parameter.find(in: head.query, base)
         }
         var hasExplicit = false

@@ -1,3 +1,4 @@
+import Endpoints
 import Settings
 import Vocabulary
 
@@ -34,16 +35,12 @@ extension DownstreamConnection {
 
     /// The login page of this host, which comes back to exactly this target.
     private func toLogin(_ head: RequestHead, _ base: Bytes, _ reason: Reason) -> LocalAnswer {
-        var target = Array(head.target.bytes(in: base))
-        if self.facts.route?.settings.handoff == true, head.hasQuery,
-            self.configuration.parameter.find(in: head.query, base) != nil
-        {
-            // A token that this request could not use must not come back after the sign-in, for another user maybe (T2, T7).
-            target = Array(self.targetWithoutParameter(head, base).utf8)
-        }
+        // A token that this request could not use must not come back after the sign-in, for another user maybe.
+        let asked = String(decoding: head.target.bytes(in: base), as: UTF8.self)
+        let target = ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: asked) ?? "/"
         var location = (self.facts.host?.publicURL.description ?? "") + "/.sallyport/login?return_to="
         // Percent-encoded whole, so that nothing of it is a parameter of the login page.
-        for byte in target {
+        for byte in target.utf8 {
             if byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || byte == 0x2E || byte == 0x5F
                 || byte == 0x2F
             {

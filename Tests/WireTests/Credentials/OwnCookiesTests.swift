@@ -6,7 +6,8 @@ import Testing
     private static let cookies = OwnCookies(
         session: "__Host-s",
         handoff: ["stt", "auth0_stt"],
-        attempt: "__Host-s-attempt"
+        attempt: "__Host-s-attempt",
+        handled: "__Host-s-handled"
     )
 
     private struct Reading: Equatable {
