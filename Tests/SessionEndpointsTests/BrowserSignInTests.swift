@@ -175,7 +175,7 @@ struct BrowserSignInTests {
         #expect(signOut.value("location") == "/")
     }
 
-    @Test("No return_to keeps a transfer token, on sign-in and on sign-out, on the page and after the post")
+    @Test("No return_to keeps a transfer token, on sign-in and on sign-out")
     func tokenInReturnTo() async throws {
         let gateway = try Gateway()
         for target in [
@@ -184,8 +184,6 @@ struct BrowserSignInTests {
         ] {
             let encoded = PercentDecoding.encoded(target)
             for path in [self.login, "/.sallyport/logout"] {
-                let page = try await gateway.send("GET", "\(path)?return_to=\(encoded)")
-                #expect(page.text.contains(#"name="return_to" value="/x?a=1""#), "\(path) \(target)")
                 let credentials = path == self.login ? "&\(Gateway.credentials)" : ""
                 let answer = try await gateway.post(path, "return_to=\(encoded)\(credentials)")
                 #expect(answer.status == 303 && answer.value("location") == "/x?a=1", "\(path) \(target)")
