@@ -52,7 +52,7 @@ struct Gateway {
         self.endpoints =
             NativeSessionEndpoints(service: service, current: successor ?? Self.secret, accepted: [Self.secret])
             .endpoints
-            + BrowserSessionEndpoints(service: service).endpoints
+            + BrowserSessionEndpoints(service: service, handoffParameter: "session_transfer_token").endpoints
     }
 
     private static func alice() throws -> UserSettings {
