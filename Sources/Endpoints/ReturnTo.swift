@@ -26,6 +26,59 @@ package enum ReturnTo {
         return Self.isPlain(path: bytes.prefix { $0 != UInt8(ascii: "?") }) ? text : nil
     }
 
+    /// The same without every query parameter that carries a parameter called `name`: that parameter itself, however its
+    /// name is encoded, and one whose value has it in turn (`next=%2Fx%3Fname%3D...`). nil also when the path has it.
+    ///
+    /// A transfer token in it would come back after the sign-in as a navigation of our own site, past what is asked of links
+    /// on other sites.
+    package static func sanitized(_ text: String, without name: String) -> String? {
+        self.sanitized(text).flatMap { self.removing(name, from: $0) }
+    }
+
+    /// `target`, a path and query, without those parameters; nil when the path has one.
+    package static func removing(_ name: String, from target: String) -> String? {
+        let name = Array(name.utf8)
+        let parts = target.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let path = parts.first, !Self.carries(name, path) else { return nil }
+        guard parts.count == 2 else { return target }
+        let pairs = parts[1].split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        let kept = pairs.filter { !Self.carries(name, $0) }
+        if kept.count == pairs.count { return target }
+        let query = kept.map { String(Substring($0)) }.joined(separator: "&")
+        return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)")
+    }
+
+    /// Whether `text` has `name=` as a parameter, in itself or in what it says when it is percent-decoded again and again.
+    /// What is encoded more often than we decode is taken to have it.
+    private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {
+        var layer = Array(text)
+        for _ in 0...Self.deepestEncoding {
+            if Self.hasParameter(name, layer) { return true }
+            let next = PercentDecoding.leniently(layer)
+            if next == layer { return false }
+            layer = next
+        }
+        return true
+    }
+
+    private static func hasParameter(_ name: [UInt8], _ text: [UInt8]) -> Bool {
+        let sought = name + [UInt8(ascii: "=")]
+        guard text.count >= sought.count else { return false }
+        return (0...(text.count - sought.count)).contains { start in
+            text[start...].starts(with: sought) && (start == 0 || !Self.isOfName(text[start - 1]))
+        }
+    }
+
+    /// Whether the byte can stand within a parameter's name, so that another name begins before it.
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
     /// Whether the path stays what it is however often it is percent-decoded, as careless parties do.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
         // The escapes that the text itself has must be whole; what they hide may be a plain `%`.
@@ -66,6 +119,26 @@ package enum PercentDecoding {
                 decoded.append(high << 4 | low)
             } else {
                 decoded.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return decoded
+    }
+
+    /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits stands for itself.
+    package static func leniently(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = Self.digit(bytes[index + 1]),
+                let low = Self.digit(bytes[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
             }
         }
         return decoded

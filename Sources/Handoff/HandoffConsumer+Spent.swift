@@ -19,6 +19,8 @@ extension HandoffConsumer {
         var record = Self.record(.refused(.handoffReplayed), attempt.request)
         if let minted { record.note(minted) }
         switch marker {
+        case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
+            return self.answerKept(by: id, marker, attempt, on: loop)
         case attempt.transfer.success:
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap {
                 self.completeSignIn(attempt, on: loop)
@@ -36,7 +38,28 @@ extension HandoffConsumer {
             self.journal.record(record)
             return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
         case .used(_, session: .some(let derived)):
-            return self.answerReplay(of: derived, record, attempt.request, on: loop)
+            return self.answerReplay(of: derived, record, attempt, on: loop)
+        }
+    }
+
+    /// The token was used up in this browser, whose session stayed: by an earlier navigation, or by this one, whose answer
+    /// was lost and whose event has still to be written.
+    private func answerKept(
+        by id: AttemptID,
+        _ marker: Marker,
+        _ attempt: Attempt,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
+        let isThisTry = id == attempt.transfer.id
+        var record = Self.record(isThisTry ? .sessionStays : .repeated, attempt.request)
+        record.sessionID = attempt.request.existing?.session.id
+        record.subject = attempt.request.existing?.session.subject
+        let promised =
+            isThisTry
+            ? self.store.confirm(marker, of: attempt.key, on: loop) : loop.makeSucceededVoidFuture()
+        return promised.map { [record] in
+            self.journal.record(record)
+            return .alreadySignedIn
         }
     }
 
@@ -86,15 +109,17 @@ extension HandoffConsumer {
     private func answerReplay(
         of derived: RecordKey,
         _ record: HandoffRecord,
-        _ request: HandoffRequest,
+        _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         self.store.session(derived, on: loop).flatMap { first in
             var record = record
             record.sessionID = first?.record.id
             record.subject = first?.record.subject
-            record.firstDevice = first?.record.device
-            guard request.client.revokesDerivedOnReplay else {
+            // One that stayed when the token was used up is none that the token made.
+            let isDerived = first?.record.bornOf == attempt.key
+            record.firstDevice = isDerived ? first?.record.device : nil
+            guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
             }

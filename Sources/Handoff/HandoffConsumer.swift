@@ -21,7 +21,7 @@ package import Vocabulary
 /// of the first time stands (DESIGN 5, Ambiguity).
 package struct HandoffConsumer: Sendable {
     let store: any SessionStore
-    private let authority: TokenAuthority
+    let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
     private let observer: DeviceObserver
     let journal: HandoffJournal
@@ -63,6 +63,14 @@ package struct HandoffConsumer: Sendable {
             self.journal.record(Self.record(.unavailable, attempt.request))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
+    }
+
+    /// Records that a request's token is not even tried: it stands twice, where the client takes none, or in another site's
+    /// link. The token stays as it is; that of `request` may be empty.
+    package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
+        var request = request
+        request.device = self.observer.completed(request.device)
+        _ = self.refuse(reason, request)
     }
 
     /// One try to use one token; a second judgement belongs to the same try.
@@ -141,7 +149,7 @@ package struct HandoffConsumer: Sendable {
         let judgement = HandoffCase(
             token: token,
             parent: parent,
-            transport: request.transport,
+            host: request.authority,
             client: request.client,
             device: request.device,
             existing: request.existing?.session,
@@ -177,6 +185,17 @@ package struct HandoffConsumer: Sendable {
                     lifetimes: self.lifetimes,
                     now: now
                 )
+            if made == nil, let existing = request.existing, request.existingSuffices,
+                existing.session.outranks(session)
+            {
+                record.outcome = .sessionStays
+                record.sessionID = existing.session.id
+                return Plan(
+                    marker: .used(transfer.id, session: existing.key),
+                    outcome: .alreadySignedIn,
+                    record: record
+                )
+            }
             record.sessionID = session.id
             record.endedSessionID = request.existing?.session.id
             return Plan(
@@ -245,6 +264,7 @@ extension HandoffRecord {
     mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject
         self.parentSessionID = token.parent.id
+        self.mintedHost = token.host
         self.mintedClientID = token.clientID
         self.mintedDevice = token.device
     }

@@ -96,7 +96,7 @@ extension HandoffRecord {
         switch self.outcome {
         case .minted: .transferTokenMinted
         case .mintRefused: .transferTokenMintRefused
-        case .signedIn: .transferTokenConsumed
+        case .signedIn, .sessionStays: .transferTokenConsumed
         case .repeated: .transferTokenRepeated
         case .refused(.handoffReplayed): .transferTokenReplayed
         case .refused: .transferTokenRejected
@@ -124,6 +124,8 @@ extension HandoffRecord {
             requestID: self.requestID,
             details: details
         )
+        event.description = self.description
+        event.audience = self.audience
         event.boundAddress = self.mintedDevice?.address.description
         event.boundASN = self.mintedDevice?.asn
         event.isTriggeredByTransferToken = self.transport != nil
@@ -136,6 +138,7 @@ extension HandoffRecord {
             ("transport", self.transport?.rawValue),
             ("binding", self.binding?.rawValue),
             ("minted_client_id", self.mintedClientID),
+            ("minted_host", self.mintedHost),
             ("minted_user_agent", self.mintedDevice?.userAgent),
             ("parent_session", self.parentSessionID),
             ("first_address", self.firstDevice?.address.description),
@@ -143,6 +146,7 @@ extension HandoffRecord {
             ("burned", self.burns ? "true" : nil),
             ("burned_for", self.burnedFor?.rawValue),
             ("ended_session", self.endedSessionID),
+            ("session_stays", self.outcome == .sessionStays ? "true" : nil),
             ("revoked_derived", self.revokedDerived ? "true" : nil),
         ]
         return details.compactMap { name, value in value.map { (name, $0) } }

@@ -13,7 +13,8 @@ package struct HandoffCase: Sendable {
     package var token: TransferToken
     /// The native session it was minted from, as it is now; nil when it has ended.
     package var parent: Session?
-    package var transport: HandoffTransport
+    /// The public authority (`host[:port]`) on which it is presented.
+    package var host: String
     /// The consuming web client, whose settings decide.
     package var client: ClientSettings
     /// The device that presents the token.
@@ -25,7 +26,7 @@ package struct HandoffCase: Sendable {
     package init(
         token: TransferToken,
         parent: Session?,
-        transport: HandoffTransport,
+        host: String,
         client: ClientSettings,
         device: DeviceFacts,
         existing: Session?,
@@ -33,7 +34,7 @@ package struct HandoffCase: Sendable {
     ) {
         self.token = token
         self.parent = parent
-        self.transport = transport
+        self.host = host
         self.client = client
         self.device = device
         self.existing = existing
@@ -65,7 +66,8 @@ package struct HandoffJudgement: Sendable, Equatable {
 }
 
 extension HandoffCase {
-    /// Judges the token by the rules of DESIGN 3; the first that is broken is the reason.
+    /// Judges the token; the first rule that is broken is the reason. Whether the client takes tokens in this place was
+    /// judged before (`ClientSettings.takes`).
     ///
     /// What shows that the token is in the wrong hands or in the wrong place burns it, unless the client's policy is
     /// `keep`. A token that is merely too late needs no burning: it has no life left in it.
@@ -76,8 +78,8 @@ extension HandoffCase {
         guard let parent = self.parent, self.now < parent.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.sessionRevoked, burns: false, endsExisting: false))
         }
-        guard self.isTransportAllowed else {
-            return HandoffJudgement(verdict: self.mismatch(.handoffMethodNotAllowed))
+        if let host = self.token.host, host != self.host {
+            return HandoffJudgement(verdict: self.mismatch(.handoffOtherHost))
         }
         let binding = self.client.binding
         let mismatch = BindingJudge.judge(binding, minted: self.token.device, presented: self.device)
@@ -96,19 +98,29 @@ extension HandoffCase {
         return HandoffJudgement(verdict: .accept(parent: parent), binding: binding, passedInDryRun: mismatch)
     }
 
-    private var isTransportAllowed: Bool {
-        switch self.transport {
-        case .cookie: self.client.allowsCookie
-        case .query: self.client.allowsQuery
-        }
-    }
-
     private func mismatch(_ reason: Reason) -> HandoffVerdict {
         .refuse(reason, burns: self.client.burnsOnMismatch, endsExisting: false)
     }
 }
 
+extension ClientSettings {
+    /// Whether a token that stands there is tried at all. One that stands elsewhere is removed and not burned.
+    package func takes(_ transport: HandoffTransport) -> Bool {
+        switch transport {
+        case .cookie: self.allowsCookie
+        case .query: self.allowsQuery
+        }
+    }
+}
+
 extension Session {
+    /// Whether this session, the browser's, is worth more than `other`, which a token would put in its place for the same
+    /// user: the higher assurance level, else the later end of life (`expiresAt`; both are in use, so idle time does not
+    /// count). A handoff makes neither weaker nor shorter what the user has.
+    package func outranks(_ other: Session) -> Bool {
+        self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
+    }
+
     /// The web session that a consumed transfer token makes: who the user is and how they authenticated come from the
     /// native session, all else is new. It never outlives its parent and carries none of its scopes, which were granted
     /// to the native client.

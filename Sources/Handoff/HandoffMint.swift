@@ -12,6 +12,8 @@ package struct MintRequest: Sendable {
     package var client: ClientSettings
     /// The audience as it was asked for, already known to be ours.
     package var audience: String
+    /// The public authority of the one host that the audience names; nil: the token is good on every host.
+    package var host: String?
     package var address: IPAddress
     package var userAgent: String?
     package var requestID: String
@@ -20,6 +22,7 @@ package struct MintRequest: Sendable {
         sessionToken: [UInt8],
         client: ClientSettings,
         audience: String,
+        host: String? = nil,
         address: IPAddress,
         userAgent: String?,
         requestID: String
@@ -27,6 +30,7 @@ package struct MintRequest: Sendable {
         self.sessionToken = sessionToken
         self.client = client
         self.audience = audience
+        self.host = host
         self.address = address
         self.userAgent = userAgent
         self.requestID = requestID
@@ -163,6 +167,7 @@ package struct HandoffMint: Sendable {
             parent: parent,
             parentKey: parentKey,
             clientID: request.client.clientID,
+            host: request.host,
             device: device,
             scopes: parent.scopes,
             issuedAt: now,
@@ -211,6 +216,7 @@ package struct HandoffMint: Sendable {
             device: device
         )
         record.audience = request.audience
+        record.mintedHost = request.host
         record.subject = parent?.subject
         record.sessionID = parent?.id
         record.parentSessionID = parent?.id

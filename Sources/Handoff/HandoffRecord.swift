@@ -11,7 +11,9 @@ package struct HandoffRecord: Sendable, Equatable {
         /// The store could not keep the token; nothing was handed out.
         case mintUnavailable
         case signedIn
-        /// The browser that the token signed in repeats its navigation.
+        /// The token is used up, and the browser's own session of the same user stays: it is worth more.
+        case sessionStays
+        /// The browser that the token signed in, or that used it up, repeats its navigation.
         case repeated
         case refused(Reason)
         /// The store could not answer; the token is as it was.
@@ -27,6 +29,8 @@ package struct HandoffRecord: Sendable, Equatable {
     package var transport: HandoffTransport?
     /// The audience that was asked for at mint.
     package var audience: String?
+    /// The public authority of the one host that the token is good on.
+    package var mintedHost: String?
     /// The public authority on which the token was presented.
     package var host: String?
     package var subject: String?
@@ -61,15 +65,39 @@ package struct HandoffRecord: Sendable, Equatable {
         self.device = device
     }
 
-    /// Auth0's code of the event: `sertft`/`fertft` for a mint, `s`/`f` for a sign-in, `ssa`/`fsa` for one in a browser
-    /// that had a session already. nil for what is no event there: the store being away, a browser repeating itself.
+    /// Auth0's code of the event: `sertft`/`fertft` for a mint, `s` for a sign-in, `ssa` for one in a browser that had a
+    /// session already, `w` for a token that is refused. nil for what is no event there: the store being away, a browser
+    /// repeating itself.
     package var code: AuditEvent.Code? {
         switch self.outcome {
         case .minted: .minted
         case .mintRefused: .mintFailed
         case .signedIn: self.hadSession ? .silentlySignedIn : .signedIn
-        case .refused: self.hadSession ? .silentSignInFailed : .signInFailed
+        case .sessionStays: .silentlySignedIn
+        case .refused: .warning
         case .mintUnavailable, .repeated, .unavailable: nil
+        }
+    }
+
+    /// The sentence that Auth0's log has for a refused token, by which its filters find the event; nil where it has none.
+    /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning logs".)
+    package var description: String? {
+        guard case .refused(let reason) = self.outcome else { return nil }
+        switch reason {
+        case .handoffUnknown, .handoffMalformed, .handoffExpired, .handoffReplayed, .handoffBurned,
+            .handoffQuarantined:
+            return "Single Sign-On failed: Session Transfer Token not found or expired. "
+                + "This may indicate token reuse or expiration."
+        case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
+            return
+                "Single Sign-On failed: Session Transfer Token device binding validation failed due to IP/ASN mismatch."
+        case .handoffOtherUser:
+            return "Single Sign-On failed: Session Transfer Token user mismatch detected."
+        case .sessionRevoked:
+            return "Single Sign-On failed: Parent refresh token not found. "
+                + "Session Transfer Token won't be used for session establishment."
+        default:
+            return nil
         }
     }
 
@@ -77,7 +105,7 @@ package struct HandoffRecord: Sendable, Equatable {
     package var result: TransferTokenResult {
         switch self.outcome {
         case .minted: .minted
-        case .signedIn: .consumed
+        case .signedIn, .sessionStays: .consumed
         case .repeated: .repeated
         case .mintUnavailable, .unavailable: .storeError
         case .refused(.handoffReplayed): .replayed
@@ -97,7 +125,7 @@ package struct HandoffRecord: Sendable, Equatable {
     package var reason: Reason? {
         switch self.outcome {
         case .mintRefused(let reason), .refused(let reason): reason
-        case .minted, .mintUnavailable, .signedIn, .repeated, .unavailable: nil
+        case .minted, .mintUnavailable, .signedIn, .sessionStays, .repeated, .unavailable: nil
         }
     }
 }

@@ -15,6 +15,8 @@ package struct HandoffRequest: Sendable {
     package var device: DeviceFacts
     /// The live session that the browser already has on this host.
     package var existing: (key: RecordKey, session: Session)?
+    /// That session meets what the route demands, so that it may stay where a token of the same user is consumed.
+    package var existingSuffices = true
     /// What makes this try and its repetitions one: a fresh secret, or the one that the browser brings back after a 503.
     package var attempt: AttemptSecret
     package var requestID: String
@@ -44,9 +46,10 @@ package struct HandoffRequest: Sendable {
 package enum HandoffOutcome: Sendable {
     /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser that the token signed in repeats its navigation: the parameter goes, nothing else happens.
+    /// The browser keeps the session that it has: the token made it, or is used up and would have made a lesser one for the
+    /// same user. The token goes, nothing else happens.
     case alreadySignedIn
-    /// Not signed in. The reason is for logs only. `endsExisting`: the browser's session, another user's, has ended.
+    /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session, another user's, has ended.
     case refused(Reason, endsExisting: Bool)
     /// The store could not answer: 503. Whether the token was used may be unknown; whoever repeats the request with the
     /// same `HandoffRequest.attempt` finds out.

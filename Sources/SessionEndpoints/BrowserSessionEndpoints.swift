@@ -5,9 +5,12 @@ internal import Vocabulary
 /// Sign-in and sign-out pages of browsers, and what the session says, below `/.sallyport/` on every host.
 package struct BrowserSessionEndpoints: Sendable {
     private let service: SessionService
+    private let handoffParameter: String
 
-    package init(service: SessionService) {
+    /// - Parameter handoffParameter: The query parameter that may carry a transfer token, which no `return_to` keeps.
+    package init(service: SessionService, handoffParameter: String) {
         self.service = service
+        self.handoffParameter = handoffParameter
     }
 
     package var endpoints: [Endpoint] {
@@ -42,7 +45,7 @@ package struct BrowserSessionEndpoints: Sendable {
         return Page.signIn(
             200,
             host: request.authority,
-            returnTo: Self.returnTo(request.parameters(SignInPath.returnTo)),
+            returnTo: self.returnTo(request.parameters(SignInPath.returnTo)),
             notice: isAgain ? .again : nil
         )
     }
@@ -50,7 +53,7 @@ package struct BrowserSessionEndpoints: Sendable {
     /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
     private func signIn(_ request: EndpointRequest) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
-        let returnTo = Self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
         let identifier = form?.text("identifier") ?? ""
         func again(
             _ status: Int,
@@ -99,14 +102,14 @@ package struct BrowserSessionEndpoints: Sendable {
 
     /// `GET /.sallyport/logout`: a page with a button; a link or an image signs nobody out.
     private func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signOut(200, host: request.authority, returnTo: Self.returnTo(request.parameters("return_to")))
+        Page.signOut(200, host: request.authority, returnTo: self.returnTo(request.parameters("return_to")))
     }
 
     /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. Without a session it succeeds as
     /// well. 204 for `Accept: application/json`, else 303 to `return_to`.
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
-        let returnTo = Self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
         let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
         guard SameOrigin.isProven(request) else {
             await self.service.denyCrossSite(request, identifier: nil)
@@ -149,8 +152,9 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     /// The one value given, when it is safe and does not lead back here; else `/` (T19).
-    private static func returnTo(_ values: [String]) -> String {
-        guard values.count == 1, let path = ReturnTo.sanitized(values[0]), !path.hasPrefix(Page.login),
+    private func returnTo(_ values: [String]) -> String {
+        guard values.count == 1, let path = ReturnTo.sanitized(values[0], without: self.handoffParameter),
+            !path.hasPrefix(Page.login),
             !path.hasPrefix(Page.logout)
         else { return "/" }
         return path

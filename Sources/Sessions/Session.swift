@@ -134,6 +134,8 @@ package struct TransferToken: Sendable, Hashable {
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
+    /// The public authority (`host[:port]`) of the one host that its audience names; nil: it is good on every host.
+    package var host: String?
     package var device: DeviceFacts
     package var scopes: [String]
     package var issuedAt: UnixTime
@@ -143,6 +145,7 @@ package struct TransferToken: Sendable, Hashable {
         parent: Session,
         parentKey: RecordKey,
         clientID: String,
+        host: String? = nil,
         device: DeviceFacts,
         scopes: [String],
         issuedAt: UnixTime,
@@ -151,6 +154,7 @@ package struct TransferToken: Sendable, Hashable {
         self.parent = parent
         self.parentKey = parentKey
         self.clientID = clientID
+        self.host = host
         self.device = device
         self.scopes = scopes
         self.issuedAt = issuedAt

@@ -41,7 +41,7 @@ package struct TokenAuthority: Sendable {
     }
 
     /// The first makes tokens; each finds the records of tokens with its id.
-    private let keys: [Key]
+    let keys: [Key]
 
     /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`, those that were
     /// made under one of `accepted` are still found. Where two have the same `keyID`, the earlier one is used.

@@ -21,9 +21,9 @@ package struct TokenEndpoint: Sendable {
 
     /// - Parameters:
     ///   - clients: The registered clients.
-    ///   - hosts: Every configured host's public URL.
+    ///   - hosts: Every configured host.
     ///   - loops: Where the store is asked.
-    package init(clients: ClientRegistry, hosts: [PublicURL], mint: HandoffMint, loops: any EventLoopGroup) {
+    package init(clients: ClientRegistry, hosts: [HostSettings], mint: HandoffMint, loops: any EventLoopGroup) {
         self.authentication = ClientAuthentication(clients: clients)
         self.targets = TransferTargets(hosts)
         self.mint = mint
@@ -71,6 +71,7 @@ package struct TokenEndpoint: Sendable {
             sessionToken: exchange.subjectToken.bytes,
             client: client,
             audience: exchange.audience,
+            host: exchange.host,
             address: request.address,
             userAgent: request.field("user-agent"),
             requestID: request.requestID

@@ -121,7 +121,8 @@ struct Assembly: Sendable {
                 audit: foundations.audit,
                 clock: foundations.clock
             )
-            endpoints += BrowserSessionEndpoints(service: service).endpoints
+            endpoints +=
+                BrowserSessionEndpoints(service: service, handoffParameter: settings.handoff.queryParameter).endpoints
             endpoints +=
                 NativeSessionEndpoints(
                     service: service,
@@ -141,7 +142,7 @@ struct Assembly: Sendable {
         endpoints.append(
             TokenEndpoint(
                 clients: ClientRegistry(settings.clients),
-                hosts: settings.hosts.map(\.publicURL),
+                hosts: settings.hosts,
                 mint: mint,
                 loops: foundations.group
             ).endpoint

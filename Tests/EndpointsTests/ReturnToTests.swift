@@ -40,6 +40,38 @@ struct ReturnToTests {
     }
 
     @Test(
+        "The parameter goes, in whatever spelling and however deep, and nothing else does",
+        arguments: [
+            ("/x?session_transfer_token=t", "/x"), ("/x?a=b&session_transfer_token=t&c=%2F", "/x?a=b&c=%2F"),
+            ("/x?session%5Ftransfer_token=t&a", "/x?a"), ("/x?%73ession_transfer_token%3Dt&a", "/x?a"),
+            ("/x?session_transfer_token=t&session_transfer_token=u", "/x"),
+            ("/x?next=/y?session_transfer_token=t", "/x"), ("/x?a=1&next=%2Fy%3Fsession_transfer_token%3Dt", "/x?a=1"),
+            ("/x?next=%252Fy%253Fb%253D1%2526session%25255Ftransfer_token%253Dt&a=1", "/x?a=1"),
+            ("/x?next=%zz%2Fy%3Fsession_transfer_token%3Dt", "/x"),
+            ("/x?next=/y%3Fsession%%35Ftransfer_token%3Dt", "/x"),
+            ("/x?n=" + String(repeating: "%25", count: 1) + "2525252573", "/x"),
+            ("/x?a=b&&session_transfer_token=t&", "/x?a=b&&"),
+            ("/x?SAMLRequest=fZ%2B%3d&RelayState=https%3A%2F%2Fsp.example%2F", nil), ("/x", nil), ("/x?", nil),
+            ("/x?q=session_transfer_token", nil), ("/x?my_session_transfer_token=t", nil),
+            ("/x?session_transfer_tokens=t", nil), ("/x?a=100%25&b=%zz&c=%", nil), ("/x?a=%2525", nil),
+        ] as [(String, String?)]
+    )
+    func withoutTheParameter(target: String, expected: String?) {
+        #expect(ReturnTo.removing("session_transfer_token", from: target) == expected ?? target)
+    }
+
+    @Test(
+        "A path that has it leads nowhere",
+        arguments: [
+            "/x;session_transfer_token=t", "/go/%2Fy%3Fsession_transfer_token=t", "/x%3Fsession%5Ftransfer_token%3Dt",
+        ]
+    )
+    func pathWithTheParameter(target: String) {
+        #expect(ReturnTo.removing("session_transfer_token", from: target) == nil)
+        #expect(ReturnTo.sanitized(target, without: "session_transfer_token") == nil)
+    }
+
+    @Test(
         "Every accepted input of the WHATWG corpus stays on the host",
         .enabled(if: Testdata.runs("wpt_urltestdata.json"), "SKIPPED: wpt_urltestdata.json is not there")
     )

@@ -82,10 +82,11 @@ extension Gateway {
     package func mint(
         _ sessionToken: String,
         client: String = "native",
+        audience: String = Request.host,
         from source: String? = nil,
         fields: [String] = []
     ) throws -> String {
-        let answer = try self.exchange(sessionToken, client: client, from: source, fields: fields)
+        let answer = try self.exchange(sessionToken, client: client, audience: audience, from: source, fields: fields)
         guard let token = answer.text.firstMatch(of: /"access_token":"([^"]+)"/) else {
             throw BenchFailure("no transfer token: \(answer.lines) \(answer.text)")
         }
@@ -96,6 +97,7 @@ extension Gateway {
     package func exchange(
         _ sessionToken: String,
         client: String = "native",
+        audience: String = Request.host,
         from source: String? = nil,
         fields: [String] = []
     ) throws -> Answer {
@@ -104,7 +106,7 @@ extension Gateway {
             "subject_token=\(sessionToken)",
             "subject_token_type=urn:sallyport:params:oauth:token-type:session_token",
             "requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token",
-            "audience=urn:\(Request.host):session_transfer",
+            "audience=urn:\(audience):session_transfer",
         ]
         return try self.request(
             Request.post(

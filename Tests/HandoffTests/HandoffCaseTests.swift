@@ -31,7 +31,6 @@ struct HandoffCaseTests {
 
     static let rows: [Row] = [
         Row("a fresh token of the same device", nil) { _ in },
-        Row("by query, when the client allows it", nil) { $0.transport = .query },
         Row("the last millisecond", nil) { $0.now = $0.token.expiresAt.advanced(by: .milliseconds(-1)) },
         Row("too late", .refuse(.handoffExpired, burns: false, endsExisting: false)) { $0.now = $0.token.expiresAt },
         Row("the native session has ended", .refuse(.sessionRevoked, burns: false, endsExisting: false)) {
@@ -40,15 +39,15 @@ struct HandoffCaseTests {
         Row("the native session has expired", .refuse(.sessionRevoked, burns: false, endsExisting: false)) {
             $0.parent?.expiresAt = $0.now
         },
-        Row("cookies are not allowed", .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)) {
-            $0.client.allowsCookie = false
+        Row("a token for this host's audience", nil) { $0.token.host = "app.example.com" },
+        Row("a token for another host's audience", .refuse(.handoffOtherHost, burns: true, endsExisting: false)) {
+            $0.token.host = "other.example.com"
         },
-        Row("queries are not allowed", .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)) {
-            $0.transport = .query
-            $0.client.allowsQuery = false
+        Row("for this name on another port", .refuse(.handoffOtherHost, burns: true, endsExisting: false)) {
+            $0.token.host = "app.example.com:8443"
         },
-        Row("a client that keeps mismatches", .refuse(.handoffMethodNotAllowed, burns: false, endsExisting: false)) {
-            $0.client.allowsCookie = false
+        Row("for another host, policy keep", .refuse(.handoffOtherHost, burns: false, endsExisting: false)) {
+            $0.token.host = "other.example.com"
             $0.client.burnsOnMismatch = false
         },
         Row("T1: another address burns", .refuse(.bindingIPMismatch, burns: true, endsExisting: false)) {
@@ -76,11 +75,11 @@ struct HandoffCaseTests {
         },
         Row("a dry run that matches says nothing", nil) { $0.client.bindingDryRun = true },
         Row(
-            "a dry run does not excuse the method",
-            .refuse(.handoffMethodNotAllowed, burns: true, endsExisting: false)
+            "a dry run does not excuse the host",
+            .refuse(.handoffOtherHost, burns: true, endsExisting: false)
         ) {
             $0.client.bindingDryRun = true
-            $0.client.allowsCookie = false
+            $0.token.host = "other.example.com"
         },
         Row("the same user's session in the browser", nil) { $0.existing = $0.parent },
         Row(
@@ -171,6 +170,27 @@ struct HandoffCaseTests {
         #expect(session.scopes == [])
     }
 
+    @Test("of two sessions of one user the higher level counts more, then the later end")
+    func rank() throws {
+        let session = try #require(try Self.fresh().parent)
+        func other(_ aal: String, _ seconds: Int64) -> Session {
+            var other = session
+            (other.aal, other.expiresAt) = (aal, session.expiresAt.advanced(by: .seconds(seconds)))
+            return other
+        }
+        #expect(session.outranks(other("aal2", -1)) && session.outranks(other("aal1", 3600)))
+        #expect(session.outranks(session), "what is there stays when nothing is gained")
+        #expect(!session.outranks(other("aal2", 1)) && !session.outranks(other("aal3", -3600)))
+    }
+
+    @Test("a client takes tokens where its methods say so", arguments: HandoffTransport.allCases)
+    func methods(transport: HandoffTransport) {
+        #expect(ClientSettings.web.takes(transport))
+        #expect(!ClientSettings.web { $0.allowsCookie = false }.takes(.cookie))
+        #expect(!ClientSettings.web { $0.allowsQuery = false }.takes(.query))
+        #expect(!ClientSettings(clientID: "other").takes(transport))
+    }
+
     @Test("a transferred session never outlives its parent")
     func neverOutlivesParent() throws {
         let handoff = try Self.fresh()
@@ -221,7 +241,7 @@ struct HandoffCaseTests {
         return HandoffCase(
             token: token,
             parent: parent,
-            transport: .cookie,
+            host: "app.example.com",
             client: .web,
             device: device,
             existing: nil,

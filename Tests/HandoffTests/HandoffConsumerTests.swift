@@ -54,7 +54,7 @@ struct HandoffConsumerTests {
         let token = try await world.minted(try await world.signIn())
         #expect(try await world.consume(token, from: "12.0.0.1").refusal == .bindingIPMismatch)
         let record = try #require(world.records.last)
-        #expect(record.code?.rawValue == "f")
+        #expect(record.code?.rawValue == "w")
         #expect(record.burns)
         #expect(record.device.address == IPAddress("12.0.0.1"))
         #expect(record.mintedDevice?.address == IPAddress("1.128.0.1"))
@@ -73,13 +73,47 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(token, client: client).signedIn != nil)
     }
 
-    @Test("a method that the client does not allow burns the token")
-    func methodBurns() async throws {
+    @Test("what is turned away is on record, with the device's network, and asks the store nothing")
+    func turnedAway() async throws {
         let world = try World()
-        let token = try await world.minted(try await world.signIn())
-        let client = ClientSettings.web { $0.allowsQuery = false }
-        #expect(try await world.consume(token, by: .query, client: client).refusal == .handoffMethodNotAllowed)
-        #expect(try await world.consume(token, by: .cookie, client: client).refusal == .handoffBurned)
+        let calls = world.store.calls
+        let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
+        world.consumer().turnAway(
+            .handoffCrossSite,
+            HandoffRequest(
+                token: [],
+                transport: .query,
+                authority: "app.example.com",
+                client: .web,
+                device: device,
+                existing: nil,
+                attempt: AttemptSecret(),
+                requestID: "req"
+            )
+        )
+        #expect(world.store.calls == calls)
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .refused(.handoffCrossSite) && record.code?.rawValue == "w")
+        #expect(record.device.asn == 1221 && record.transport == .query && record.host == "app.example.com")
+    }
+
+    @Test("a token for one host's audience is good there and burned anywhere else, one for all hosts everywhere")
+    func audience() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let hers = try await world.minted(app, for: "app.example.com")
+        #expect(try await world.consume(hers, host: "app.example.com").signedIn != nil)
+        let theirs = try await world.minted(app, for: "other.example.com")
+        #expect(try await world.consume(theirs, host: "app.example.com").refusal == .handoffOtherHost)
+        #expect(world.records.last?.mintedHost == "other.example.com")
+        #expect(try await world.consume(theirs, host: "other.example.com").refusal == .handoffBurned)
+        let kept = try await world.minted(app, for: "other.example.com")
+        let client = ClientSettings.web { $0.burnsOnMismatch = false }
+        #expect(try await world.consume(kept, client: client).refusal == .handoffOtherHost)
+        #expect(try await world.consume(kept, host: "other.example.com", client: client).signedIn != nil)
+        for host in ["app.example.com", "other.example.com:8443"] {
+            #expect(try await world.consume(try await world.minted(app), host: host).signedIn != nil)
+        }
     }
 
     @Test("a dry run signs in and notes what it let pass")
@@ -128,7 +162,7 @@ struct HandoffConsumerTests {
         #expect(replay.refusal == .handoffReplayed)
         #expect(!replay.endsExisting)
         let record = try #require(world.records.last)
-        #expect(record.code?.rawValue == "f")
+        #expect(record.code?.rawValue == "w")
         #expect(record.device.address == IPAddress("12.0.0.1"))
         #expect(record.firstDevice?.address == IPAddress("1.128.0.1"))
         #expect(record.sessionID == web.session.id)
@@ -174,7 +208,7 @@ struct HandoffConsumerTests {
         #expect(outcome.refusal == .handoffOtherUser)
         #expect(outcome.endsExisting)
         #expect(try await world.session(victim.key) == nil)
-        #expect(world.records.last?.code?.rawValue == "fsa")
+        #expect(world.records.last?.code?.rawValue == "w")
         #expect(world.records.last?.endedSessionID == victim.session.id)
         #expect(try await world.consume(token).refusal == .handoffBurned)
     }
@@ -203,11 +237,11 @@ struct HandoffConsumerTests {
         #expect(try await world.session(victim.key) != nil)
     }
 
-    @Test("T8: the same user's session is replaced by a new one and ends")
+    @Test("T8: the same user's shorter session is replaced by a new one and ends")
     func sameUserIsReplaced() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
-        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let old = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(600))
         let web = try #require(try await world.consume(token, existing: (old.key, old.session)).signedIn)
         #expect(web.replaces == old.key)
         #expect(web.session.id != old.session.id)
@@ -215,6 +249,88 @@ struct HandoffConsumerTests {
         #expect(try await world.session(old.key) == nil)
         #expect(world.records.last?.code?.rawValue == "ssa")
         #expect(world.records.last?.endedSessionID == old.session.id)
+    }
+
+    @Test("the same user's longer session stays, the token is used up, and the audit says both")
+    func longerSessionStays() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let existing = (old.key, old.session)
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn)
+        #expect(try await world.session(old.key)?.id == old.session.id)
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.result == .consumed)
+        #expect(record.sessionID == old.session.id && record.endedSessionID == nil && record.subject == "alice")
+        let event = try #require(record.auditEvents.last)
+        #expect(event.kind == .transferTokenConsumed)
+        #expect(event.details.contains { $0 == ("session_stays", "true") })
+
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn, "the same browser once more")
+        #expect(world.records.last?.outcome == .repeated)
+        #expect(try await world.consume(token, from: "12.0.0.1").refusal == .handoffReplayed)
+        #expect(try await world.session(old.key) != nil)
+    }
+
+    @Test("a replay ends no session that the token did not make, whatever the policy")
+    func replayLeavesTheLongerSession() async throws {
+        let world = try World()
+        let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).isAlreadySignedIn)
+        #expect(try await world.consume(token, from: "12.0.0.1", client: client).refusal == .handoffReplayed)
+        #expect(world.records.last?.revokedDerived == false)
+        #expect(try await world.session(old.key) != nil)
+    }
+
+    @Test("a longer session gives way to a higher level, and to a route that it does not satisfy")
+    func longerSessionGivesWay() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let weak = try await world.signIn("alice", kind: .web, origin: .browser, aal: "aal1")
+        let stronger = try await world.consume(try await world.minted(app), existing: (weak.key, weak.session))
+        #expect(stronger.signedIn?.session.aal == "aal2")
+        #expect(try await world.session(weak.key) == nil)
+
+        let long = try await world.signIn("alice", kind: .web, origin: .browser)
+        let token = try await world.minted(app)
+        let web = try await world.consume(token, existing: (long.key, long.session), existingSuffices: false)
+        #expect(web.signedIn?.replaces == long.key)
+
+        let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: "aal3")
+        let kept = try await world.consume(try await world.minted(app), existing: (strong.key, strong.session))
+        #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
+    }
+
+    @Test("a try that left the longer session and lost its answer is completed, and recorded once as such")
+    func lostAnswerOfAStay() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let attempt = AttemptSecret()
+        world.store.change { $0.lostAnswers = 1 }
+        let lost = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
+        #expect(lost.storeError == .unavailable)
+        let again = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
+        #expect(again.isAlreadySignedIn && world.store.confirmations == 1)
+        #expect(world.records.all.map(\.outcome) == [.minted, .unavailable, .sessionStays])
+    }
+
+    @Test("a mark tells one value from all others, and is no part of it")
+    func marks() throws {
+        let world = try World()
+        let consumer = world.consumer()
+        let values = ["x", "", "spt_" + String(repeating: "A", count: 55)].map { Array($0.utf8) }
+        let marks = consumer.marks(of: values).bytes
+        #expect(marks.count == 3 * 16 + 2)
+        for value in values { #expect(consumer.isMarked(value, in: marks)) }
+        for other in ["y", "xx", "spt_"] { #expect(!consumer.isMarked(Array(other.utf8), in: marks)) }
+        #expect(!consumer.isMarked(values[0], in: marks.dropFirst()) && !consumer.isMarked(values[0], in: []))
+        let many = (0..<20).map { Array("v\($0)".utf8) }
+        #expect(consumer.marks(of: many).bytes.count < 8 * 17, "the cookie stays small")
+        let other = TokenAuthority(secret: Secret("another secret of the tests, 32 bytes or more"))
+        #expect(other.mark(of: values[0]) != world.authority.mark(of: values[0]))
     }
 
     @Test("T8: every handoff makes a token and an id that were never seen")
@@ -284,7 +400,7 @@ struct HandoffConsumerTests {
         let calls = world.store.calls
         #expect(try await world.consume(Secret(text)).refusal == .handoffMalformed)
         #expect(world.store.calls == calls)
-        #expect(world.records.last?.code?.rawValue == "f")
+        #expect(world.records.last?.code?.rawValue == "w")
     }
 
     @Test("T32: a session token is no transfer token")

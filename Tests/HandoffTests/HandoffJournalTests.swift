@@ -22,6 +22,7 @@ struct HandoffJournalTests {
         #expect(event.asn == 1221)
         #expect(event.boundAddress == nil)
         #expect(!event.isTriggeredByTransferToken)
+        #expect(event.audience == "urn:auth.example.com:session_transfer")
         #expect(event.details.contains { $0 == ("requested_audience", "urn:auth.example.com:session_transfer") })
     }
 
@@ -48,7 +49,7 @@ struct HandoffJournalTests {
         _ = try await world.consume(try await world.minted(app), from: "12.0.0.1")
         let mismatch = try #require(world.records.last?.auditEvents.first)
         #expect(mismatch.kind == .transferTokenRejected)
-        #expect(mismatch.code == .signInFailed)
+        #expect(mismatch.code == .warning)
         #expect(mismatch.reason == .bindingIPMismatch)
         #expect(mismatch.address == "12.0.0.1")
         #expect(mismatch.boundAddress == "1.128.0.1")
@@ -62,6 +63,45 @@ struct HandoffJournalTests {
         #expect(replay.reason == .handoffReplayed)
         #expect(replay.address == "12.0.0.1")
         #expect(replay.details.contains { $0 == ("first_address", "1.128.0.1") })
+    }
+
+    /// auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx; we know no organizations, hence no fifth.
+    @Test(
+        "a refused token is a warning in Auth0's words, where it has any",
+        arguments: [
+            (
+                [
+                    .handoffUnknown, .handoffMalformed, .handoffExpired, .handoffReplayed, .handoffBurned,
+                    .handoffQuarantined,
+                ],
+                "Single Sign-On failed: Session Transfer Token not found or expired. "
+                    + "This may indicate token reuse or expiration."
+            ),
+            (
+                [.bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown],
+                "Single Sign-On failed: Session Transfer Token device binding validation failed due to IP/ASN mismatch."
+            ),
+            ([.handoffOtherUser], "Single Sign-On failed: Session Transfer Token user mismatch detected."),
+            (
+                [.sessionRevoked],
+                "Single Sign-On failed: Parent refresh token not found. "
+                    + "Session Transfer Token won't be used for session establishment."
+            ),
+            ([.handoffCrossSite, .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost], nil),
+        ] as [([Reason], String?)]
+    )
+    func warnings(reasons: [Reason], description: String?) throws {
+        let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
+        for reason in reasons {
+            let record = HandoffRecord(
+                outcome: .refused(reason),
+                requestID: "req",
+                clientID: "web-app",
+                device: device
+            )
+            let event = try #require(record.auditEvents.last)
+            #expect(event.code == .warning && event.reason == reason && event.description == description)
+        }
     }
 
     @Test("a dry run leaves an event of its own before the sign-in's")

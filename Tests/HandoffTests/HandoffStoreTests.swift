@@ -106,7 +106,7 @@ struct HandoffStoreTests {
         let record = try #require(world.records.last)
         #expect(record.outcome == .refused(.handoffQuarantined))
         #expect(record.result == .quarantined)
-        #expect(record.code?.rawValue == "fsa")
+        #expect(record.code?.rawValue == "w")
         #expect(record.mintedDevice?.address == IPAddress("1.128.0.1"))
         #expect(!record.burns && record.endedSessionID == nil && record.sessionID == nil)
         let event = try #require(record.auditEvents.first)
@@ -167,7 +167,7 @@ struct HandoffStoreTests {
     func oldSessionCannotBeEnded() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
-        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let old = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(600))
         world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 3) }
         #expect(try await world.consume(token, existing: (old.key, old.session)).signedIn != nil)
         #expect(world.records.last?.outcome == .signedIn)

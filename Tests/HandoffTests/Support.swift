@@ -234,7 +234,8 @@ final class World: Sendable {
         kind: Session.Kind = .native,
         origin: Session.Origin = .native,
         client: String? = nil,
-        lifetime: Duration = .seconds(86_400)
+        lifetime: Duration = .seconds(86_400),
+        aal: String = "aal2"
     ) async throws -> NativeApp {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
@@ -246,7 +247,7 @@ final class World: Sendable {
             identity: Identity(id: subject, traits: ["email": .string("\(subject)@example.com")]),
             clientID: client,
             host: kind == .web ? "app.example.com" : nil,
-            aal: "aal2",
+            aal: aal,
             methods: ["password", "totp"],
             scopes: ["orders:write"],
             authenticatedAt: self.clock.now.advanced(by: .seconds(-600)),
@@ -259,8 +260,14 @@ final class World: Sendable {
     }
 
     /// Mints for the app from `address`; fails the test when it is refused.
-    func minted(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Secret {
-        let outcome = try await self.mint().mint(try self.mintRequest(app, from: address), on: self.loop).get()
+    func minted(
+        _ app: NativeApp,
+        from address: String = "1.128.0.1",
+        for host: String? = nil
+    ) async throws -> Secret {
+        var request = try self.mintRequest(app, from: address)
+        request.host = host
+        let outcome = try await self.mint().mint(request, on: self.loop).get()
         guard case .minted(let token, _) = outcome else { throw Unexpected(what: "\(outcome)") }
         return token
     }
@@ -287,9 +294,10 @@ final class World: Sendable {
         host: String = "app.example.com",
         client: ClientSettings = .web,
         existing: (key: RecordKey, session: Session)? = nil,
+        existingSuffices: Bool = true,
         attempt: AttemptSecret = AttemptSecret()
     ) async throws -> HandoffOutcome {
-        let request = HandoffRequest(
+        var request = HandoffRequest(
             token: token.bytes,
             transport: transport,
             authority: host,
@@ -299,6 +307,7 @@ final class World: Sendable {
             attempt: attempt,
             requestID: "req-consume"
         )
+        request.existingSuffices = existingSuffices
         return try await self.consumer().consume(request, on: self.loop).get()
     }
 

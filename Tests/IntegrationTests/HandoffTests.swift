@@ -233,7 +233,29 @@ import Testing
                 #expect(try gateway.get("/", ["Cookie: sallyport=\(grace)"]).status == 401)
                 #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil)
             }
-            // The same user's session is replaced.
+        }
+    }
+
+    @Test("The same user's longer session stays when a token is used up, a shorter one is replaced")
+    func sameUser() throws {
+        try self.with { gateway, _ throws in
+            for byCookie in [false, true] {
+                let old = try gateway.browser(.ada)
+                let token = try gateway.transferToken(.ada)
+                let answer =
+                    try byCookie
+                    ? gateway.get("/", ["Cookie: sallyport=\(old); session_transfer_token=\(token)"])
+                    : gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(old)"])
+                #expect(answer.sessionCookie == nil && answer.status == (byCookie ? 200 : 303), "\(answer.lines)")
+                #expect(try gateway.get("/", ["Cookie: sallyport=\(old)"]).status == 200)
+                #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil, "used up")
+            }
+            #expect(eventually { gateway.output.contains(#""session_stays":"true""#) })
+        }
+        let short = "session: {cookie: sallyport, idle: 1m, absolute: 1m}"
+        try self.with({
+            Config.file(upstream: $0).replacing("session:\n  cookie: sallyport", with: short)
+        }) { gateway, _ throws in
             let old = try gateway.browser(.ada)
             let token = try gateway.transferToken(.ada)
             let answer = try gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(old)"])
@@ -244,10 +266,10 @@ import Testing
         }
     }
 
-    @Test("With handoff off the parameter and its cookie pass untouched")
+    @Test("With handoff off, said so, the parameter and its cookie pass untouched")
     func off() throws {
         let routes =
-            "  - path: /**\n  - path: /off/**\n    auth: public\n    client: web\n    handoff: false\n  - path: /none/**\n    auth: public\n"
+            "  - path: /**\n  - path: /off/**\n    auth: public\n    client: web\n    handoff: false\n  - path: /none/**\n    auth: public\n    handoff: false\n"
         try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
             for path in ["/off/x", "/none/x"] {
                 let target = "\(path)?a&session_transfer_token=theirs&session_transfer_token=b"
@@ -264,6 +286,28 @@ import Testing
                     ]
                 )
             }
+        }
+    }
+
+    @Test("On a route without a client the token reaches the app neither by cookie nor by query nor by Referer")
+    func noClient() throws {
+        let routes = "  - path: /**\n    client: web\n  - path: /assets/**\n    auth: public\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+            let token = try gateway.transferToken()
+            let answer = try gateway.get(
+                "/assets/x?a=1&session_transfer_token=\(token)",
+                [
+                    "Cookie: a=1; session_transfer_token=\(token); auth0_session_transfer_token=\(token)",
+                    "Referer: \(Request.origin)/?session_transfer_token=\(token)",
+                ]
+            )
+            #expect(answer.status == 200 && answer.values("set-cookie").isEmpty)
+            #expect(app.requests.last?.target == "/assets/x?a=1" && app.requests.last?.values("cookie") == ["a=1"])
+            #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
+            #expect(
+                try gateway.get("/?session_transfer_token=\(token)").sessionCookie?.isEmpty == false,
+                "it is unused"
+            )
         }
     }
 
@@ -288,14 +332,36 @@ import Testing
         }
     }
 
-    @Test("A method that the client does not allow signs nobody in")
+    @Test("A token in a place where the client takes none is removed, not burned, and does not stand in another's way")
     func methods() throws {
-        try self.with({ Config.file(upstream: $0, clients: Config.clients(methods: "cookie")) }) { gateway, _ throws in
-            let native = try gateway.native()
-            let query = try gateway.get("/?session_transfer_token=\(try gateway.mint(native))")
-            #expect(query.status == 303 && query.sessionCookie == nil)
-            let token = try gateway.mint(native)
-            #expect(try gateway.get("/", ["Cookie: session_transfer_token=\(token)"]).sessionCookie?.isEmpty == false)
+        for (methods, isCookie) in [("cookie", true), ("query", false)] {
+            try self.with({
+                Config.file(upstream: $0, clients: Config.clients(methods: methods))
+            }) { gateway, app throws in
+                func get(byCookie: Bool, _ token: String, and other: String? = nil) throws -> Answer {
+                    let query = byCookie ? other : token
+                    let cookie = byCookie ? token : other
+                    return try gateway.get(
+                        "/hello" + (query.map { "?session_transfer_token=\($0)" } ?? ""),
+                        cookie.map { ["Cookie: session_transfer_token=\($0)"] } ?? []
+                    )
+                }
+                let native = try gateway.native()
+                let token = try gateway.mint(native)
+                let misplaced = try get(byCookie: !isCookie, token)
+                #expect(misplaced.sessionCookie == nil && misplaced.status == (isCookie ? 303 : 401))
+                #expect(misplaced.clearedCookies.contains("session_transfer_token") == !isCookie)
+                #expect(eventually { gateway.output.contains("handoff.method_not_allowed") })
+                #expect(try get(byCookie: isCookie, token).sessionCookie?.isEmpty == false, "it was not burned")
+
+                let good = try gateway.mint(native)
+                let stray = try gateway.mint(native)
+                let both = try get(byCookie: isCookie, good, and: stray)
+                #expect(both.sessionCookie?.isEmpty == false, "\(both.lines)")
+                #expect(both.status == 303 && both.value("location") == "\(Request.origin)/hello")
+                #expect(try get(byCookie: isCookie, stray).sessionCookie?.isEmpty == false, "nor was the stray one")
+                #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
+            }
         }
     }
 

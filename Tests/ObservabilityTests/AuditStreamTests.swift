@@ -12,7 +12,7 @@ struct AuditStreamTests {
         let audit = AuditStream(queue: sink.writer.queue(.audit, capacity: 65_536), clock: self.clock)
         var event = AuditEvent(
             .transferTokenRejected,
-            code: .signInFailed,
+            code: .warning,
             reason: .bindingASNMismatch,
             subject: "user-1",
             session: "ses_1",
@@ -24,14 +24,18 @@ struct AuditStreamTests {
             requestID: "req",
             details: [("policy", "burn"), ("na\"me", "val\nue")]
         )
+        event.description = "A sentence."
+        event.audience = "urn:app.example.com:session_transfer"
         event.boundAddress = "2001:db8::"
         event.boundASN = .max
         event.isTriggeredByTransferToken = true
         #expect(audit.emit(event))
         #expect(audit.emit(AuditEvent(.configReloaded)))
         let expected = #"""
-            {"stream":"audit","time":"2026-11-21T06:17:00.123Z","event":"transfer_token.rejected","code":"f",\#
-            "reason":"binding.asn_mismatch","subject":"user-1","session":"ses_1","client_id":"web",\#
+            {"stream":"audit","time":"2026-11-21T06:17:00.123Z","event":"transfer_token.rejected","code":"w",\#
+            "reason":"binding.asn_mismatch","description":"A sentence.",\#
+            "audience":"urn:app.example.com:session_transfer",\#
+            "subject":"user-1","session":"ses_1","client_id":"web",\#
             "host":"app.example.com","address":"192.0.2.1","asn":64496,"bound_address":"2001:db8::",\#
             "bound_asn":4294967295,"user_agent":"evil\u000a{\"stream\":\"audit\"}","request_id":"req",\#
             "details":{"triggered_by_session_transfer_token":true,"policy":"burn","na\"me":"val\u000aue"}}

@@ -41,6 +41,9 @@ import Vocabulary
     func transfers() throws {
         let read = try Records.transfer(Records.encode(self.transfer))
         #expect(read == self.transfer)
+        var bound = self.transfer
+        bound.host = "app.example.com:8443"
+        #expect(try Records.transfer(Records.encode(bound)) == bound)
     }
 
     @Test(

@@ -54,7 +54,7 @@ struct Gateway {
         self.endpoints =
             NativeSessionEndpoints(service: service, current: successor ?? Self.secret, accepted: [Self.secret])
             .endpoints
-            + BrowserSessionEndpoints(service: service).endpoints
+            + BrowserSessionEndpoints(service: service, handoffParameter: "session_transfer_token").endpoints
     }
 
     static func alice(id: String = "9f1c") throws -> UserSettings {

@@ -37,7 +37,7 @@ final class TokenWorld: Sendable {
                 PublicURL(isHTTPS: true, host: "auth.example.com", port: nil),
                 PublicURL(isHTTPS: true, host: "app.example.com", port: 8443),
                 PublicURL(isHTTPS: false, host: "[::1]", port: nil),
-            ],
+            ].enumerated().map { HostSettings(publicURL: $1, endpoints: $0 == 0, routes: []) },
             mint: HandoffMint(
                 store: self.store,
                 authority: self.authority,

@@ -1,5 +1,6 @@
 import Endpoints
 import Sessions
+import Settings
 import Testing
 import TokenEndpoints
 import Vocabulary
@@ -158,6 +159,30 @@ struct TokenEndpointTests {
         var parameters = world.parameters(try await world.signIn())
         parameters["audience"] = "urn:\(host):session_transfer"
         #expect(await world.post(json: parameters).status == 200)
+    }
+
+    @Test(
+        "a token for a host with endpoints is good on every host, for any other host on that one",
+        arguments: [
+            ("auth.example.com", .everyHost), ("auth.example.com:443", .everyHost), ("AUTH.example.com", .everyHost),
+            ("app.example.com:8443", .host("app.example.com:8443")), ("app.example.com", .host("app.example.com:8443")),
+            ("two.example.com", .host("two.example.com")), ("two.example.com:80", .host("two.example.com")),
+            ("two.example.com:81", .host("two.example.com:81")), ("both.example.com", .everyHost),
+            ("both.example.com:1", .host("both.example.com:1")), ("ports.example.com:2", .host("ports.example.com:2")),
+            ("ports.example.com", nil), ("other.example.com", nil),
+        ] as [(String, TransferTargets.Target?)]
+    )
+    func targets(host: String, expected: TransferTargets.Target?) {
+        func made(_ name: String, _ port: Int? = nil, https: Bool = false, endpoints: Bool = false) -> HostSettings {
+            let url = PublicURL(isHTTPS: https, host: name, port: port)
+            return HostSettings(publicURL: url, endpoints: endpoints, routes: [])
+        }
+        let targets = TransferTargets([
+            made("app.example.com", 8443, https: true), made("two.example.com", 81), made("two.example.com"),
+            made("both.example.com", 1), made("both.example.com", 2, endpoints: true), made("ports.example.com", 1),
+            made("ports.example.com", 2), made("auth.example.com", https: true, endpoints: true),
+        ])
+        #expect(targets["urn:\(host):session_transfer"] == expected)
     }
 
     @Test(

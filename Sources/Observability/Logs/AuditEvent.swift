@@ -54,6 +54,10 @@ package struct AuditEvent: Sendable {
     package var kind: Kind
     package var code: Code?
     package var reason: Reason?
+    /// Auth0's sentence for what happened, where it has one.
+    package var description: String?
+    /// The audience that was asked for, where filters for Auth0's events look for it.
+    package var audience: String?
     /// The user's id.
     package var subject: String?
     /// The account that was tried, where no user has proven to be its own: a keyed hash of what was typed.

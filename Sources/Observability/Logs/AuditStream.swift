@@ -43,6 +43,8 @@ package struct AuditStream: Sendable {
         line.member("event", event.kind.rawValue)
         line.member("code", event.code?.rawValue)
         line.member("reason", event.reason?.rawValue)
+        line.member("description", event.description)
+        line.member("audience", event.audience)
         line.member("subject", event.subject)
         line.member("account", event.account)
         line.member("session", event.session)

@@ -98,6 +98,7 @@ package enum Records {
         Self.write(transfer.parent, to: &writer)
         writer.write(transfer.parentKey)
         writer.write(transfer.clientID)
+        writer.write(optional: transfer.host) { $0.write($1) }
         writer.write(transfer.device)
         writer.write(list: transfer.scopes) { $0.write($1) }
         writer.write(transfer.issuedAt)
@@ -111,6 +112,7 @@ package enum Records {
             parent: try Self.session(from: &reader),
             parentKey: try reader.key(),
             clientID: try reader.text(),
+            host: try reader.optionalText(),
             device: try reader.device(),
             scopes: try reader.texts(),
             issuedAt: try reader.time(),

@@ -7,6 +7,7 @@ package struct OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]
+    private let handled: [UInt8]
 
     /// What one `Cookie` field holds of ours.
     package struct Found: Equatable {
@@ -16,14 +17,18 @@ package struct OwnCookies: Sendable {
         package var handoff: Slice?
         /// The attempt cookie's value; nil when absent or ambiguous.
         package var attempt: Slice?
+        /// The value of the cookie that marks handoff cookies as dealt with; nil when absent or ambiguous.
+        package var handled: Slice?
         /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared
         /// (DESIGN 2 Credentials; systems.md T9).
         package var sessionIsAmbiguous = false
         package var handoffIsAmbiguous = false
         package var attemptIsAmbiguous = false
+        package var handledIsAmbiguous = false
         package var hasSession = false
         package var hasHandoff = false
         package var hasAttempt = false
+        package var hasHandled = false
 
         package init() {}
     }
@@ -32,13 +37,15 @@ package struct OwnCookies: Sendable {
     ///   - session: the name of the session cookie.
     ///   - handoff: the names under which apps set a transfer token.
     ///   - attempt: the name of the cookie that repeats a handoff.
-    package init(session: String, handoff: [String], attempt: String) {
+    ///   - handled: the name of the cookie that marks handoff cookies as dealt with.
+    package init(session: String, handoff: [String], attempt: String, handled: String) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
         self.attempt = Array(attempt.utf8)
+        self.handled = Array(handled.utf8)
     }
 
-    private enum Owner { case session, handoff, attempt }
+    private enum Owner { case session, handoff, attempt, handled }
 
     /// Whose the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
@@ -50,6 +57,7 @@ package struct OwnCookies: Sendable {
         if Self.isName(self.session, base + start, nameCount) { return (.session, value) }
         for name in self.handoff where Self.isName(name, base + start, nameCount) { return (.handoff, value) }
         if Self.isName(self.attempt, base + start, nameCount) { return (.attempt, value) }
+        if Self.isName(self.handled, base + start, nameCount) { return (.handled, value) }
         return nil
     }
 
@@ -86,6 +94,8 @@ package struct OwnCookies: Sendable {
                     Self.note(value, &found.handoff, &found.hasHandoff, &found.handoffIsAmbiguous, base)
                 case .attempt:
                     Self.note(value, &found.attempt, &found.hasAttempt, &found.attemptIsAmbiguous, base)
+                case .handled:
+                    Self.note(value, &found.handled, &found.hasHandled, &found.handledIsAmbiguous, base)
                 }
             }
             position = pair.next + 1
@@ -95,10 +105,23 @@ package struct OwnCookies: Sendable {
 
     /// Calls `take` with each value of the session cookie in `field`.
     package func forEachSession(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
+        self.forEachValue(of: .session, in: field, base, take)
+    }
+
+    /// The handoff cookies' values in `field`, each once. Only for the few requests that have any.
+    package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
+        var values: [Slice] = []
+        self.forEachValue(of: .handoff, in: field, base) { value in
+            if !values.contains(where: { Self.same($0, value, base) }) { values.append(value) }
+        }
+        return values
+    }
+
+    private func forEachValue(of wanted: Owner, in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         var position = field.start
         while position < field.end {
             let pair = Self.pair(base, position, field.end)
-            if let (owner, value) = self.owner(base, pair.first, pair.last), owner == .session { take(value) }
+            if let (owner, value) = self.owner(base, pair.first, pair.last), owner == wanted { take(value) }
             position = pair.next + 1
         }
     }

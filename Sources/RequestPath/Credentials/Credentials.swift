@@ -39,7 +39,7 @@ package struct Credentials: Equatable {
                 (credentials.cookies.attempt, credentials.movedToken) = AttemptCookie.parts(of: attempt, base)
             }
         }
-        if route.settings.handoff, head.hasQuery {
+        if !route.settings.leavesHandoffToApp, head.hasQuery {
             credentials.handoffParameter = parameter.find(in: head.query, base)
         }
         var hasExplicit = false

@@ -46,6 +46,45 @@ package struct HandoffParameter: Sendable {
         }
     }
 
+    /// Whether `name=` stands anywhere in `text`, whatever of it is percent-encoded and however often: for a query that is
+    /// not the request's own and may hold another URL in turn.
+    package func occurs(in text: Slice, _ base: Bytes) -> Bool {
+        guard let first = self.name.first else { return false }
+        var start = text.start
+        while start < text.end {
+            let byte = base[start]
+            if byte == first || byte == 0x25, self.matches(base, start, text.end) { return true }
+            start += 1
+        }
+        return false
+    }
+
+    private func matches(_ base: Bytes, _ start: Int, _ end: Int) -> Bool {
+        var position = start
+        for byte in self.name {
+            guard Self.take(byte, base, &position, end) else { return false }
+        }
+        return Self.take(0x3D, base, &position, end)
+    }
+
+    /// Moves past `byte` as it is or as `%XX`, whose `%` may be `%25` in turn.
+    @inline(__always)
+    private static func take(_ byte: UInt8, _ base: Bytes, _ position: inout Int, _ end: Int) -> Bool {
+        guard position < end else { return false }
+        if base[position] == byte {
+            position += 1
+            return true
+        }
+        guard base[position] == 0x25 else { return false }
+        var digits = position + 1
+        while digits + 1 < end, base[digits] == 0x32, base[digits + 1] == 0x35 { digits += 2 }
+        guard digits + 1 < end, let high = Self.hex(base[digits]), let low = Self.hex(base[digits + 1]),
+            high << 4 | low == byte
+        else { return false }
+        position = digits + 2
+        return true
+    }
+
     /// Calls `body` with every `&`-separated pair, and its value if the pair is ours.
     private func forEachPair(of query: Slice, _ base: Bytes, _ body: (_ pair: Slice, _ value: Slice?) -> Void) {
         var position = query.start

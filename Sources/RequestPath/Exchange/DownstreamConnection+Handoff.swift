@@ -6,9 +6,12 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The transfer token of a request: whether it is consumed, and what the browser is told (DESIGN 3).
+/// The transfer tokens of a request: which is consumed, and what the browser is told.
+///
+/// The cookie is tried first, then the query, each where the client takes tokens there. What is refused goes and leaves the
+/// rest of the request as it is: a session stays, and a good token in the query counts beside a stale one in the cookie.
 extension DownstreamConnection {
-    /// Deals with a transfer token; nil when there is none to deal with.
+    /// Deals with the next transfer token; nil when there is none, or none is left.
     func handoff(
         _ head: RequestHead,
         _ base: Bytes,
@@ -24,36 +27,89 @@ extension DownstreamConnection {
             credentials.handoffParameter = HandoffParameter.Found(value: token)
             self.facts.hasMovedToken = true
         }
-        guard credentials.cookies.handoff != nil || credentials.handoffParameter != nil else { return nil }
-        guard Navigation.mayConsume(head, base) else {
-            // A prefetch is refused so that the browser asks again; HEAD and subresources go on without (systems.md T3).
-            guard Navigation.isSpeculative(head) else { return nil }
+        guard credentials.cookies.hasHandoff || credentials.handoffParameter != nil else { return nil }
+        let mayConsume = Navigation.mayConsume(head, base)
+        // HEAD and subresources go on without the token, whatever they bring.
+        guard mayConsume || Navigation.isSpeculative(head) else { return nil }
+        guard let consumer = self.configuration.handoff, let clientID = route.settings.client,
+            let client = self.configuration.clients.client(clientID)
+        else { return nil }
+        let cookies =
+            self.facts.triedHandoffs.contains(.cookie) ? [] : self.handoffCookies(head, base, credentials, host)
+        guard !cookies.isEmpty || credentials.handoffParameter != nil else { return nil }
+        guard mayConsume else {
+            // A prefetch is refused, so that the browser asks again when the user really goes there.
             return .answer(
                 self.refusal(.problem(403, .handoffNotNavigation, requestID: self.facts.requestID), head, base)
             )
         }
-        guard self.configuration.handoff != nil, let clientID = route.settings.client,
-            let client = self.configuration.clients.client(clientID)
-        else { return nil }
-        let transport: HandoffTransport
-        let token: Slice
-        if let cookie = credentials.cookies.handoff {
-            transport = .cookie
-            token = cookie
-        } else {
-            transport = .query
-            guard let value = credentials.handoffParameter?.value else {
-                return .answer(self.withoutParameter(head, base, .handoffRepeated))
-            }
-            token = value
-            // Until the user has confirmed, another site's link must not sign them in (systems.md T7).
-            if Navigation.isCrossSite(head, base) {
-                return .answer(self.withoutParameter(head, base, .handoffCrossSite))
-            }
+        func request(_ token: Slice?, _ transport: HandoffTransport) -> HandoffRequest {
+            self.handoffRequest(token, transport, head, base, credentials, client, host)
         }
+        if let token = cookies.first {
+            guard client.takes(.cookie), cookies.count == 1 else {
+                let reason: Reason = client.takes(.cookie) ? .handoffRepeated : .handoffMethodNotAllowed
+                consumer.turnAway(reason, request(nil, .cookie))
+                self.facts.triedHandoffs.insert(.cookie)
+                self.facts.note = reason
+                self.clearHandoffCookies()
+                return self.handoff(head, base, credentials, route, host, session)
+            }
+            return self.consumption(of: request(token, .cookie), head, base, credentials, route, host, session)
+        }
+        guard let parameter = credentials.handoffParameter else { return nil }
+        // Another user's session ended with the token in the cookie: login follows, whatever the query has.
+        if self.facts.ignoresSessionCookie { return .answer(self.withoutParameter(head, base, self.facts.note)) }
+        var reason: Reason?
+        if !client.takes(.query) {
+            reason = .handoffMethodNotAllowed
+        } else if parameter.isRepeated {
+            reason = .handoffRepeated
+        } else if Navigation.isCrossSite(head, base) {
+            // Until the user has confirmed, another site's link must not sign them in (login CSRF).
+            reason = .handoffCrossSite
+        }
+        if let reason {
+            consumer.turnAway(reason, request(nil, .query))
+            return .answer(self.withoutParameter(head, base, reason))
+        }
+        return self.consumption(of: request(parameter.value, .query), head, base, credentials, route, host, session)
+    }
+
+    private func handoffRequest(
+        _ token: Slice?,
+        _ transport: HandoffTransport,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ credentials: Credentials,
+        _ client: ClientSettings,
+        _ host: HostEntry
+    ) -> HandoffRequest {
+        let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
+        return HandoffRequest(
+            token: token.map { Array($0.bytes(in: base)) } ?? [],
+            transport: transport,
+            authority: host.publicURL.authority,
+            client: client,
+            device: DeviceFacts(address: self.facts.clientAddress ?? self.peer, asn: nil, userAgent: userAgent),
+            existing: nil,
+            attempt: credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) } ?? AttemptSecret(),
+            requestID: self.facts.requestID.text
+        )
+    }
+
+    /// The consumption of one token, once it is known which session the browser has by its cookie.
+    private func consumption(
+        of request: HandoffRequest,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ credentials: Credentials,
+        _ route: RouteEntry,
+        _ host: HostEntry,
+        _ session: SessionState
+    ) -> Step {
         self.facts.hasAttemptCookie = credentials.cookies.hasAttempt
-        let attempt = credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) } ?? AttemptSecret()
-        // The session that the browser has, by its cookie alone.
+        var request = request
         var existing: CachedSession?
         switch session {
         case .existing(let found): existing = found
@@ -66,26 +122,21 @@ extension DownstreamConnection {
                 )
                 {
                 case .hit(let found): existing = found
-                case .miss(let read): return .existing(read, attempt)
+                case .miss(let read): return .existing(read, request.attempt)
                 case .otherKind, .otherKey, .malformed: break
                 }
             }
         }
         if let found = existing, found.session.host != host.publicURL.authority { existing = nil }
-        let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
-        return .handoff(
-            HandoffRequest(
-                token: Array(token.bytes(in: base)),
-                transport: transport,
-                authority: host.publicURL.authority,
-                client: client,
-                device: DeviceFacts(address: self.facts.clientAddress ?? self.peer, asn: nil, userAgent: userAgent),
-                existing: existing.map { ($0.key, $0.session) },
-                attempt: attempt,
-                requestID: self.facts.requestID.text
-            ),
-            existing
-        )
+        if let found = existing {
+            let now = self.loop.sessionNow
+            let binding = route.settings.liveBinding
+            request.existing = (found.key, found.session)
+            request.existingSuffices =
+                Requirements.unmet(route.settings.require, found.session, now) == nil
+                && (binding == .none || self.liveBindingMismatch(binding, found.session, head, base) == nil)
+        }
+        return .handoff(request, existing)
     }
 
     func beginHandoff(_ request: HandoffRequest, _ existing: CachedSession?) {
@@ -93,50 +144,54 @@ extension DownstreamConnection {
             return self.handoffFailed(.unavailable, request.attempt)
         }
         self.await(consumer.consume(request, on: self.loop.eventLoop)) { connection, result in
-            connection.handoffEnded((try? result.get()) ?? .unavailable(.unavailable), request)
+            connection.handoffEnded((try? result.get()) ?? .unavailable(.unavailable), request, existing)
         }
     }
 
-    private func handoffEnded(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        guard let head = self.waitingHead, let bytes = self.waitingBytes, let host = self.facts.host else { return }
+    private func handoffEnded(_ outcome: HandoffOutcome, _ request: HandoffRequest, _ existing: CachedSession?) {
+        guard let host = self.facts.host else { return }
         let cookie = self.configuration.sessionCookie(of: host)
-        var reason: Reason?
         self.noteHandoff(outcome, request)
+        var isSignedIn = false
         switch outcome {
         case .unavailable(let error):
             return self.handoffFailed(error, request.attempt)
         case .signedIn(let token, _, _):
+            isSignedIn = true
+            self.facts.note = nil
             self.addLine("Set-Cookie", cookie.setting(token))
         case .alreadySignedIn:
             break
-        case .refused(let refused, let endsExisting):
-            reason = refused
-            if endsExisting { self.addLine("Set-Cookie", cookie.clearing()) }
+        case .refused(let reason, let endsExisting):
+            self.facts.note = reason
+            if endsExisting {
+                self.facts.ignoresSessionCookie = true
+                self.addLine("Set-Cookie", cookie.clearing())
+            }
         }
         if request.transport == .cookie { self.clearHandoffCookies() }
         if self.facts.hasAttemptCookie {
             self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).clearing())
         }
-        self.facts.isHandoffDone = true
-        if case .signedIn = outcome {
-            self.facts.note = nil
-        } else if request.transport == .cookie {
-            // No redirect, or a cookie that our clearing does not reach would go round for ever: the request goes on
-            // without the token, and its answer clears the cookie. A refused token means not signed in (DESIGN 3);
-            // a repeated one leaves the session that it made, and neither touches an explicit credential.
-            self.facts.note = reason
-            self.facts.ignoresSessionCookie = reason != nil
-            return self.resumeJudging(.unresolved)
+        self.facts.triedHandoffs.insert(request.transport)
+        if request.transport == .cookie, !isSignedIn {
+            // No redirect, or a cookie that our clearing does not reach would go round for ever. The request goes on
+            // without this token: with the one in the query, or with the session that the browser has.
+            return self.resumeJudging(self.facts.ignoresSessionCookie ? .unresolved : .existing(existing))
         }
-        do {
-            let answer = bytes.withUnsafeReadableBytes { bytes in
-                bytes.baseAddress.map {
-                    self.withoutParameter(head, $0.assumingMemoryBound(to: UInt8.self), reason)
-                }
+        self.answerWithoutParameter()
+    }
+
+    /// Answers the request that waited by the redirect to its own URL without the parameter.
+    private func answerWithoutParameter() {
+        guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
+        let answer = bytes.withUnsafeReadableBytes { bytes in
+            bytes.baseAddress.map {
+                self.withoutParameter(head, $0.assumingMemoryBound(to: UInt8.self), self.facts.note)
             }
-            self.answer(answer ?? .problem(400, .requestMalformed, closes: true))
-            self.process()
         }
+        self.answer(answer ?? .problem(400, .requestMalformed, closes: true))
+        self.process()
     }
 
     /// Says that the store cannot answer. The browser gets what makes a reload the same attempt: the token may have been
@@ -196,7 +251,7 @@ extension DownstreamConnection {
         )
     }
 
-    func targetWithoutParameter(_ head: RequestHead, _ base: Bytes) -> String {
+    private func targetWithoutParameter(_ head: RequestHead, _ base: Bytes) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }
             var writer = ByteWriter(start)
@@ -209,29 +264,7 @@ extension DownstreamConnection {
         }
     }
 
-    func clearAmbiguousCookies(_ credentials: Credentials, _ route: RouteEntry) {
-        guard credentials.cookies.sessionIsAmbiguous || credentials.cookies.handoffIsAmbiguous else { return }
-        if credentials.cookies.sessionIsAmbiguous, let host = self.facts.host {
-            self.addLine("Set-Cookie", self.configuration.sessionCookie(of: host).clearing())
-            self.facts.note = .credentialAmbiguousCookie
-        }
-        if credentials.cookies.handoffIsAmbiguous, route.settings.handoff {
-            self.clearHandoffCookies()
-            self.facts.note = .handoffRepeated
-        }
-    }
-
-    /// Host-only and with the host as its domain: apps set it either way (systems.md 5.4).
-    private func clearHandoffCookies() {
-        guard let host = self.facts.host else { return }
-        let attributes = host.publicURL.isHTTPS ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
-        for name in self.configuration.settings.handoff.cookieNames {
-            self.addLine("Set-Cookie", "\(name)=; Path=/; Max-Age=0\(attributes)")
-            self.addLine("Set-Cookie", "\(name)=; Path=/; Domain=\(host.publicURL.host); Max-Age=0\(attributes)")
-        }
-    }
-
-    private func addLine(_ name: String, _ value: String) {
+    func addLine(_ name: String, _ value: String) {
         let line = Array("\(name): \(value)\r\n".utf8)
         // The same request may be judged twice, before and after it waited.
         guard !self.facts.extraLines.contains(line) else { return }

@@ -76,10 +76,8 @@ extension DownstreamConnection {
                 self.refusal(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID), head, base)
             )
         }
-        self.clearAmbiguousCookies(credentials, route)
-        if route.settings.handoff, !self.facts.isHandoffDone,
-            let step = self.handoff(head, base, credentials, route, host, session)
-        {
+        self.clearAmbiguousCookies(credentials)
+        if route.settings.handoff, let step = self.handoff(head, base, credentials, route, host, session) {
             return step
         }
         return self.decide(head, base, credentials, route, host, session)
@@ -300,7 +298,7 @@ extension DownstreamConnection {
     }
 
     /// The device that uses the session now against the one it was made for.
-    private func liveBindingMismatch(
+    func liveBindingMismatch(
         _ mode: BindingMode,
         _ session: Session,
         _ head: RequestHead,

@@ -28,7 +28,7 @@ extension DownstreamConnection {
             now: self.loop.sessionNow
         )
         if case .signIn(let isAgain) = form {
-            let path = SignInPath.leading(to: self.ownTarget(head, base), isAgain: isAgain)
+            let path = SignInPath.leading(to: self.ownTarget(head, base).utf8, isAgain: isAgain)
             return .redirect(to: (self.facts.host?.publicURL.description ?? "") + path, reason: reason)
         }
         let challenge = denial.challenge(route.settings.require, isJudged: credentials.presented != .none)
@@ -41,35 +41,24 @@ extension DownstreamConnection {
         if self.facts.wantsPage {
             let isPost = head.knownMethod == .post
             let target = isPost ? self.pageBefore(head, base) : self.ownTarget(head, base)
-            answer.signIn = SignInPath.leading(to: target, isAgain: session != nil)
+            answer.signIn = SignInPath.leading(to: target.utf8, isAgain: session != nil)
         }
         return self.refusal(answer, head, base)
     }
 
-    /// This target, for after a sign-in.
-    private func ownTarget(_ head: RequestHead, _ base: Bytes) -> [UInt8] {
-        if self.facts.route?.settings.handoff == true, head.hasQuery,
-            self.configuration.parameter.find(in: head.query, base) != nil
-        {
-            // A token that this request could not use must not come back after the sign-in, for another user maybe.
-            return Array(self.targetWithoutParameter(head, base).utf8)
-        }
-        return Array(head.target.bytes(in: base))
+    /// This target, for after a sign-in: without a token that this request could not use, which must not come back then,
+    /// for another user maybe.
+    private func ownTarget(_ head: RequestHead, _ base: Bytes) -> String {
+        let target = String(decoding: head.target.bytes(in: base), as: UTF8.self)
+        return ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: target) ?? "/"
     }
 
     /// The page of this host with the form that was posted, as `Referer` names it; `/` when it names none.
-    private func pageBefore(_ head: RequestHead, _ base: Bytes) -> [UInt8] {
-        let start = Array("/".utf8)
-        guard let origin = self.facts.host?.origin, let line = head.line(.referer) else { return start }
-        let value = head.fields[line].value
-        let bytes = value.bytes(in: base)
-        guard bytes.starts(with: origin) else { return start }
-        var page = bytes.dropFirst(origin.count)
-        if let mark = page.firstIndex(of: UInt8(ascii: "?")) {
-            let query = Slice(value.start + mark + 1, bytes.count - mark - 1)
-            // No path to return to carries a transfer token.
-            if self.configuration.parameter.find(in: query, base) != nil { page = page[..<mark] }
-        }
-        return ReturnTo.sanitized(String(decoding: page, as: UTF8.self)).map { Array($0.utf8) } ?? start
+    private func pageBefore(_ head: RequestHead, _ base: Bytes) -> String {
+        guard let origin = self.facts.host?.origin, let referer = head.value(.referer, in: base),
+            referer.starts(with: origin)
+        else { return "/" }
+        let page = String(decoding: referer.dropFirst(origin.count), as: UTF8.self)
+        return ReturnTo.sanitized(page, without: self.configuration.settings.handoff.queryParameter) ?? "/"
     }
 }

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Handoff
 package import NIOCore
 import Observability
 import Sessions
@@ -416,13 +417,15 @@ struct ExchangeFacts {
     var reason: Reason?
     /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.
     var note: Reason?
-    /// The transfer token was dealt with, or is none of this request's business.
-    var isHandoffDone = false
+    /// The places whose transfer token was tried or turned away.
+    var triedHandoffs: Set<HandoffTransport> = []
+    /// The values of the request's handoff cookies: those that go when one of them is dealt with.
+    var handoffCookies: [[UInt8]] = []
     /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
     var hasAttemptCookie = false
     /// The transfer token is not in the URL any more but in the attempt cookie.
     var hasMovedToken = false
-    /// The session cookie ended with a refused transfer token.
+    /// The session of the cookie was another user's and ended with a transfer token.
     var ignoresSessionCookie = false
     /// Bytes that waited for the client when deadlines were looked at last.
     var waitingBytes = 0

@@ -162,12 +162,21 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if route.settings.handoff, credentials.cookies.hasHandoff || credentials.handoffParameter != nil {
-            let place = credentials.cookies.hasHandoff ? "cookies" : "query"
-            lines.append(
-                Navigation.mayConsume(head, base)
-                    ? "a transfer token in the \(place): it would be consumed first, which is not tried here"
-                    : "a transfer token in the \(place), which this request may not use"
-            )
+            let client = route.settings.client.flatMap { self.configuration.clients.client($0) }
+            var places: [(transport: HandoffTransport, text: String)] = []
+            if credentials.cookies.hasHandoff { places.append((.cookie, "cookies")) }
+            if credentials.handoffParameter != nil { places.append((.query, "query")) }
+            for place in places {
+                let end =
+                    if !Navigation.mayConsume(head, base) {
+                        ", which this request may not use"
+                    } else if client?.takes(place.transport) == true {
+                        ": it would be consumed first, which is not tried here"
+                    } else {
+                        ", where its client takes none: it is removed"
+                    }
+                lines.append("a transfer token in the \(place.text)\(end)")
+            }
         }
         self.say("credentials", lines)
         self.explainDecision(head, base, host, route, credentials, session, address)

@@ -96,7 +96,7 @@ package enum RequestWriter {
             }
             writer.write(" HTTP/1.1\r\n")
             writer.write(route.hostLine)
-            Self.writeFields(head, base, route, credentials, cookies, &writer)
+            Self.writeFields(head, base, route, credentials, cookies, parameter, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
             writer.write("\r\n")
@@ -138,6 +138,7 @@ package enum RequestWriter {
         _ route: RouteEntry,
         _ credentials: Credentials,
         _ cookies: OwnCookies,
+        _ parameter: HandoffParameter,
         _ writer: inout ByteWriter
     ) {
         // Kept lines that lie side by side are copied as one run.
@@ -148,6 +149,7 @@ package enum RequestWriter {
             let line = head.fields[index]
             var drops = line.isDropped
             var rewritesCookie = false
+            var refererEnd = 0
             switch line.role {
             case .other: break
             case .authorization: drops = drops || credentials.dropsAuthorization || route.replacesAuthorization
@@ -156,11 +158,18 @@ package enum RequestWriter {
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
-                if credentials.cookies.hasSession || credentials.cookies.hasAttempt
-                    || (credentials.cookies.hasHandoff && route.settings.handoff)
+                if credentials.cookies.hasSession || credentials.cookies.hasAttempt || credentials.cookies.hasHandled
+                    || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
                 {
                     drops = true
                     rewritesCookie = true
+                }
+            case .referer:
+                if !drops, !route.settings.leavesHandoffToApp,
+                    let end = Self.endOfReferer(line.value, base, parameter)
+                {
+                    drops = true
+                    refererEnd = end
                 }
             default: break
             }
@@ -168,10 +177,24 @@ package enum RequestWriter {
                 writer.write(base + runStart, Int(line.lineStart) &- runStart)
                 runStart = Int(line.lineEnd)
                 if rewritesCookie { Self.writeCookie(line, base, route, cookies, &writer) }
+                if refererEnd > 0 {
+                    writer.write(base + line.name.start, refererEnd &- line.name.start)
+                    writer.write("\r\n")
+                }
             }
             index &+= 1
         }
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
+    }
+
+    /// Where the query begins of a `Referer` that has the handoff parameter in it, which the app gets without its query: the
+    /// token lives for a while yet, as when a frame of the page that was asked for with it loads something. nil: the field
+    /// goes on as it came.
+    @inline(__always)
+    private static func endOfReferer(_ value: Slice, _ base: Bytes, _ parameter: HandoffParameter) -> Int? {
+        guard let mark = memchr(base + value.start, 0x3F, value.length) else { return nil }
+        let end = UnsafeRawPointer(mark) - UnsafeRawPointer(base)
+        return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
     /// `Cookie` without ours; no line at all when nothing is left.
@@ -183,7 +206,7 @@ package enum RequestWriter {
         _ writer: inout ByteWriter
     ) {
         var isEmpty = true
-        cookies.forEachKept(of: line.value, base, dropsHandoff: route.settings.handoff) { kept in
+        cookies.forEachKept(of: line.value, base, dropsHandoff: !route.settings.leavesHandoffToApp) { kept in
             if isEmpty {
                 writer.write(base + line.name.start, line.value.start - line.name.start)
                 isEmpty = false

@@ -28,6 +28,9 @@ package final class PathConfiguration: Sendable {
 
     /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
     private static let attemptAge = 60
+    /// How long handoff cookies that were dealt with are left alone when they come back (seconds). They are judged again
+    /// then, which costs a look-up and a line in the audit stream.
+    private static let handledAge = 3600
 
     package let settings: Settings
     package let routes: RouteTable
@@ -50,6 +53,8 @@ package final class PathConfiguration: Sendable {
     private let plainCookie: SessionCookie
     private let secureAttemptCookie: SessionCookie
     private let plainAttemptCookie: SessionCookie
+    private let secureHandledCookie: SessionCookie
+    private let plainHandledCookie: SessionCookie
     let parameter: HandoffParameter
     let audit: AuditStream
     let identity: IdentityProfile
@@ -111,20 +116,26 @@ package final class PathConfiguration: Sendable {
         let attempt = settings.session.attemptCookieName
         self.secureAttemptCookie = SessionCookie(name: attempt, isSecure: true, maxAge: Self.attemptAge)
         self.plainAttemptCookie = SessionCookie(name: attempt, isSecure: false, maxAge: Self.attemptAge)
+        let handled = settings.session.handledCookieName
+        self.secureHandledCookie = SessionCookie(name: handled, isSecure: true, maxAge: Self.handledAge)
+        self.plainHandledCookie = SessionCookie(name: handled, isSecure: false, maxAge: Self.handledAge)
         let handedOver = settings.handoff.cookieNames
         self.secureCookies = OwnCookies(
             session: self.secureCookie.name,
             handoff: handedOver,
-            attempt: self.secureAttemptCookie.name
+            attempt: self.secureAttemptCookie.name,
+            handled: self.secureHandledCookie.name
         )
         self.plainCookies = OwnCookies(
             session: self.plainCookie.name,
             handoff: handedOver,
-            attempt: self.plainAttemptCookie.name
+            attempt: self.plainAttemptCookie.name,
+            handled: self.plainHandledCookie.name
         )
         self.responseWriter = ResponseWriter(
             ownCookies: [
                 self.secureCookie, self.plainCookie, self.secureAttemptCookie, self.plainAttemptCookie,
+                self.secureHandledCookie, self.plainHandledCookie,
             ].map(\.name) + handedOver
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
@@ -147,6 +158,11 @@ package final class PathConfiguration: Sendable {
     /// The cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
         host.publicURL.isHTTPS ? self.secureAttemptCookie : self.plainAttemptCookie
+    }
+
+    /// The cookie that marks handoff cookies of a host as dealt with.
+    func handledCookie(of host: HostEntry) -> SessionCookie {
+        host.publicURL.isHTTPS ? self.secureHandledCookie : self.plainHandledCookie
     }
 
     /// The cookies that are ours on a host.

@@ -67,7 +67,12 @@ extension Section {
             "What a request without session gets; auto sends navigations to login and answers the rest with 401."
         ),
         SettingsKey("client", .text(.clientID), "The web client whose handoff settings apply, from clients."),
-        SettingsKey("handoff", .boolean, default: "true where a client is set", "Accept session-transfer tokens."),
+        SettingsKey(
+            "handoff",
+            .boolean,
+            default: "true where a client is set",
+            "Accept session-transfer tokens; where no client is set they are removed, false leaves them to the app."
+        ),
         SettingsKey(
             "binding",
             .choice(BindingMode.allCases.map(\.rawValue)),

@@ -244,9 +244,11 @@ extension SettingsBuilder {
         _ clients: [ClientSettings]
     ) {
         route.client = tree.text("client")
-        route.handoff = tree.boolean("handoff") ?? (tree["client"] != nil)
+        let handoff = tree.boolean("handoff")
+        route.handoff = handoff ?? (tree["client"] != nil)
+        route.leavesHandoffToApp = handoff == false
         guard let setting = tree["client"], let name = route.client else {
-            if tree.boolean("handoff") == true, tree["client"] == nil, let origin = tree["handoff"]?.origin {
+            if handoff == true, tree["client"] == nil, let origin = tree["handoff"]?.origin {
                 self.report(
                     origin,
                     "\(prefix)handoff",

@@ -249,13 +249,14 @@ struct SettingsBuilder {
         handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
         guard let origin = tree["cookies"]?.origin else { return handoff }
         let names = handoff.cookieNames
-        let taken = [session.cookieName, session.attemptCookieName]
+        let taken = [session.cookieName, session.attemptCookieName, session.handledCookieName]
         if names.isEmpty || Set(names).count != names.count || names.contains(where: taken.contains) {
             self.report(
                 origin,
                 "handoff.cookies",
                 found: names.isEmpty ? "an empty list" : "a name twice, or that of a cookie of ours",
-                allowed: "one name or more, each once and none that of session.cookie or of its -attempt",
+                allowed:
+                    "one name or more, each once and none that of session.cookie, of its -attempt or of its -handled",
                 mend: "write names such as session_transfer_token"
             )
         }

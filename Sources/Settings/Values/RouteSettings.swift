@@ -32,7 +32,8 @@ package struct HostSettings: Sendable, Equatable {
 /// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; judged on every request.
 /// - `unauthenticated` (`auto` | `login` | `401`, default: auto): what a request without session gets.
 /// - `client` (client_id): the web client whose handoff settings apply.
-/// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens.
+/// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens. `false` leaves them to
+///   the app; by default they are removed where no client is set.
 /// - `binding` (`none` | `ip` | `asn` | `ip_or_asn`, default: none): re-checked on the live session.
 /// - `bearer` (`gateway` | `app`, default: gateway): whose `Authorization: Bearer` is.
 /// - `allow_encoded_slashes` (boolean, default: false): `%2F` in the path is the app's business.
@@ -54,6 +55,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var unauthenticated: UnauthenticatedAnswer
     package var client: String?
     package var handoff: Bool
+    /// `handoff: false` was written: the parameter and its cookies are the app's and pass.
+    package var leavesHandoffToApp: Bool
     package var liveBinding: BindingMode
     package var bearer: BearerOwner
     package var allowEncodedSlashes: Bool
@@ -76,6 +79,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.unauthenticated = .auto
         self.client = nil
         self.handoff = false
+        self.leavesHandoffToApp = false
         self.liveBinding = .none
         self.bearer = .gateway
         self.allowEncodedSlashes = false

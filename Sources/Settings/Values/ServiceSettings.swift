@@ -23,6 +23,8 @@ package struct SessionSettings: Sendable, Equatable {
     package var cookieName = "__Host-sallyport"
     /// The cookie that lets a browser repeat a handoff whose answer was lost.
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }
+    /// The cookie that marks handoff cookies as dealt with.
+    package var handledCookieName: String { "\(self.cookieName)-handled" }
 
     package init() {}
 }

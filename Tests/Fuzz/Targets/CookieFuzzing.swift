@@ -2,7 +2,7 @@ import RequestPath
 
 /// Cookies and the query: ours are gone, all else is there.
 enum CookieFuzzing {
-    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "a")
+    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "a", handled: "d")
     private static let parameter = HandoffParameter(name: "t_t")
 
     static func cookie(_ bytes: [UInt8]) -> String? {
@@ -17,6 +17,13 @@ enum CookieFuzzing {
             }
             if found.attempt != nil, found.attemptIsAmbiguous || !found.hasAttempt {
                 return "an ambiguous attempt counts"
+            }
+            if found.handled != nil, found.handledIsAmbiguous || !found.hasHandled {
+                return "an ambiguous mark counts"
+            }
+            let values = self.cookies.handoffValues(in: field, base)
+            if values.isEmpty == found.hasHandoff || (values.count > 1) != found.handoffIsAmbiguous {
+                return "the handoff cookies are others"
             }
             var kept: [UInt8] = []
             self.cookies.forEachKept(of: field, base, dropsHandoff: true) { kept += Array($0.bytes(in: base)) }
@@ -47,6 +54,6 @@ enum CookieFuzzing {
     }
 
     private static func isOurs(_ pair: [UInt8]) -> Bool {
-        ["s=", "h=", "hh=", "a="].contains { pair.starts(with: $0.utf8) }
+        ["s=", "h=", "hh=", "a=", "d="].contains { pair.starts(with: $0.utf8) }
     }
 }

@@ -69,6 +69,23 @@ import Testing
         #expect(Self.target(before) == after)
     }
 
+    @Test(arguments: [
+        ("?session_transfer_token=x", true), ("?a=b&session_transfer_token=", true),
+        ("?%73ession_transfer_token=x", true), ("?session%5Ftransfer%5ftoken%3Dx", true),
+        ("?return_to=%2Fx%3Fsession_transfer_token%3Dspt_x", true),
+        ("?next=%252Fx%253Fa%253Db%2526session%25255Ftransfer_token%253Dspt_x", true),
+        ("?a=session_transfer_token=x", true), ("?sessionsession_transfer_token=x", true),
+        ("?", false), ("?a=b", false), ("?session_transfer_token", false), ("?session_transfer_tokens=x", false),
+        ("?session_transfer_toke=n", false), ("?q=session+transfer+token=", false),
+        ("?session%5transfer_token=", false),
+        ("?session_transfer_token%", false), ("?session_transfer_token%3", false), ("?%", false), ("?%25%25", false),
+    ]) func findsItInWhatAnotherURLSays(_ query: String, _ expected: Bool) {
+        let found = Array("\(query) session_transfer_token=no".utf8).withUnsafeBufferPointer { buffer in
+            buffer.baseAddress.map { Self.parameter.occurs(in: Slice(0, query.utf8.count), $0) }
+        }
+        #expect(found == expected)
+    }
+
     @Test func anyOrderGivesTheSamePieces() {
         let pieces = [
             "a=b", "session_transfer_token=1", "c", "", "session%5ftransfer_token", "e=f=g",

@@ -6,7 +6,8 @@ import Testing
     private static let cookies = OwnCookies(
         session: "__Host-s",
         handoff: ["stt", "auth0_stt"],
-        attempt: "__Host-s-attempt"
+        attempt: "__Host-s-attempt",
+        handled: "__Host-s-handled"
     )
 
     private struct Reading: Equatable {
@@ -16,6 +17,7 @@ import Testing
         var handoffIsAmbiguous = false
         var attempt: String?
         var attemptIsAmbiguous = false
+        var handled: String?
     }
 
     private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
@@ -36,7 +38,8 @@ import Testing
                 sessionIsAmbiguous: found.sessionIsAmbiguous,
                 handoffIsAmbiguous: found.handoffIsAmbiguous,
                 attempt: text(found.attempt),
-                attemptIsAmbiguous: found.attemptIsAmbiguous
+                attemptIsAmbiguous: found.attemptIsAmbiguous,
+                handled: text(found.handled)
             )
         }
     }
@@ -98,6 +101,27 @@ import Testing
         #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y") == Reading(attemptIsAmbiguous: true))
         #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y; __Host-s-attempt=x").map(\.attempt) == .some(nil))
         #expect(Self.find("__host-s-attempt=x; s-attempt=y; __Host-s-attempts=z") == Reading())
+    }
+
+    @Test func findsTheMarkBesideTheOthers() {
+        #expect(Self.find("__Host-s-handled=x") == Reading(handled: "x"))
+        #expect(Self.find("stt=t; __Host-s-handled=x; __Host-s=y") == Reading(session: "y", handoff: "t", handled: "x"))
+        #expect(Self.find("__Host-s-handled=x; __Host-s-handled=y").map(\.handled) == .some(nil))
+        for drops in [true, false] {
+            #expect(Self.kept("a=b; __Host-s-handled=x; c=d", dropsHandoff: drops) == "a=b; c=d")
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("a=b", []), ("stt=x", ["x"]), ("stt=x; auth0_stt=x", ["x"]), ("stt=x; a=b; auth0_stt=y", ["x", "y"]),
+            ("stt=x; stt=y; stt=x; stt=", ["x", "y", ""]), ("__Host-s=x", []),
+        ] as [(String, [String])]
+    ) func givesEachHandoffValueOnce(_ value: String, _ expected: [String]) {
+        let values = Self.withField(value) { field, base in
+            Self.cookies.handoffValues(in: field, base).map { String(decoding: $0.bytes(in: base), as: UTF8.self) }
+        }
+        #expect(values == expected)
     }
 
     /// The attempt cookie is nobody's but ours, on routes without handoff too.

@@ -1,0 +1,25 @@
+internal import Sessions
+package import Vocabulary
+
+/// Handoff cookies that were dealt with and came back nevertheless.
+///
+/// A handoff cookie is cleared once its token was used or refused. Our `Set-Cookie` does not reach one that was set for a
+/// parent domain or another path, by the app or by a sibling domain (RFC 6265 5.3), so that the browser sends it again
+/// and again. The answer that clears it therefore also sets a cookie of ours with a mark of each value, and what is marked
+/// is treated as if it had gone.
+extension HandoffConsumer {
+    /// How many values are marked at once: no honest browser has more, and ours must stay a small cookie.
+    private static let mostMarks = 8
+
+    /// The value of the cookie that marks these values of handoff cookies.
+    package func marks(of values: [[UInt8]]) -> Secret {
+        let marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
+        return Secret(Array(marks.joined(separator: [UInt8(ascii: ".")])))
+    }
+
+    /// Whether `marks`, the value of that cookie, has the mark of this value.
+    package func isMarked(_ value: [UInt8], in marks: some Collection<UInt8>) -> Bool {
+        let mark = self.authority.mark(of: value)
+        return marks.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(mark) }
+    }
+}

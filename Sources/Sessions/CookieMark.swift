@@ -1,0 +1,15 @@
+internal import Cryptography
+
+extension TokenAuthority {
+    private static let markBytes = 12
+
+    /// What a browser shows to say that this value of a handoff cookie was dealt with: 96 bits of a keyed hash in
+    /// base64url, from which nobody learns the value and which nobody can make for another one.
+    ///
+    /// It is made under the current secret. A browser that shows one of a former secret has the cookie judged once more.
+    package func mark(of cookie: some Collection<UInt8>) -> [UInt8] {
+        // No token and no attempt begins like this, so no mark is the key of a record or the seed of an attempt.
+        let digest = self.keys[0].pepper.sha256(Array("handled 1 ".utf8) + cookie)
+        return Base64URL.encoded(Array(digest.bytes.prefix(Self.markBytes)))
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// Where a token in a link may come from, where it is good, and where it goes.
+@Suite("Handoff links", .blocking) struct HandoffLinkTests {
+    private func with(
+        _ settings: (Int) -> String = { Config.file(upstream: $0) },
+        _ body: (Gateway, FakeUpstream) throws -> Void
+    ) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(settings(app.port)) { try body($0, app) }
+    }
+
+    /// The audit events of a refused token.
+    private func refusals(_ gateway: Gateway, _ reason: String) -> [Substring] {
+        gateway.output.split(separator: "\n").filter {
+            $0.contains(#""event":"transfer_token.rejected""#) && $0.contains(#""reason":"\#(reason)""#)
+        }
+    }
+
+    @Test("A cross-site link, a repeated token and one in a wrong place are audit events, with the device")
+    func audited() throws {
+        let clients = Config.clients(methods: "query")
+        try self.with({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+            let token = try gateway.transferToken()
+            let target = "/hello?session_transfer_token=\(token)"
+            _ = try gateway.get(target, ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "User-Agent: UA/1"])
+            _ = try gateway.get("\(target)&session_transfer_token=x")
+            _ = try gateway.get("/hello", ["Cookie: session_transfer_token=\(token)"])
+            for reason in ["handoff.cross_site", "handoff.repeated", "handoff.method_not_allowed"] {
+                #expect(eventually { self.refusals(gateway, reason).count == 1 }, "\(reason)")
+                let line = try #require(self.refusals(gateway, reason).first)
+                for part in [
+                    #""code":"w""#, #""address":"127.0.0.1""#, #""client_id":"web""#, #""host":"app.example.com""#,
+                ] {
+                    #expect(line.contains(part), "\(line)")
+                }
+            }
+            #expect(self.refusals(gateway, "handoff.cross_site").first?.contains("UA/1") == true)
+            #expect(try gateway.get(target).sessionCookie?.isEmpty == false, "nothing was burned")
+        }
+    }
+
+    @Test("A mint's event has its audience where Auth0's has it, a refused token the sentence that Auth0 has for it")
+    func auth0Words() throws {
+        try self.with { gateway, _ throws in
+            let token = try gateway.transferToken()
+            _ = try gateway.get("/?session_transfer_token=\(token)", from: "127.0.0.2")
+            _ = try gateway.get("/?session_transfer_token=\(token)")
+            let sentence = "Single Sign-On failed: Session Transfer Token"
+            for part in [
+                #""code":"sertft","audience":"urn:app.example.com:session_transfer","#,
+                #""code":"w","reason":"binding.ip_mismatch","description":"\#(sentence) device binding validation failed"#,
+                #""code":"w","reason":"handoff.burned","description":"\#(sentence) not found or expired."#,
+            ] {
+                #expect(eventually { gateway.output.contains(part) }, "\(part)")
+            }
+        }
+    }
+
+    @Test("A token for a host with endpoints is good on every host, one for another host on that host only")
+    func audience() throws {
+        let settings = { (port: Int) in
+            """
+            listen: 127.0.0.1:0
+            event_loops: 1
+            admin: {listen: 127.0.0.1:0}
+            upstream: http://127.0.0.1:\(port)
+            session: {cookie: sallyport}
+            hosts:
+              - public_url: http://app.example.com
+                endpoints: true
+                routes: [{path: /**, client: web}]
+              - public_url: http://wiki.example.com
+                routes: [{path: /**, client: web}]
+              - public_url: http://shop.example.com
+                routes: [{path: /**, client: web}]
+            clients:
+            \(Config.clients())
+            provider:
+              static:
+                users:
+            \(Config.users)
+
+            """
+        }
+        try self.with(settings) { gateway, _ throws in
+            let native = try gateway.native()
+            func signsIn(_ token: String, on host: String) throws -> Bool {
+                let text = Request.get("/?session_transfer_token=\(token)")
+                    .replacing("Host: \(Request.host)", with: "Host: \(host)")
+                let answer = try gateway.request(text)
+                #expect(answer.status == 303, "\(answer.lines)")
+                return answer.sessionCookie?.isEmpty == false
+            }
+            let hosts = ["app.example.com", "wiki.example.com", "shop.example.com"]
+            for host in hosts {
+                #expect(try signsIn(try gateway.mint(native, audience: "app.example.com"), on: host), "\(host)")
+                let wiki = try gateway.mint(native, audience: "wiki.example.com:80")
+                #expect(try signsIn(wiki, on: host) == (host == "wiki.example.com"), "\(host)")
+            }
+            let misplaced = try gateway.mint(native, audience: "wiki.example.com")
+            #expect(try !signsIn(misplaced, on: "shop.example.com"))
+            #expect(eventually { !self.refusals(gateway, "handoff.other_host").isEmpty })
+            #expect(try !signsIn(misplaced, on: "wiki.example.com"), "a token in the wrong place burns")
+        }
+    }
+
+    @Test("No return_to keeps a token: not in a refusal of ours, whatever the route, and not in what we are given")
+    func returnTo() throws {
+        let routes = "  - path: /**\n    client: web\n  - path: /off/**\n    handoff: false\n  - path: /none/**\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
+            let token = try gateway.transferToken()
+            let nested = "/y%3Fsession_transfer_token%3D\(token)"
+            let page = ["Accept: text/html"]
+            for path in ["/off/x", "/none/x", "/x"] {
+                for (query, kept) in [
+                    ("a=1&session_transfer_token=\(token)", "a%3D1"),
+                    ("session%5ftransfer_token=\(token)&a=1", "a%3D1"), ("a=1&next=\(nested)", "a%3D1"),
+                ] {
+                    // HEAD uses no token.
+                    let answer = try gateway.request(Request.get("\(path)?\(query)", page, method: "HEAD"))
+                    let login = "\(Request.origin)/.sallyport/login?return_to=\(path)%3F\(kept)"
+                    #expect(answer.status == 303 && answer.value("location") == login, "\(answer.lines)")
+                }
+            }
+            let form = ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"]
+            for smuggled in [
+                "/x%3Fa%3D1%26session_transfer_token%3D\(token)",
+                "/x%3Fa%3D1%26n%3D/y%253Fsession_transfer_token%253Dt",
+            ] {
+                let signOut = try gateway.request(
+                    Request.post("/.sallyport/logout", form, body: "return_to=\(smuggled)")
+                )
+                #expect(signOut.status == 303 && signOut.value("location") == "/x?a=1", "\(signOut.lines)")
+                for path in ["login", "logout"] {
+                    let shown = try gateway.get("/.sallyport/\(path)?return_to=\(smuggled)")
+                    #expect(shown.status == 200 && shown.text.contains(#"value="/x?a=1""#), "\(shown.text)")
+                }
+            }
+        }
+    }
+
+    @Test("A Referer with a token in it reaches the app without its query, any other as it came")
+    func referer() throws {
+        let routes = "  - path: /**\n    auth: public\n  - path: /off/**\n    auth: public\n    handoff: false\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+            let page = "\(Request.origin)/page"
+            for (sent, received) in [
+                ("\(page)?session_transfer_token=spt_x", page), ("\(page)?a=1&session%5Ftransfer_token=spt_x&b", page),
+                ("\(page)?return_to=%2Fx%3Fsession_transfer_token%3Dspt_x", page),
+                ("\(page)?next=%252Fx%253Fsession_transfer_token%253Dspt_x", page),
+                ("\(page)?a=1&b=%2F", "\(page)?a=1&b=%2F"), (page, page), ("\(page)?", "\(page)?"), ("", ""),
+            ] {
+                let fields = ["A: 1", "Referer: \(sent)", "Cookie: sallyport=x; c=d", "B: 2"]
+                #expect(try gateway.get("/x", fields).status == 200)
+                let request = try #require(app.requests.last)
+                #expect(request.values("referer") == [received], "\(request.lines)")
+                #expect(request.values("a") == ["1"] && request.values("b") == ["2"])
+                #expect(request.values("cookie") == ["c=d"])
+                _ = try gateway.get("/off/x", fields)
+                #expect(app.requests.last?.values("referer") == [sent], "that app reads tokens itself")
+            }
+            _ = try gateway.get("/x", ["referer:\(page)?session_transfer_token=spt_x", "REFERER: \(page)?a"])
+            #expect(app.requests.last?.values("referer") == [page, "\(page)?a"])
+        }
+    }
+}
