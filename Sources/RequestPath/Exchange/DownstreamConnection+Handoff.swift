@@ -187,7 +187,7 @@ extension DownstreamConnection {
     }
 
     /// Says that the store cannot answer. The token stays where it is, in the URL or in its cookie, and the browser gets
-    /// what makes a reload the same attempt: the token may have been used, and only the answer was lost (DESIGN 5).
+    /// what makes a reload the same attempt: the token may have been used, and only the answer was lost.
     func handoffFailed(_ error: StoreError, _ attempt: AttemptSecret) {
         if let host = self.facts.host {
             self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).setting(attempt.value))
@@ -198,7 +198,7 @@ extension DownstreamConnection {
 
     /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.
     private func withoutParameter(_ head: RequestHead, _ base: Bytes, _ reason: Reason?) -> LocalAnswer {
-        // Origin-form on our own origin: `//evil` in the path stays a path (systems.md T19).
+        // Origin-form on our own origin: `//evil` in the path stays a path.
         .redirect(
             to: (self.facts.host?.publicURL.description ?? "") + self.targetWithoutParameter(head, base),
             reason: reason
