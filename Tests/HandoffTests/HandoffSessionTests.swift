@@ -131,13 +131,16 @@ struct HandoffSessionTests {
         let world = try World()
         let consumer = world.consumer()
         let values = ["x", "", "spt_" + String(repeating: "A", count: 55)].map { Array($0.utf8) }
-        let marks = consumer.marks(of: values).bytes
+        let marks = consumer.marks(of: values, besides: []).bytes
         #expect(marks.count == 3 * 16 + 2)
         for value in values { #expect(consumer.isMarked(value, in: marks)) }
         for other in ["y", "xx", "spt_"] { #expect(!consumer.isMarked(Array(other.utf8), in: marks)) }
         #expect(!consumer.isMarked(values[0], in: marks.dropFirst()) && !consumer.isMarked(values[0], in: []))
         let many = (0..<20).map { Array("v\($0)".utf8) }
-        #expect(consumer.marks(of: many).bytes.count < 8 * 17, "the cookie stays small")
+        #expect(consumer.marks(of: many, besides: marks).bytes.count < 8 * 17, "the cookie stays small")
+        let one = consumer.marks(of: [many[0]], besides: marks).bytes
+        #expect(([many[0]] + values).allSatisfy { consumer.isMarked($0, in: one) }, "those of other paths are kept")
+        #expect(consumer.marks(of: values, besides: Array("x..\"a;b\".".utf8) + marks).bytes == marks)
         let other = TokenAuthority(secret: Secret("another secret of the tests, 32 bytes or more"))
         #expect(other.mark(of: values[0]) != world.authority.mark(of: values[0]))
     }
