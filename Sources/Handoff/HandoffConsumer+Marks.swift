@@ -12,8 +12,15 @@ extension HandoffConsumer {
     private static let mostMarks = 8
 
     /// The value of the cookie that marks these values of handoff cookies.
-    package func marks(of values: [[UInt8]]) -> Secret {
-        let marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
+    ///
+    /// - Parameter earlier: The value that the browser has; its marks are kept as far as there is room, for cookies of other
+    ///   paths.
+    package func marks(of values: [[UInt8]], besides earlier: [UInt8]) -> Secret {
+        var marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
+        for mark in earlier.split(separator: UInt8(ascii: ".")).map(Array.init)
+        where marks.count < Self.mostMarks && TokenAuthority.isMark(mark) && !marks.contains(mark) {
+            marks.append(mark)
+        }
         return Secret(Array(marks.joined(separator: [UInt8(ascii: ".")])))
     }
 

@@ -8,6 +8,7 @@ package import Vocabulary
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
+///                |            |                  |                    +-> consume, keep session   -> alreadySignedIn
 ///                |            |                  |                    +-> burn or leave           -> refused
 ///             refused   alreadySignedIn          +-> spent  -+-> by this try  -> completed        -> signedIn, refused
 ///                                                |           +-> by another   -> replay or burned -> refused

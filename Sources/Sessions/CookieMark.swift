@@ -12,4 +12,9 @@ extension TokenAuthority {
         let digest = self.keys[0].pepper.sha256(Array("handled 1 ".utf8) + cookie)
         return Base64URL.encoded(Array(digest.bytes.prefix(Self.markBytes)))
     }
+
+    /// Whether a browser shows what can be a mark.
+    package static func isMark(_ text: some Collection<UInt8>) -> Bool {
+        text.count == Self.markBytes / 3 * 4 && Base64URL.decoded(ArraySlice(text)) != nil
+    }
 }

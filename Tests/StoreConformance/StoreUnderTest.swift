@@ -90,6 +90,7 @@ struct StoreUnderTest: Sendable {
             parent: parent.session,
             parentKey: parent.key,
             clientID: "app",
+            host: "app.example.com:8443",
             device: DeviceFacts(address: IPAddress(v4: 0xC000_0201), asn: 64_500, userAgent: "test"),
             scopes: [],
             issuedAt: self.now,
@@ -132,6 +133,17 @@ struct StoreUnderTest: Sendable {
         let marker = Marker.used(attempt, session: session.key)
         return try await self.store
             .consume(key, judged: judged, marker: marker, creating: session, on: self.loop).get()
+    }
+
+    /// Uses a token up for a session that is there already.
+    func useUp(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        attempt: AttemptID,
+        for session: NewSession
+    ) async throws -> Consumption {
+        let marker = Marker.used(attempt, session: session.key)
+        return try await self.store.consume(key, judged: judged, marker: marker, creating: nil, on: self.loop).get()
     }
 
     /// Whether the store promises to remember what left this marker.

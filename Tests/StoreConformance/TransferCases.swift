@@ -13,6 +13,7 @@ extension StoreConformance {
             try expect(stored.record.parent == parent.session, "the parent session")
             try expect(stored.record.parentKey == parent.key, "the parent's key")
             try expect(stored.record.device.asn == 64_500, "the device of the mint")
+            try expect(stored.record.host == "app.example.com:8443", "the host of the audience")
         },
         StoreConformance("an unknown token is absent") { harness in
             let store = try await harness.store()
@@ -52,6 +53,21 @@ extension StoreConformance {
             try expect(answer == .done, "`done`, not \(answer)")
             try expect(try await store.session(draft.key)?.record == draft.session, "the session as written")
             try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
+        },
+        StoreConformance("a token is used up for a session of another family, which stays as it is") { harness in
+            let store = try await harness.store()
+            let key = try await store.mint(from: try await store.signIn())
+            let judged = try await store.judge(key)
+            let there = try await store.signIn()
+            let attempt = store.authority.newAttempt()
+            for _ in 0..<2 {
+                let answer = try await store.useUp(key, judged: judged, attempt: attempt, for: there)
+                try expect(answer == .done, "`done`, not \(answer)")
+            }
+            try expect(try await store.marker(key) == .used(attempt, session: there.key), "the marker of the use")
+            try expect(try await store.session(there.key)?.record == there.session, "the session as it was")
+            let other = try await store.useUp(key, judged: judged, attempt: store.authority.newAttempt(), for: there)
+            try expect(other == .spent(.used(attempt, session: there.key)), "`spent`, not \(other)")
         },
         StoreConformance("an attempt that is repeated is done again and makes nothing twice") { harness in
             let store = try await harness.store()

@@ -244,7 +244,7 @@ extension DownstreamConnection {
         if self.facts.hasMovedToken, let host = self.facts.host {
             self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).clearing())
         }
-        // Origin-form on our own origin: `//evil` in the path stays a path (systems.md T19).
+        // Origin-form on our own origin: `//evil` in the path stays a path.
         return .redirect(
             to: (self.facts.host?.publicURL.description ?? "") + self.targetWithoutParameter(head, base),
             reason: reason

@@ -17,6 +17,7 @@ extension DownstreamConnection {
         let values = self.configuration.cookies(of: host).handoffValues(in: head.fields[line].value, base)
         self.facts.handoffCookies = values.map { Array($0.bytes(in: base)) }
         guard let marks = credentials.cookies.handled?.bytes(in: base) else { return values }
+        self.facts.handoffMarks = Array(marks)
         return zip(values, self.facts.handoffCookies).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
     }
 
@@ -29,7 +30,7 @@ extension DownstreamConnection {
             self.addLine("Set-Cookie", "\(name)=; Path=/; Max-Age=0\(attributes)")
             self.addLine("Set-Cookie", "\(name)=; Path=/; Domain=\(host.publicURL.host); Max-Age=0\(attributes)")
         }
-        let marks = consumer.marks(of: self.facts.handoffCookies)
+        let marks = consumer.marks(of: self.facts.handoffCookies, besides: self.facts.handoffMarks)
         self.addLine("Set-Cookie", self.configuration.handledCookie(of: host).setting(marks))
     }
 

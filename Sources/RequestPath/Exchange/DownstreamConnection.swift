@@ -421,6 +421,8 @@ struct ExchangeFacts {
     var triedHandoffs: Set<HandoffTransport> = []
     /// The values of the request's handoff cookies: those that go when one of them is dealt with.
     var handoffCookies: [[UInt8]] = []
+    /// What the browser shows of handoff cookies that were dealt with before.
+    var handoffMarks: [UInt8] = []
     /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
     var hasAttemptCookie = false
     /// The transfer token is not in the URL any more but in the attempt cookie.

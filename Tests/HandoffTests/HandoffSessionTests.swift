@@ -1,0 +1,147 @@
+import AddressIntelligence
+import Handoff
+import Observability
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("What a session-transfer token does to the browser's session")
+struct HandoffSessionTests {
+    @Test("T7: another user's session and the token end each other")
+    func otherUser() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn("mallory"))
+        let victim = try await world.signIn("alice", kind: .web, origin: .browser)
+        let outcome = try await world.consume(token, existing: (victim.key, victim.session))
+        #expect(outcome.refusal == .handoffOtherUser)
+        #expect(outcome.endsExisting)
+        #expect(try await world.session(victim.key) == nil)
+        #expect(world.records.last?.code?.rawValue == "w")
+        #expect(world.records.last?.endedSessionID == victim.session.id)
+        #expect(try await world.consume(token).refusal == .handoffBurned)
+    }
+
+    @Test("T7: a token that would not have signed in ends nobody's session")
+    func badTokenEndsNothing() async throws {
+        let world = try World()
+        let mallory = try await world.signIn("mallory")
+        let victim = try await world.signIn("alice", kind: .web, origin: .browser)
+        let existing = (victim.key, victim.session)
+
+        let foreign = try await world.minted(mallory, from: "12.0.0.1")
+        let elsewhere = try await world.consume(foreign, existing: existing)
+        #expect(elsewhere.refusal == .bindingIPMismatch)
+        #expect(!elsewhere.endsExisting)
+        #expect(try await world.consume(foreign, existing: existing).refusal == .handoffBurned)
+        #expect(try await world.consume(Secret("spt_x"), existing: existing).refusal == .handoffMalformed)
+
+        let used = try await world.minted(mallory)
+        #expect(try await world.consume(used).signedIn != nil)
+        #expect(try await world.consume(used, existing: existing).refusal == .handoffReplayed)
+
+        let late = try await world.minted(mallory)
+        world.clock.advance(by: .seconds(60))
+        #expect(try await world.consume(late, existing: existing).refusal != nil)
+        #expect(try await world.session(victim.key) != nil)
+    }
+
+    @Test("T8: the same user's shorter session is replaced by a new one and ends")
+    func sameUserIsReplaced() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(600))
+        let web = try #require(try await world.consume(token, existing: (old.key, old.session)).signedIn)
+        #expect(web.replaces == old.key)
+        #expect(web.session.id != old.session.id)
+        #expect(web.token != old.token)
+        #expect(try await world.session(old.key) == nil)
+        #expect(world.records.last?.code?.rawValue == "ssa")
+        #expect(world.records.last?.endedSessionID == old.session.id)
+    }
+
+    @Test("the same user's longer session stays, the token is used up, and the audit says both")
+    func longerSessionStays() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let existing = (old.key, old.session)
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn)
+        #expect(try await world.session(old.key)?.id == old.session.id)
+        let record = try #require(world.records.last)
+        #expect(record.outcome == .sessionStays && record.code?.rawValue == "ssa" && record.result == .consumed)
+        #expect(record.sessionID == old.session.id && record.endedSessionID == nil && record.subject == "alice")
+        let event = try #require(record.auditEvents.last)
+        #expect(event.kind == .transferTokenConsumed)
+        #expect(event.details.contains { $0 == ("session_stays", "true") })
+
+        #expect(try await world.consume(token, existing: existing).isAlreadySignedIn, "the same browser once more")
+        #expect(world.records.last?.outcome == .repeated)
+        #expect(try await world.consume(token, from: "12.0.0.1").refusal == .handoffReplayed)
+        #expect(try await world.session(old.key) != nil)
+    }
+
+    @Test("a replay ends no session that the token did not make, whatever the policy")
+    func replayLeavesTheLongerSession() async throws {
+        let world = try World()
+        let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        #expect(try await world.consume(token, client: client, existing: (old.key, old.session)).isAlreadySignedIn)
+        #expect(try await world.consume(token, from: "12.0.0.1", client: client).refusal == .handoffReplayed)
+        #expect(world.records.last?.revokedDerived == false)
+        #expect(try await world.session(old.key) != nil)
+    }
+
+    @Test("a longer session gives way to a higher level, and to a route that it does not satisfy")
+    func longerSessionGivesWay() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let weak = try await world.signIn("alice", kind: .web, origin: .browser, aal: "aal1")
+        let stronger = try await world.consume(try await world.minted(app), existing: (weak.key, weak.session))
+        #expect(stronger.signedIn?.session.aal == "aal2")
+        #expect(try await world.session(weak.key) == nil)
+
+        let long = try await world.signIn("alice", kind: .web, origin: .browser)
+        let token = try await world.minted(app)
+        let web = try await world.consume(token, existing: (long.key, long.session), existingSuffices: false)
+        #expect(web.signedIn?.replaces == long.key)
+
+        let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: "aal3")
+        let kept = try await world.consume(try await world.minted(app), existing: (strong.key, strong.session))
+        #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
+    }
+
+    @Test("a try that left the longer session and lost its answer is completed, and recorded once as such")
+    func lostAnswerOfAStay() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let old = try await world.signIn("alice", kind: .web, origin: .browser)
+        let attempt = AttemptSecret()
+        world.store.change { $0.lostAnswers = 1 }
+        let lost = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
+        #expect(lost.storeError == .unavailable)
+        let again = try await world.consume(token, existing: (old.key, old.session), attempt: attempt)
+        #expect(again.isAlreadySignedIn && world.store.confirmations == 1)
+        #expect(world.records.all.map(\.outcome) == [.minted, .unavailable, .sessionStays])
+    }
+
+    @Test("a mark tells one value from all others, and is no part of it")
+    func marks() throws {
+        let world = try World()
+        let consumer = world.consumer()
+        let values = ["x", "", "spt_" + String(repeating: "A", count: 55)].map { Array($0.utf8) }
+        let marks = consumer.marks(of: values, besides: []).bytes
+        #expect(marks.count == 3 * 16 + 2)
+        for value in values { #expect(consumer.isMarked(value, in: marks)) }
+        for other in ["y", "xx", "spt_"] { #expect(!consumer.isMarked(Array(other.utf8), in: marks)) }
+        #expect(!consumer.isMarked(values[0], in: marks.dropFirst()) && !consumer.isMarked(values[0], in: []))
+        let many = (0..<20).map { Array("v\($0)".utf8) }
+        #expect(consumer.marks(of: many, besides: marks).bytes.count < 8 * 17, "the cookie stays small")
+        let one = consumer.marks(of: [many[0]], besides: marks).bytes
+        #expect(([many[0]] + values).allSatisfy { consumer.isMarked($0, in: one) }, "those of other paths are kept")
+        #expect(consumer.marks(of: values, besides: Array("x..\"a;b\".".utf8) + marks).bytes == marks)
+        let other = TokenAuthority(secret: Secret("another secret of the tests, 32 bytes or more"))
+        #expect(other.mark(of: values[0]) != world.authority.mark(of: values[0]))
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// What a token does by the route that it comes to and the session that the browser has.
+@Suite("Handoff by route and session", .blocking) struct HandoffRouteTests {
+    private func with(
+        _ settings: (Int) -> String = { Config.file(upstream: $0) },
+        _ body: (Gateway, FakeUpstream) throws -> Void
+    ) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(settings(app.port)) { try body($0, app) }
+    }
+
+    @Test("With handoff off, said so, the parameter and its cookie pass untouched")
+    func off() throws {
+        let routes =
+            "  - path: /**\n  - path: /off/**\n    auth: public\n    client: web\n    handoff: false\n  - path: /none/**\n    auth: public\n    handoff: false\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+            for path in ["/off/x", "/none/x"] {
+                let target = "\(path)?a&session_transfer_token=theirs&session_transfer_token=b"
+                #expect(
+                    try gateway.get(
+                        target,
+                        ["Cookie: a=1; session_transfer_token=theirs; auth0_session_transfer_token=x"]
+                    ).status == 200
+                )
+                #expect(app.requests.last?.target == target)
+                #expect(
+                    app.requests.last?.values("cookie") == [
+                        "a=1; session_transfer_token=theirs; auth0_session_transfer_token=x"
+                    ]
+                )
+            }
+        }
+    }
+
+    @Test("On a route without a client the token reaches the app neither by cookie nor by query nor by Referer")
+    func noClient() throws {
+        let routes = "  - path: /**\n    client: web\n  - path: /assets/**\n    auth: public\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+            let token = try gateway.transferToken()
+            let answer = try gateway.get(
+                "/assets/x?a=1&session_transfer_token=\(token)",
+                [
+                    "Cookie: a=1; session_transfer_token=\(token); auth0_session_transfer_token=\(token)",
+                    "Referer: \(Request.origin)/?session_transfer_token=\(token)",
+                ]
+            )
+            #expect(answer.status == 200 && answer.values("set-cookie").isEmpty)
+            #expect(app.requests.last?.target == "/assets/x?a=1" && app.requests.last?.values("cookie") == ["a=1"])
+            #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
+            #expect(
+                try gateway.get("/?session_transfer_token=\(token)").sessionCookie?.isEmpty == false,
+                "it is unused"
+            )
+        }
+    }
+
+    @Test("On a public route with handoff the token does not reach the app, used or not")
+    func publicRoute() throws {
+        let routes = "  - path: /**\n    auth: public\n    client: web\n"
+        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+            let token = try gateway.transferToken()
+            #expect(try gateway.get("/x?session_transfer_token=\(token)", ["Sec-Fetch-Mode: cors"]).status == 200)
+            #expect(app.requests.last?.target == "/x")
+            _ = try gateway.request(
+                Request.get(
+                    "/y?session_transfer_token=\(token)&a",
+                    ["Cookie: session_transfer_token=\(token); b=c"],
+                    method: "HEAD"
+                )
+            )
+            #expect(app.requests.last?.target == "/y?a" && app.requests.last?.values("cookie") == ["b=c"])
+            let refused = try gateway.get("/z", ["Cookie: session_transfer_token=unknown; b=c"])
+            #expect(refused.status == 200 && refused.clearedCookies.contains("session_transfer_token"))
+            #expect(app.requests.last?.values("cookie") == ["b=c"])
+        }
+    }
+
+    @Test("A token in a place where the client takes none is removed, not burned, and does not stand in another's way")
+    func methods() throws {
+        for (methods, isCookie) in [("cookie", true), ("query", false)] {
+            try self.with({
+                Config.file(upstream: $0, clients: Config.clients(methods: methods))
+            }) { gateway, app throws in
+                func get(byCookie: Bool, _ token: String, and other: String? = nil) throws -> Answer {
+                    let query = byCookie ? other : token
+                    let cookie = byCookie ? token : other
+                    return try gateway.get(
+                        "/hello" + (query.map { "?session_transfer_token=\($0)" } ?? ""),
+                        cookie.map { ["Cookie: session_transfer_token=\($0)"] } ?? []
+                    )
+                }
+                let native = try gateway.native()
+                let token = try gateway.mint(native)
+                let misplaced = try get(byCookie: !isCookie, token)
+                #expect(misplaced.sessionCookie == nil && misplaced.status == (isCookie ? 303 : 401))
+                #expect(misplaced.clearedCookies.contains("session_transfer_token") == !isCookie)
+                #expect(eventually { gateway.output.contains("handoff.method_not_allowed") })
+                #expect(try get(byCookie: isCookie, token).sessionCookie?.isEmpty == false, "it was not burned")
+
+                let good = try gateway.mint(native)
+                let stray = try gateway.mint(native)
+                let both = try get(byCookie: isCookie, good, and: stray)
+                #expect(both.sessionCookie?.isEmpty == false, "\(both.lines)")
+                #expect(both.status == 303 && both.value("location") == "\(Request.origin)/hello")
+                #expect(try get(byCookie: isCookie, stray).sessionCookie?.isEmpty == false, "nor was the stray one")
+                #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
+            }
+        }
+    }
+
+    @Test("T7: another user's session and the token end each other, and login follows")
+    func otherUser() throws {
+        try self.with { gateway, _ throws in
+            for byCookie in [false, true] {
+                let grace = try gateway.browser(.grace)
+                let token = try gateway.transferToken(.ada)
+                let answer =
+                    try byCookie
+                    ? gateway.get("/", ["Cookie: sallyport=\(grace); session_transfer_token=\(token)"])
+                    : gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(grace)"])
+                #expect(answer.sessionCookie == "", "\(answer.lines)")
+                #expect(byCookie ? answer.status == 401 : answer.status == 303)
+                #expect(try gateway.get("/", ["Cookie: sallyport=\(grace)"]).status == 401)
+                #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil)
+            }
+        }
+    }
+
+    @Test("The same user's longer session stays when a token is used up, a shorter one is replaced")
+    func sameUser() throws {
+        try self.with { gateway, _ throws in
+            for byCookie in [false, true] {
+                let old = try gateway.browser(.ada)
+                let token = try gateway.transferToken(.ada)
+                let answer =
+                    try byCookie
+                    ? gateway.get("/", ["Cookie: sallyport=\(old); session_transfer_token=\(token)"])
+                    : gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(old)"])
+                #expect(answer.sessionCookie == nil && answer.status == (byCookie ? 200 : 303), "\(answer.lines)")
+                #expect(try gateway.get("/", ["Cookie: sallyport=\(old)"]).status == 200)
+                #expect(try gateway.get("/?session_transfer_token=\(token)").sessionCookie == nil, "used up")
+            }
+            #expect(eventually { gateway.output.contains(#""session_stays":"true""#) })
+        }
+        let short = "session: {cookie: sallyport, idle: 1m, absolute: 1m}"
+        try self.with({
+            Config.file(upstream: $0).replacing("session:\n  cookie: sallyport", with: short)
+        }) { gateway, _ throws in
+            let old = try gateway.browser(.ada)
+            let token = try gateway.transferToken(.ada)
+            let answer = try gateway.get("/?session_transfer_token=\(token)", ["Cookie: sallyport=\(old)"])
+            let new = try #require(answer.sessionCookie)
+            #expect(!new.isEmpty && new != old)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(old)"]).status == 401)
+            #expect(try gateway.get("/", ["Cookie: sallyport=\(new)"]).status == 200)
+        }
+    }
+}
