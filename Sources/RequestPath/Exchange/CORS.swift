@@ -1,8 +1,8 @@
 import Settings
 import Vocabulary
 
-/// Cross-origin answers of our own, so that a script can read why it was refused (Fetch 3.2). The app's answers carry the
-/// app's own CORS fields.
+/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that names an allowed
+/// origin itself has the last word on its own answers.
 extension DownstreamConnection {
     /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
     func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
@@ -30,6 +30,26 @@ extension DownstreamConnection {
         answer.fields += Self.fields(cors, allowed)
         answer.fields.append(("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"))
         return answer
+    }
+
+    /// The lines that are due on the app's answer to this request, each with its CRLF; empty without CORS settings.
+    func crossOriginLines(_ head: RequestHead, _ base: Bytes, _ cors: CORSSettings) -> [UInt8] {
+        if cors.origins == ["*"] { return Array("Access-Control-Allow-Origin: *\r\n".utf8) }
+        // Also without an origin, or with one that is not allowed: a cache must not hand this answer to an allowed one.
+        var text = "Vary: Origin\r\n"
+        if let origin = head.value(.origin, in: base), let allowed = Self.allowedOrigin(cors, origin) {
+            text += "Access-Control-Allow-Origin: \(allowed)\r\n"
+            if cors.credentials { text += "Access-Control-Allow-Credentials: true\r\n" }
+        }
+        return Array(text.utf8)
+    }
+
+    /// Whether the app itself says who may read its answer. Only asked of routes with CORS settings.
+    static func namesAllowedOrigin(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        for index in 0..<head.fields.count where !head.fields[index].isDropped {
+            if ByteClass.equal(head.fields[index].name.bytes(in: base), "access-control-allow-origin") { return true }
+        }
+        return false
     }
 
     private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {

@@ -29,7 +29,7 @@ package struct HostSettings: Sendable, Equatable {
 /// - `unauthenticated` (`auto` | `login` | `401`, default: auto): what a request without session gets.
 /// - `client` (client_id): the web client whose handoff settings apply.
 /// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens.
-/// - `binding` (`none` | `ip` | `asn` | `ip_or_asn`, default: none): re-checked on the live session.
+/// - `binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`, default: none): re-checked on the live session.
 /// - `bearer` (`gateway` | `app`, default: gateway): whose `Authorization: Bearer` is.
 /// - `allow_encoded_slashes` (boolean, default: false): `%2F` in the path is the app's business.
 /// - `cache` (`private` | `app`, default: private): answers that carry identity are marked private.
