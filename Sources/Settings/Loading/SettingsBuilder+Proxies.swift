@@ -9,7 +9,8 @@ extension SettingsBuilder {
         let listener = settings.listen.first { $0.takesLocalProxies }
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let effect =
-            "every client has the proxy's address: bindings to it always match, and sign-in limits count all as one"
+            "every client has the proxy's address, bindings compare the proxy with itself, "
+            + "and sign-in limits count all clients as one"
         if self.flags.unnamedProxy, !uses.isEmpty {
             self.warnings.append(
                 "--insecure-unnamed-proxy: no proxy is named in trusted_proxies. If one stands in front, \(effect)"
@@ -28,7 +29,7 @@ extension SettingsBuilder {
                 use.key,
                 found:
                     "\(use.mode.rawValue), while \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
-                allowed: "a binding only where trusted_proxies names the proxy that ends TLS: else \(effect)",
+                allowed: "a binding where trusted_proxies names the proxy that ends TLS; without it \(effect)",
                 mend: "add trusted_proxies: [127.0.0.1], or whichever address that proxy has; "
                     + "if the gateway really sees the clients' addresses, say so with --insecure-unnamed-proxy"
             )
@@ -47,7 +48,9 @@ extension SettingsBuilder {
                 let place = written.popFirst()
                 guard host.publicURL.isHTTPS else { continue }
                 if route.handoff, let client = route.client { consumers.insert(client) }
-                if route.liveBinding != .none, let place, let origin = place.route["binding"]?.origin {
+                if route.auth == .required, route.liveBinding != .none, let place,
+                    let origin = place.route["binding"]?.origin
+                {
                     uses.append(("\(place.key).binding", origin, route.liveBinding))
                 }
             }
