@@ -60,6 +60,18 @@ import Testing
         }
     }
 
+    @Test("A start behind https that names no proxy is warned of")
+    func unnamedProxy() throws {
+        let origin = "https://\(Request.host)"
+        let plain = Config.file(upstream: 1, routes: "  - path: /**\n", publicURL: origin)
+        try Gateway.with(plain) { #expect($0.output.contains("trusted_proxies is empty")) }
+        try Gateway.with(Config.file(upstream: 1, publicURL: origin)) {
+            #expect($0.output.contains("--insecure-unnamed-proxy: no proxy is named in trusted_proxies"))
+        }
+        let named = Config.file(upstream: 1, publicURL: origin, more: "trusted_proxies: [127.0.0.1]\n")
+        try Gateway.with(named) { #expect(!$0.output.contains("trusted_proxies")) }
+    }
+
     @Test(
         "A peer that is not believed and says who its client is, is told of once",
         arguments: ["X-Forwarded-For: 203.0.113.7", "Forwarded: for=203.0.113.7", "X-Real-IP: 203.0.113.7"]

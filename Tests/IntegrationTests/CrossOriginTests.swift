@@ -131,6 +131,18 @@ import Testing
             #expect(answer.values("access-control-allow-origin") == ["https://a.example"])
             #expect(answer.value("access-control-allow-credentials") == nil && answer.values("vary") == ["Origin"])
         }
+        // A second `true` would void the first.
+        let partial = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.answer("200 OK", "access-control-Allow-Credentials: true\r\n", body: "ok")
+            }
+        )
+        defer { partial.stop() }
+        try Gateway.with(Config.file(upstream: partial.port, routes: Self.routes)) { gateway throws in
+            let answer = try gateway.get("/x", ["Authorization: Bearer \(try gateway.native())", Self.static_])
+            #expect(answer.values("access-control-allow-credentials") == ["true"])
+            #expect(answer.value("access-control-allow-origin") == nil)
+        }
     }
 
     @Test("A cookie on an unsafe method needs proof that the request is of this origin, or of a trusted one")

@@ -1,8 +1,8 @@
 import Settings
 import Vocabulary
 
-/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that names an allowed
-/// origin itself has the last word on its own answers.
+/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
+/// has the last word on its own answers.
 extension DownstreamConnection {
     /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
     func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
@@ -44,10 +44,13 @@ extension DownstreamConnection {
         return Array(text.utf8)
     }
 
-    /// Whether the app itself says who may read its answer. Only asked of routes with CORS settings.
-    static func namesAllowedOrigin(_ head: ResponseHead, _ base: Bytes) -> Bool {
+    /// Whether the app itself allows something to other origins: two such fields of a name would void each other (Fetch
+    /// 4.9). Only asked of routes with CORS settings.
+    static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {
-            if ByteClass.equal(head.fields[index].name.bytes(in: base), "access-control-allow-origin") { return true }
+            let name = head.fields[index].name.bytes(in: base).prefix(prefix.utf8CodeUnitCount)
+            if ByteClass.equal(UnsafeBufferPointer(rebasing: name), prefix) { return true }
         }
         return false
     }

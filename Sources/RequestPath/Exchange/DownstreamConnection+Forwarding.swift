@@ -150,7 +150,7 @@ extension DownstreamConnection {
             buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
                 if !self.facts.crossOriginLines.isEmpty,
-                    !Self.namesAllowedOrigin(head, base.assumingMemoryBound(to: UInt8.self))
+                    !Self.allowsItself(head, base.assumingMemoryBound(to: UInt8.self))
                 {
                     changes.extraLines += self.facts.crossOriginLines
                 }
