@@ -56,6 +56,18 @@ struct SetUpTests {
         #expect(problems.first?.allowed.contains("groups_any") == true)
     }
 
+    @Test("two routes that take the same request are told with both places")
+    func twinRoutes() {
+        for (one, other) in [("", ""), (", methods: [GET, POST]", ", methods: [POST]")] {
+            let text = "routes:\n  - {path: /a/**\(one)}\n  - {auth: public, path: /a/**\(other)}\n"
+            let problems = Fixture().problems(adding: text)
+            #expect(problems.map(\.key) == ["routes[1].path"] && problems.first?.line == 10, "\(problems)")
+            #expect(problems.first?.mend.hasSuffix("\(Fixture.path):9:12") == true, "\(problems)")
+        }
+        let apart = "routes: [{path: /a}, {path: /a, methods: [GET]}, {path: /a, methods: [PUT]}, {path: /b}]\n"
+        #expect(Fixture().problems(adding: apart).isEmpty)
+    }
+
     // MARK: A proxy that nobody named
 
     @Test("https without trusted_proxies is warned of")

@@ -139,8 +139,20 @@ extension SettingsBuilder {
             if host["routes"] == nil, isShorthand {
                 routes = [self.route(SettingsTree(origin: host.origin), "", url, fallback, clients)]
             }
-            for (index, route) in host.trees("routes").enumerated() {
-                routes.append(self.route(route, "\(prefix)routes[\(index)].", url, fallback, clients))
+            let trees = host.trees("routes")
+            for (index, tree) in trees.enumerated() {
+                let route = self.route(tree, "\(prefix)routes[\(index)].", url, fallback, clients)
+                if let earlier = routes.firstIndex(where: { $0.isTwin(of: route) }) {
+                    self.report(
+                        tree["path"]?.origin ?? tree.origin,
+                        "\(prefix)routes[\(index)].path",
+                        found: "\(route.path) a second time for the same methods",
+                        allowed: "each path and method once: the order of routes does not matter",
+                        mend: "join the two routes: it stands already at "
+                            + "\(trees[earlier]["path"]?.origin ?? trees[earlier].origin)"
+                    )
+                }
+                routes.append(route)
             }
             if let list = host.list("routes"), list.isEmpty, !endpoints || isShorthand {
                 self.report(

@@ -79,6 +79,13 @@ package struct RouteSettings: Sendable, Equatable {
         self.maxBody = nil
         self.responseTimeout = nil
     }
+
+    /// Both take some request, and neither is the more specific one. A route that names the method is more specific than
+    /// one that takes all.
+    func isTwin(of other: RouteSettings) -> Bool {
+        self.path == other.path && self.methods.isEmpty == other.methods.isEmpty
+            && (self.methods.isEmpty || self.methods.contains(where: other.methods.contains))
+    }
 }
 
 package enum AuthRequirement: String, Sendable, CaseIterable { case required, optional, `public` }
