@@ -17,6 +17,10 @@ import Testing
             auth: public
             cors:
               origins: ["*"]
+          - path: /mixed/**
+            auth: public
+            cors:
+              origins: [https://static.example.com, "*"]
           - path: /trusting/**
             trusted_origins: [https://static.example.com]
         """
@@ -100,6 +104,11 @@ import Testing
                 #expect(open.values("access-control-allow-origin") == ["*"], "\(fields)")
                 #expect(open.value("access-control-allow-credentials") == nil)
                 #expect(open.values("vary") == ["Accept-Encoding"], "the same for every origin")
+            }
+            for (field, allowed) in [(Self.static_, "https://static.example.com"), ("Origin: https://a.example", "*")] {
+                let mixed = try gateway.get("/mixed/x", [field])
+                #expect(mixed.values("access-control-allow-origin") == [allowed])
+                #expect(mixed.values("vary") == ["Accept-Encoding", "Origin"])
             }
             #expect(try gateway.get("/plain/x", [token, Self.static_]).value("access-control-allow-origin") == nil)
         }

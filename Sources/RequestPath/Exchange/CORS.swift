@@ -32,18 +32,6 @@ extension DownstreamConnection {
         return answer
     }
 
-    /// The lines that are due on the app's answer to this request, each with its CRLF; empty without CORS settings.
-    func crossOriginLines(_ head: RequestHead, _ base: Bytes, _ cors: CORSSettings) -> [UInt8] {
-        if cors.origins == ["*"] { return Array("Access-Control-Allow-Origin: *\r\n".utf8) }
-        // Also without an origin, or with one that is not allowed: a cache must not hand this answer to an allowed one.
-        var text = "Vary: Origin\r\n"
-        if let origin = head.value(.origin, in: base), let allowed = Self.allowedOrigin(cors, origin) {
-            text += "Access-Control-Allow-Origin: \(allowed)\r\n"
-            if cors.credentials { text += "Access-Control-Allow-Credentials: true\r\n" }
-        }
-        return Array(text.utf8)
-    }
-
     /// Whether the app itself allows something to other origins: two such fields of a name would void each other (Fetch
     /// 4.9). Only asked of routes with CORS settings.
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
@@ -68,4 +56,29 @@ extension DownstreamConnection {
         if cors.credentials { fields.append(("Access-Control-Allow-Credentials", "true")) }
         return fields
     }
+}
+
+/// What a route's CORS settings add to the app's answers, ready-made for each origin.
+struct CrossOriginLines: Sendable {
+    private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
+    /// For every other origin, and for a request that names none.
+    private let others: [UInt8]
+
+    init(_ cors: CORSSettings) {
+        let named = cors.origins.filter { $0 != "*" }
+        let all = cors.origins.contains("*") && !cors.credentials ? Self.line("*") : ""
+        // Also where nothing is allowed: a cache must not hand that answer to an origin that is.
+        let vary = named.isEmpty ? "" : "Vary: Origin\r\n"
+        let credentials = cors.credentials ? "Access-Control-Allow-Credentials: true\r\n" : ""
+        self.byOrigin = named.map { (Array($0.utf8), Array((vary + Self.line($0) + credentials).utf8)) }
+        self.others = Array((vary + all).utf8)
+    }
+
+    /// The lines for the value of `Origin`, each with its CRLF; perhaps none.
+    func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
+        guard let origin else { return self.others }
+        return self.byOrigin.first { $0.origin.elementsEqual(origin) }?.lines ?? self.others
+    }
+
+    private static func line(_ origin: String) -> String { "Access-Control-Allow-Origin: \(origin)\r\n" }
 }

@@ -341,7 +341,9 @@ extension DownstreamConnection {
                 return .answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID))
             }
         }
-        if let cors = permit.route.cors { self.facts.crossOriginLines = self.crossOriginLines(head, base, cors) }
+        if let lines = permit.route.crossOriginLines {
+            self.facts.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
+        }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
         var buffer = self.loop.takeBuffer()
