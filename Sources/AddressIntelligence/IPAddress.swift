@@ -41,6 +41,19 @@ package struct IPAddress: Hashable, Sendable {
         self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
     }
 
+    /// Whether the address is `0.0.0.0` or `::`, which stand for every address or for none.
+    package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
+
+    /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
+    /// 4291 2.5.6), unique local (RFC 4193).
+    package var isPrivate: Bool {
+        guard let v4 = self.v4 else {
+            return self.bits >> 121 == 0x7E  // fc00::/7
+                || self.bits >> 118 == 0x3FA  // fe80::/10
+        }
+        return v4 >> 24 == 10 || v4 >> 20 == 0xAC1 || v4 >> 16 == 0xC0A8 || v4 >> 16 == 0xA9FE || v4 >> 22 == 0x191
+    }
+
     /// What a device is known by: the address itself for IPv4, its /64 for IPv6.
     package var key: AddressKey { AddressKey(of: self) }
 

@@ -3,7 +3,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Whether a token or a live session is presented by the device that it is tied to (DESIGN 3, Binding).
+/// Whether a token or a live session is presented by the device that it is tied to.
 package enum BindingJudge {
     /// Judges the facts of the device that presents against those of the device that minted; nil when they match.
     ///
@@ -11,8 +11,9 @@ package enum BindingJudge {
     /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped folded), nothing else.
     /// - `asn` compares ASNs. One that is not known, on either side, never matches, not even itself: otherwise every
     ///   network that the database lacks would be one network.
-    /// - `ip_or_asn` is `ip` while the address family stays. Only when it changed, as it does when Happy Eyeballs picks
-    ///   v4 for one connection and v6 for the next, does the same known ASN do.
+    /// - `ip_dual_stack` is `ip` while the address family stays. Only when it changed, as it does when Happy Eyeballs
+    ///   (RFC 8305) picks v4 for one connection and v6 for the next, does the same known ASN do.
+    /// - `ip_or_asn` takes the same address key, or the same known ASN.
     package static func judge(_ mode: BindingMode, minted: DeviceFacts, presented: DeviceFacts) -> Reason? {
         switch mode {
         case .none:
@@ -21,9 +22,12 @@ package enum BindingJudge {
             return minted.address.key == presented.address.key ? nil : .bindingIPMismatch
         case .asn:
             return Self.compareASN(minted, presented)
-        case .ipOrASN:
+        case .ipDualStack:
             if minted.address.key == presented.address.key { return nil }
             if minted.address.isV4 == presented.address.isV4 { return .bindingIPMismatch }
+            return Self.compareASN(minted, presented)
+        case .ipOrASN:
+            if minted.address.key == presented.address.key { return nil }
             return Self.compareASN(minted, presented)
         }
     }

@@ -96,6 +96,7 @@ final class Gateway: Sendable {
         let assembly = try Assembly(settings, foundations, generation: 1)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         let loops = PathLoops()
+        let strayForwarding = StrayForwarding(logger: logger)
         for eventLoop in group.makeIterator() {
             // Made on its own loop, where it stays.
             try await eventLoop.submit {
@@ -115,6 +116,7 @@ final class Gateway: Sendable {
                     accessLog: access.map { AccessLog(queue: $0) },
                     sessionClock: clock
                 )
+                loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.start()
                 loops.add(loop)
             }.get()
@@ -328,6 +330,31 @@ final class Gateway: Sendable {
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(2))
         try? await self.group.shutdownGracefully()
+    }
+}
+
+/// Warns once in the life of the process of a proxy that `trusted_proxies` does not name.
+private final class StrayForwarding: Sendable {
+    private let hasTold = Mutex(false)
+    private let logger: Logger
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    func tell(of field: String, from peer: IPAddress) {
+        let isFirst = self.hasTold.withLock { hasTold in
+            defer { hasTold = true }
+            return !hasTold
+        }
+        guard isFirst else { return }
+        self.logger.warning(
+            """
+            \(field) from a peer that trusted_proxies does not name is ignored: if \(peer) is your proxy, name it there, or \
+            every client has its address; told once
+            """,
+            metadata: ["peer": "\(peer)", "field": "\(field)"]
+        )
     }
 }
 

@@ -135,6 +135,30 @@ struct IPAddressTests {
     }
 
     @Test(
+        "Addresses of no public network are told apart to the bit",
+        arguments: [
+            ("10.0.0.0", true), ("10.255.255.255", true), ("9.255.255.255", false), ("11.0.0.0", false),
+            ("172.15.255.255", false), ("172.16.0.0", true), ("172.31.255.255", true), ("172.32.0.0", false),
+            ("192.168.0.0", true), ("192.167.255.255", false), ("192.169.0.0", false), ("169.254.1.1", true),
+            ("100.63.255.255", false), ("100.64.0.0", true), ("100.127.255.255", true), ("100.128.0.0", false),
+            ("::ffff:10.0.0.1", true), ("fbff::1", false), ("fc00::", true), ("fdff:ffff::1", true), ("fe00::", false),
+            ("fe7f::", false), ("fe80::1", true), ("febf::1", true), ("fec0::", false), ("2001:db8::1", false),
+            ("203.0.113.1", false), ("0.0.0.0", false), ("::", false), ("127.0.0.1", false), ("::1", false),
+        ]
+    )
+    func privateAddresses(text: String, isPrivate: Bool) throws {
+        #expect(try address(text).isPrivate == isPrivate)
+    }
+
+    @Test(
+        "The address that stands for every address is told apart",
+        arguments: [("0.0.0.0", true), ("::", true), ("::ffff:0.0.0.0", true), ("0.0.0.1", false), ("::1", false)]
+    )
+    func unspecified(text: String, isUnspecified: Bool) throws {
+        #expect(try address(text).isUnspecified == isUnspecified)
+    }
+
+    @Test(
         "Addresses that carry IPv4 across are told apart",
         arguments: [
             ("2002::", true), ("2002:180:1::1", true), ("2003::", false), ("2001:ffff:ffff::", false),

@@ -63,6 +63,37 @@ import Testing
         #expect(results[3].output.contains("200"), "\(results[3].output)")
     }
 
+    /// Some clients send one by habit. None is left without an answer, however large, early or odd it comes.
+    @Test func answersRequestsWithABody() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let port = try #require(demo.admin.split(separator: ":").last)
+        let curl = "curl -sS -m 10 -o /dev/null -w '%{http_code}'"
+        let megabyte = "head -c 1000000 /dev/zero"
+        let raw = "curl -sS -m 10 telnet://127.0.0.1:\(port)"
+        let results = try Shell.run([
+            "\(curl) -d x \(demo.admin)/healthz", "\(curl) -X GET -d x=1 \(demo.admin)/readyz",
+            "\(curl) -X GET -H 'Transfer-Encoding: chunked' -d abc \(demo.admin)/healthz",
+            "\(curl) -X PUT -d x \(demo.admin)/metrics", "\(curl) -d x \(demo.admin)/other",
+            "\(curl) -X GET -H 'Expect: 100-continue' -d x \(demo.admin)/healthz",
+            "\(megabyte) | \(curl) -H 'Expect:' --data-binary @- \(demo.admin)/healthz",
+            "\(megabyte) | \(curl) -H 'Expect: 100-continue' --data-binary @- \(demo.admin)/healthz",
+            "\(megabyte) | \(curl) -H 'Expect:' -H 'Transfer-Encoding: chunked' --data-binary @- \(demo.admin)/healthz",
+            // Before the body is there, and behind another request.
+            "(printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 99999\\r\\n\\r\\n'; sleep 1) | \(raw)",
+            "(printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 1\\r\\n\\r\\nx"
+                + "GET /readyz HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'; sleep 1) | \(raw)",
+            "(printf 'GET /healthz HTTP/1.1\\r\\nA: '; head -c 40000 /dev/zero | tr '\\0' a; sleep 1) | \(raw)",
+        ])
+        let statuses = ["405", "200", "200", "405", "404", "200", "413", "413", "413"]
+        for (index, status) in statuses.enumerated() {
+            #expect(results[index].output.hasPrefix(status), "\(index): \(results[index].output)")
+        }
+        #expect(results[9].output.contains("HTTP/1.1 413"), "\(results[9].output)")
+        #expect(results[10].output.components(separatedBy: "HTTP/1.1 200").count == 3, "\(results[10].output)")
+        #expect(results[11].output.contains("HTTP/1.1 431") || results[11].output.contains("HTTP/1.1 400"))
+    }
+
     @Test func healthcheckAsksIt() throws {
         let demo = try Demo()
         let address = demo.admin.replacing("http://", with: "")
@@ -76,6 +107,27 @@ import Testing
             #expect(result.status == 0 && result.output.hasPrefix("200 "), "\(result.output)")
             #expect(result.output.split(separator: "\n").count == 1)
         }
+        // The rest of the settings is not needed: none are there, and those that are named are wrong or missing.
+        for (arguments, environment) in [
+            (["healthcheck"], ["SALLYPORT_ADMIN_LISTEN": address]), (["healthcheck", "--admin", address], [:]),
+            (
+                ["healthcheck", "--admin", address],
+                ["SALLYPORT_ADMIN_LISTEN": "nowhere", "SALLYPORT_CONFIG": "/missing"]
+            ),
+            (["healthcheck", "--live"], ["SALLYPORT_ADMIN_LISTEN": address, "SALLYPORT_CONFIG": "/missing"]),
+            (["healthcheck"], ["SALLYPORT_ADMIN_LISTEN": address, "SALLYPORT_PUBLIC_URL": "http://plain.example"]),
+        ] {
+            let result = try Servers.run(Gateway.binary.path, arguments, environment: environment)
+            #expect(result.status == 0 && result.output.hasPrefix("200 "), "\(arguments): \(result.output)")
+        }
+        let lost = try Servers.run(
+            Gateway.binary.path,
+            ["healthcheck"],
+            environment: ["SALLYPORT_CONFIG": "/missing"]
+        )
+        #expect(lost.status == 1 && lost.output.contains("no such file"), "\(lost.output)")
+        let odd = try Servers.run(Gateway.binary.path, ["healthcheck", "--admin", "nowhere"])
+        #expect(odd.status != 0 && odd.output.contains("--admin is an address and a port"), "\(odd.output)")
         _ = demo.stop()
         let gone = try Servers.run(Gateway.binary.path, ["healthcheck", "--live"], environment: environment)
         #expect(gone.status == 1 && gone.output.split(separator: "\n").count == 1, "\(gone.output)")

@@ -89,6 +89,18 @@ import Testing
         let file = folder.appending(path: "sallyport.yaml").path
         let withFile = try Servers.run(Gateway.binary.path, ["check", "--config", file])
         #expect(withFile.status == 0, "\(withFile.output)")
+        #expect(!withFile.output.contains("trusted_proxies is empty"), "\(withFile.output)")
+        let unnamed = String(settings).split(separator: "\n").filter { !$0.hasPrefix("trusted_proxies:") }
+        try Data((unnamed.joined(separator: "\n") + "\n").utf8).write(to: folder.appending(path: "unnamed.yaml"))
+        let unnamedFile = folder.appending(path: "unnamed.yaml").path
+        for command in ["check", "run"] {
+            let refused = try Servers.run(Gateway.binary.path, [command, "--config", unnamedFile])
+            #expect(refused.status == 1 && refused.output.contains("enforce_device_binding"), "\(refused.output)")
+            #expect(refused.output.contains("--insecure-unnamed-proxy"), "\(refused.output)")
+        }
+        let accepting = ["check", "--quiet", "--config", unnamedFile, "--insecure-unnamed-proxy"]
+        let accepted = try Servers.run(Gateway.binary.path, accepting)
+        #expect(accepted.status == 0 && accepted.output.contains("every client has the proxy's address"))
         let withVariables = try Servers.run(
             Gateway.binary.path,
             ["check"],
@@ -99,6 +111,7 @@ import Testing
             ]
         )
         #expect(withVariables.status == 0, "\(withVariables.output)")
+        #expect(withVariables.output.contains("trusted_proxies is empty"), "\(withVariables.output)")
     }
 
     @Test func checksTheFilesThatAreShipped() throws {

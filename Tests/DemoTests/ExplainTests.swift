@@ -6,6 +6,7 @@ import Testing
 @Suite struct ExplainTests {
     private static let settings = """
         public_url: https://app.example.com
+        trusted_proxies: [192.0.2.1]
         upstream: http://127.0.0.1:3000
         routes:
           - path: /**

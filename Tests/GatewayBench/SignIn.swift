@@ -59,15 +59,17 @@ extension Gateway {
     }
 
     /// Signs in as a native app does; the session token.
-    package func native(_ user: User = .ada, from source: String? = nil) throws -> String {
-        let flow = try self.get("/self-service/login/api", from: source)
+    ///
+    /// - Parameter fields: More of its requests, e.g. what a proxy says of the client.
+    package func native(_ user: User = .ada, from source: String? = nil, fields: [String] = []) throws -> String {
+        let flow = try self.get("/self-service/login/api", fields, from: source)
         guard let action = flow.text.firstMatch(of: /"action":"https?:\/\/[^\/]*(\/[^"]*)"/) else {
             throw BenchFailure("no flow: \(flow.lines) \(flow.text)")
         }
         let answer = try self.request(
             Request.post(
                 String(action.1).replacing(#"\/"#, with: "/"),
-                ["Content-Type: application/json"],
+                ["Content-Type: application/json"] + fields,
                 body: #"{"method":"password","identifier":"\#(user.identifier)","password":"\#(user.password)"}"#
             ),
             from: source

@@ -49,19 +49,34 @@ struct BindingTests {
         Row(.asn, ("1.128.0.1", 1221), ("10.0.0.1", nil), .bindingASNUnknown),
         Row(.asn, ("10.0.0.1", nil), ("1.128.0.1", 1221), .bindingASNUnknown),
 
-        Row(.ipOrASN, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
-        Row(.ipOrASN, ("2001:8000:1:2::1", nil), ("2001:8000:1:2::2", nil), nil),
+        Row(.ipDualStack, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
+        Row(.ipDualStack, ("2001:8000:1:2::1", nil), ("2001:8000:1:2::2", nil), nil),
         // The same network does not excuse another address of the same family.
-        Row(.ipOrASN, ("1.128.0.1", 1221), ("1.128.0.2", 1221), .bindingIPMismatch),
-        Row(.ipOrASN, ("2001:8000::1", 1221), ("2001:8000:5::1", 1221), .bindingIPMismatch),
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("1.128.0.2", 1221), .bindingIPMismatch),
+        Row(.ipDualStack, ("2001:8000::1", 1221), ("2001:8000:5::1", 1221), .bindingIPMismatch),
         // T16: when the family changed, the network decides, in both directions.
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("2001:8000::1", 1221), nil),
+        Row(.ipDualStack, ("2001:8000::1", 1221), ("1.128.0.1", 1221), nil),
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("2600:300::1", 7018), .bindingASNMismatch),
+        Row(.ipDualStack, ("1.128.0.1", nil), ("2001:8000::1", nil), .bindingASNUnknown),
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("2001:8000::1", nil), .bindingASNUnknown),
+        // A mapped address is the v4 address: no change of family.
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("::ffff:1.128.0.2", 1221), .bindingIPMismatch),
+
+        // The same address is enough, whether or not its network is known.
+        Row(.ipOrASN, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
+        Row(.ipOrASN, ("1.128.0.1", nil), ("::ffff:1.128.0.1", nil), nil),
+        Row(.ipOrASN, ("2001:8000:1:2::1", nil), ("2001:8000:1:2::2", nil), nil),
+        // So is the same network, in either family.
+        Row(.ipOrASN, ("1.128.0.1", 1221), ("1.128.0.2", 1221), nil),
+        Row(.ipOrASN, ("2001:8000::1", 1221), ("2001:8000:5::1", 1221), nil),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("2001:8000::1", 1221), nil),
         Row(.ipOrASN, ("2001:8000::1", 1221), ("1.128.0.1", 1221), nil),
+        Row(.ipOrASN, ("1.128.0.1", 1221), ("12.0.0.1", 7018), .bindingASNMismatch),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("2600:300::1", 7018), .bindingASNMismatch),
-        Row(.ipOrASN, ("1.128.0.1", nil), ("2001:8000::1", nil), .bindingASNUnknown),
-        Row(.ipOrASN, ("1.128.0.1", 1221), ("2001:8000::1", nil), .bindingASNUnknown),
-        // A mapped address is the v4 address: no change of family.
-        Row(.ipOrASN, ("1.128.0.1", 1221), ("::ffff:1.128.0.2", 1221), .bindingIPMismatch),
+        // T17: two unknown networks are not the same one.
+        Row(.ipOrASN, ("10.0.0.1", nil), ("10.0.0.2", nil), .bindingASNUnknown),
+        Row(.ipOrASN, ("1.128.0.1", 1221), ("1.128.0.2", nil), .bindingASNUnknown),
     ]
 
     @Test("T15 T16 T17: every mode judges by its own rule", arguments: rows)
@@ -80,7 +95,7 @@ struct BindingTests {
         for text in ["2002:180:1::1", "2001:0:1:2::3", "64:ff9b::180:1"] {
             let presented = observer.facts(address: try #require(IPAddress(text)), userAgent: nil)
             #expect(presented.asn == nil, "\(text)")
-            for mode in [BindingMode.asn, .ipOrASN] {
+            for mode in [BindingMode.asn, .ipDualStack, .ipOrASN] {
                 let reason = BindingJudge.judge(mode, minted: minted, presented: presented)
                 #expect(reason == .bindingASNUnknown, "\(mode) \(text)")
             }

@@ -60,6 +60,46 @@ import Testing
         }
     }
 
+    @Test("A start behind https that names no proxy is warned of")
+    func unnamedProxy() throws {
+        let origin = "https://\(Request.host)"
+        let plain = Config.file(upstream: 1, routes: "  - path: /**\n", publicURL: origin)
+        try Gateway.with(plain) { #expect($0.output.contains("trusted_proxies is empty")) }
+        try Gateway.with(Config.file(upstream: 1, publicURL: origin)) {
+            #expect($0.output.contains("--insecure-unnamed-proxy: no proxy is named in trusted_proxies"))
+        }
+        let named = Config.file(upstream: 1, publicURL: origin, more: "trusted_proxies: [127.0.0.1]\n")
+        try Gateway.with(named) { #expect(!$0.output.contains("trusted_proxies")) }
+    }
+
+    @Test(
+        "A peer that is not believed and says who its client is, is told of once",
+        arguments: ["X-Forwarded-For: 203.0.113.7", "Forwarded: for=203.0.113.7", "X-Real-IP: 203.0.113.7"]
+    )
+    func strayForwarding(field: String) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let name = String(field.prefix { $0 != ":" })
+        func warnings(_ gateway: Gateway) -> [Substring] {
+            gateway.output.split(separator: "\n").filter { $0.contains("does not name") }
+        }
+        try Gateway.with(Config.open(upstream: app.port, more: "trusted_proxies: [127.0.0.1]\n")) { gateway throws in
+            for from in [nil, "127.0.0.2", "127.0.0.3", nil] {
+                // An identity field that nobody believes is no sign of a proxy.
+                _ = try gateway.get("/", ["X-Auth-Subject: x"], from: from)
+            }
+            _ = try gateway.get("/", [field])
+            #expect(warnings(gateway).isEmpty, "believed")
+            for from in ["127.0.0.2", "127.0.0.3", "127.0.0.2"] {
+                #expect(try gateway.get("/", ["X-Auth-Subject: x", field], from: from).status == 200)
+            }
+            #expect(eventually { !warnings(gateway).isEmpty })
+            let told = warnings(gateway)
+            #expect(told.count == 1 && told[0].contains("127.0.0.2") && told[0].contains(name), "\(told)")
+            #expect(!told[0].contains("203.0.113.7"), "what it said is not repeated")
+        }
+    }
+
     @Test("C3 #27: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims")
     func scheme() throws {
         let app = try FakeUpstream()

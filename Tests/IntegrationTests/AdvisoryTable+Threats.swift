@@ -273,14 +273,14 @@ extension Advisory {
             id: "T16",
             about: "the address family changes within a minute",
             tests: [
-                "T16, T17: ip_or_asn accepts the same network when the family changed, and nothing unknown"
+                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown"
             ]
         ),
         Advisory(
             id: "T17",
             about: "networks that nobody knows",
             tests: [
-                "T16, T17: ip_or_asn accepts the same network when the family changed, and nothing unknown",
+                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
                 "T17: a client that needs networks does not start without any",
                 "A reload takes the new file, and keeps the last good content when that is broken or gone (T17)",
             ]
@@ -289,7 +289,7 @@ extension Advisory {
             id: "T18",
             about: "6to4 and Teredo",
             tests: [
-                "T16, T17: ip_or_asn accepts the same network when the family changed, and nothing unknown",
+                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
                 "T18: an address that carries another one across has no network, even where a database names one",
             ]
         ),

@@ -17,6 +17,10 @@ import Testing
             auth: public
             cors:
               origins: ["*"]
+          - path: /mixed/**
+            auth: public
+            cors:
+              origins: [https://static.example.com, "*"]
           - path: /trusting/**
             trusted_origins: [https://static.example.com]
         """
@@ -101,6 +105,54 @@ import Testing
         }
     }
 
+    @Test("The app's answers carry the fields for the origins that are named, and tell caches what they depend on")
+    func answers() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.answer("200 OK", "Vary: Accept-Encoding\r\n", body: "ok")
+            }
+        )
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let token = "Authorization: Bearer \(try gateway.native())"
+            let answer = try gateway.get("/x", [token, Self.static_])
+            #expect(answer.status == 200 && answer.text.contains("ok"))
+            #expect(answer.values("access-control-allow-origin") == ["https://static.example.com"])
+            #expect(answer.values("access-control-allow-credentials") == ["true"])
+            #expect(answer.values("vary") == ["Accept-Encoding", "Origin"])
+            for other in [["Origin: https://evil.example"], ["Origin: null"], []] {
+                let plain = try gateway.get("/x", [token] + other)
+                #expect(plain.status == 200 && plain.value("access-control-allow-origin") == nil, "\(other)")
+                #expect(plain.value("access-control-allow-credentials") == nil, "\(other)")
+                #expect(plain.values("vary") == ["Accept-Encoding", "Origin"], "\(other)")
+            }
+            for fields in [["Origin: https://a.example"], []] {
+                let open = try gateway.get("/any/x", fields)
+                #expect(open.values("access-control-allow-origin") == ["*"], "\(fields)")
+                #expect(open.value("access-control-allow-credentials") == nil)
+                #expect(open.values("vary") == ["Accept-Encoding"], "the same for every origin")
+            }
+            for (field, allowed) in [(Self.static_, "https://static.example.com"), ("Origin: https://a.example", "*")] {
+                let mixed = try gateway.get("/mixed/x", [field])
+                #expect(mixed.values("access-control-allow-origin") == [allowed])
+                #expect(mixed.values("vary") == ["Accept-Encoding", "Origin"])
+            }
+            #expect(try gateway.get("/plain/x", [token, Self.static_]).value("access-control-allow-origin") == nil)
+        }
+    }
+
+    @Test("An answer of ours in the app's place carries them as well")
+    func upstreamFailures() throws {
+        let app = try FakeUpstream()
+        app.stop()
+        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { gateway throws in
+            let token = "Authorization: Bearer \(try gateway.native())"
+            let answer = try gateway.get("/x", [token, Self.static_])
+            #expect(answer.status == 502, "\(answer.lines)")
+            #expect(answer.values("access-control-allow-origin") == ["https://static.example.com"])
+        }
+    }
+
     @Test("The app's own CORS fields are the app's business")
     func appFields() throws {
         let app = try FakeUpstream(
@@ -113,6 +165,19 @@ import Testing
             let token = "Authorization: Bearer \(try gateway.native())"
             let answer = try gateway.get("/x", [token, Self.static_])
             #expect(answer.values("access-control-allow-origin") == ["https://a.example"])
+            #expect(answer.value("access-control-allow-credentials") == nil && answer.values("vary") == ["Origin"])
+        }
+        // A second `true` would void the first.
+        let partial = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.answer("200 OK", "access-control-Allow-Credentials: true\r\n", body: "ok")
+            }
+        )
+        defer { partial.stop() }
+        try Gateway.with(Config.file(upstream: partial.port, routes: Self.routes)) { gateway throws in
+            let answer = try gateway.get("/x", ["Authorization: Bearer \(try gateway.native())", Self.static_])
+            #expect(answer.values("access-control-allow-credentials") == ["true"])
+            #expect(answer.value("access-control-allow-origin") == nil)
         }
     }
 

@@ -49,8 +49,8 @@ import Testing
     }
 
     @Test(
-        "T16, T17: ip_or_asn accepts the same network when the family changed, and nothing unknown",
-        arguments: ["asn", "ip_or_asn"]
+        "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
+        arguments: ["asn", "ip_dual_stack", "ip_or_asn"]
     )
     func networks(binding: String) throws {
         let csv = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n2001:db8:1::/48,64500\n2001:db8:2::/48,64501\n"
@@ -68,9 +68,11 @@ import Testing
             #expect(try attempt("2001:db8:1::7", "203.0.113.7"))
             #expect(try !attempt("203.0.113.7", "2001:db8:2::7"))
             #expect(try !attempt("203.0.113.7", "198.51.100.7"))
-            #expect(try attempt("203.0.113.7", "203.0.113.8") == (binding == "asn"), "same family, other address")
+            // Another address of the carrier: a CGNAT pool, a new /64.
+            #expect(try attempt("203.0.113.7", "203.0.113.8") == (binding != "ip_dual_stack"))
+            #expect(try attempt("2001:db8:1::7", "2001:db8:1:5::7") == (binding != "ip_dual_stack"))
             #expect(try !attempt("192.0.2.1", "2001:db8:9::1"), "two unknown networks are not the same one")
-            #expect(try attempt("192.0.2.1", "192.0.2.1") == (binding == "ip_or_asn"))
+            #expect(try attempt("192.0.2.1", "192.0.2.1") == (binding != "asn"))
             #expect(try !attempt("203.0.113.7", "2002:cb00:7107::1"), "T18: 6to4 has no network")
         }
     }
@@ -101,6 +103,26 @@ import Testing
                 more: "asn:\n  csv: asn.csv\n"
             )
             try Gateway(settings, files: ["asn.csv": "nonsense\n"]).stop()
+        }
+    }
+
+    @Test("A live session bound by ip_or_asn follows its device through the carrier's networks and no further")
+    func liveNetworkBinding() throws {
+        let routes = "  - path: /**\n    binding: ip_or_asn\n"
+        let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
+        let csv = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n2001:db8:1::/48,64500\n"
+        let settings = { Config.file(upstream: $0, routes: routes, more: more) }
+        try self.with(settings, files: ["asn.csv": csv]) { gateway, _ throws in
+            let token = "Authorization: Bearer \(try gateway.native(fields: ["X-Forwarded-For: 203.0.113.7"]))"
+            for address in ["203.0.113.7", "203.0.113.99", "2001:db8:1:2::3"] {
+                #expect(try gateway.get("/", [token, "X-Forwarded-For: \(address)"]).status == 200, "\(address)")
+            }
+            for (address, reason) in [
+                ("198.51.100.7", "binding.asn_mismatch"), ("192.0.2.1", "binding.asn_unknown"),
+            ] {
+                let refused = try gateway.get("/", [token, "X-Forwarded-For: \(address)"])
+                #expect(refused.status == 401 && refused.reason == reason, "\(address): \(refused.lines)")
+            }
         }
     }
 

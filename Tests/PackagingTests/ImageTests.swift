@@ -49,7 +49,8 @@ import Testing
         for name in ["ENTRYPOINT ", "CMD "] {
             #expect(self.instructions.contains { $0.hasPrefix("\(name)[") }, "\(name)in exec form")
         }
-        let probe = #"CMD ["/usr/bin/sallyport", "healthcheck"]"#
+        // Whoever restarts what is unhealthy must not do so because a store is away: liveness.
+        let probe = #"CMD ["/usr/bin/sallyport", "healthcheck", "--live"]"#
         #expect(self.instructions.contains { $0.hasPrefix("HEALTHCHECK ") && $0.hasSuffix(probe) })
     }
 

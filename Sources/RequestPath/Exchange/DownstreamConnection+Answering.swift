@@ -19,7 +19,7 @@ extension DownstreamConnection {
         let bytes = answer.serialized(
             requestID: self.facts.requestID,
             date: self.loop.date,
-            extraLines: Array(self.facts.extraLines.joined()),
+            extraLines: Array(self.facts.extraLines.joined()) + self.facts.crossOriginLines,
             isHead: self.facts.method == .head,
             keepsAlive: self.facts.keepsAlive,
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0

@@ -173,6 +173,11 @@ extension DownstreamConnection {
         self.loop.stage.append { out in
             buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
+                if !self.facts.crossOriginLines.isEmpty,
+                    !Self.allowsItself(head, base.assumingMemoryBound(to: UInt8.self))
+                {
+                    changes.extraLines += self.facts.crossOriginLines
+                }
                 self.configuration.responseWriter.write(
                     head,
                     base.assumingMemoryBound(to: UInt8.self),

@@ -139,13 +139,31 @@ extension DownstreamConnection {
 
     private func clientAddress(_ head: RequestHead, _ base: Bytes) -> IPAddress {
         let rule = self.configuration.clientAddress
-        guard rule.trusts(self.peer) else { return self.peer }
+        guard rule.trusts(self.peer) else {
+            if !self.loop.hasToldStrayForwarding { self.noteStrayForwarding(head, base) }
+            return self.peer
+        }
         let role: FieldRole = rule.header == .xForwardedFor ? .forwardedFor : .forwarded
         var values: [UnsafeBufferPointer<UInt8>] = []
         for index in 0..<head.fields.count where head.fields[index].role == role {
             values.append(head.fields[index].value.bytes(in: base))
         }
         return rule.client(peer: self.peer, values: values)
+    }
+
+    /// Tells once of a field by which a proxy names its clients, from a peer that is not believed: as a rule a proxy that
+    /// `trusted_proxies` should name.
+    private func noteStrayForwarding(_ head: RequestHead, _ base: Bytes) {
+        if head.line(.forwardedFor) != nil {
+            self.loop.tellStrayForwarding("X-Forwarded-For", self.peer)
+        } else if head.line(.forwarded) != nil {
+            self.loop.tellStrayForwarding("Forwarded", self.peer)
+        } else if head.line(.managed) != nil {
+            for index in 0..<head.fields.count where head.fields[index].role == .managed {
+                guard ByteClass.equal(head.fields[index].name.bytes(in: base), "x-real-ip") else { continue }
+                return self.loop.tellStrayForwarding("X-Real-IP", self.peer)
+            }
+        }
     }
 
     /// A trusted proxy's request id, if it is short and of token characters: it goes into logs and answers.
@@ -331,6 +349,9 @@ extension DownstreamConnection {
             case .failure(let refusal):
                 return .answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID))
             }
+        }
+        if let lines = permit.route.crossOriginLines {
+            self.facts.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
         }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }

@@ -413,6 +413,8 @@ struct ExchangeFacts {
     var sessionSource = SessionSource.none
     /// Lines of ours that are due on the answer, whoever gives it.
     var extraLines: [[UInt8]] = []
+    /// The CORS lines of the route for this origin, due unless the answer has its own. Empty until the request is permitted.
+    var crossOriginLines: [UInt8] = []
     var status = 0
     var reason: Reason?
     /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.

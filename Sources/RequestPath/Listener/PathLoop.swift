@@ -1,3 +1,4 @@
+package import AddressIntelligence
 package import NIOCore
 import NIOPosix
 package import Observability
@@ -30,6 +31,10 @@ package final class PathLoop {
     /// SIGTERM has come: connections are not kept.
     private(set) var isDraining = false
     private(set) var closesIdle = false
+    /// A peer that is not believed sent a field by which proxies name their clients, and it was told.
+    private(set) var hasToldStrayForwarding = false
+    /// Called once at most, with the field's name and the peer.
+    package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
     private let sessionClock: Clock
     private var connections: [DownstreamConnection] = []
@@ -97,6 +102,11 @@ package final class PathLoop {
         }
         for pool in self.pools { pool.sweep() }
         self.flushAccessLog()
+    }
+
+    func tellStrayForwarding(_ field: String, _ peer: IPAddress) {
+        self.hasToldStrayForwarding = true
+        self.onStrayForwarding?(field, peer)
     }
 
     // MARK: The end of a turn

@@ -25,6 +25,8 @@ package final class RouteEntry: Sendable {
 
     /// Origins besides the host's own that may send unsafe requests with a cookie.
     package let trustedOrigins: [[UInt8]]
+    /// Lines by which other origins may read the answers; nil: the app decides alone.
+    let crossOriginLines: CrossOriginLines?
     /// How long the app may take to begin its answer; nil: as long as on all routes.
     package let responseTimeout: TimeAmount?
     /// Other methods of the same path lead elsewhere, so a field that names another method does not reach the app.
@@ -56,6 +58,7 @@ package final class RouteEntry: Sendable {
         self.replacesAuthorization = replacesAuthorization
         self.demands = demands
         self.trustedOrigins = settings.trustedOrigins.map { Array($0.utf8) }
+        self.crossOriginLines = settings.cors.map { CrossOriginLines($0) }
         self.responseTimeout = settings.responseTimeout.map { TimeAmount($0) }
         self.methods = MethodSet(settings.methods)
         self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted

@@ -107,6 +107,14 @@ extension TextRule {
     }
 }
 
+extension ListenAddress {
+    /// Reads an address as the key `listen` has it, e.g. `127.0.0.1:8080`; nil: it is none.
+    package init?(_ text: String) {
+        guard case .address(let address)? = try? TextRule.listenAddress.read(text) else { return nil }
+        self = address
+    }
+}
+
 extension TextRule {
     /// Reads an absolute URL that has nothing after its authority but perhaps one `/`.
     private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {

@@ -59,7 +59,11 @@ extension Section {
             default: "required",
             "Whether a session is needed, welcome, or not looked at."
         ),
-        SettingsKey("require", .section(.requirement), "What the session must be; every key that is set must hold."),
+        SettingsKey(
+            "require",
+            .section(.requirement),
+            "What the session must be; every key that is set must hold. Only where auth is required."
+        ),
         SettingsKey(
             "unauthenticated",
             .choice(UnauthenticatedAnswer.allCases.map(\.rawValue)),
@@ -77,7 +81,7 @@ extension Section {
             "binding",
             .choice(BindingMode.allCases.map(\.rawValue)),
             default: "none",
-            "The device's address or network, checked again on the live session."
+            "The device's address or network, checked again on the live session; only where auth is required."
         ),
         SettingsKey(
             "bearer",
@@ -97,7 +101,11 @@ extension Section {
             default: "private",
             "Answers that carry identity are marked private, or left as the app marks them."
         ),
-        SettingsKey("cors", .section(.cors), "Other origins whose scripts may read the answers."),
+        SettingsKey(
+            "cors",
+            .section(.cors),
+            "Other origins whose scripts may read the answers; what the app says of it in an answer of its own stands."
+        ),
         SettingsKey(
             "trusted_origins",
             .list(.text(.webOrigin)),
@@ -213,7 +221,7 @@ extension Section {
             "enforce_device_binding",
             .choice(BindingMode.allCases.map(\.rawValue)),
             default: "ip",
-            "Web clients: what must be equal between minting and consuming."
+            "Web clients: what must be equal between minting and consuming; the README has a table."
         ),
         SettingsKey("binding_dry_run", .boolean, default: "false", "Judge the binding and count, but let pass."),
         SettingsKey(

@@ -23,7 +23,7 @@ struct EnvironmentOverlay {
                 case .section(let below): collect(below, path)
                 case .sections, .named, .pairs, .document: break
                 default:
-                    let name = key.environmentName ?? Self.prefix + path.joined(separator: "_").uppercased()
+                    let name = key.environmentName ?? Self.name(of: path)
                     variables[name] = Variable(path: path, kind: key.kind)
                 }
             }
@@ -31,6 +31,9 @@ struct EnvironmentOverlay {
         collect(.file, [])
         return variables
     }()
+
+    /// The name that a key's path makes; a few keys have a shorter one instead.
+    private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
     /// Reads every variable with our prefix; a set one replaces what the file says.
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
@@ -95,6 +98,8 @@ struct EnvironmentOverlay {
             mend = "a secret never stands in a variable: \(hint)"
         } else if let key = Section.file.keys.first(where: { Self.prefix + $0.name.uppercased() == name }) {
             mend = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
+        } else if let known = Self.variables.first(where: { Self.name(of: $0.value.path) == name })?.key {
+            mend = "the variable of \(Self.variables[known]?.path.joined(separator: ".") ?? "") is \(known)"
         } else if let nearest = Self.nearestVariable(to: name) {
             mend = "did you mean \(nearest)?"
         }

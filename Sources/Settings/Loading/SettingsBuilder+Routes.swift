@@ -140,8 +140,20 @@ extension SettingsBuilder {
             if host["routes"] == nil, isShorthand {
                 routes = [self.route(SettingsTree(origin: host.origin), "", url, fallback, clients)]
             }
-            for (index, route) in host.trees("routes").enumerated() {
-                routes.append(self.route(route, "\(prefix)routes[\(index)].", url, fallback, clients))
+            let trees = host.trees("routes")
+            for (index, tree) in trees.enumerated() {
+                let route = self.route(tree, "\(prefix)routes[\(index)].", url, fallback, clients)
+                if let earlier = routes.firstIndex(where: { $0.isTwin(of: route) }) {
+                    self.report(
+                        tree["path"]?.origin ?? tree.origin,
+                        "\(prefix)routes[\(index)].path",
+                        found: "\(route.path) a second time for the same methods",
+                        allowed: "each path and method once: the order of routes does not matter",
+                        mend: "join the two routes: it stands already at "
+                            + "\(trees[earlier]["path"]?.origin ?? trees[earlier].origin)"
+                    )
+                }
+                routes.append(route)
             }
             if let list = host.list("routes"), list.isEmpty, !endpoints || isShorthand {
                 self.report(
@@ -233,7 +245,7 @@ extension SettingsBuilder {
         if let require = tree.tree("require") { route.require = Self.requirement(require) }
         if let cors = tree.tree("cors") { route.cors = self.cors(cors, key: "\(prefix)cors") }
         self.setClient(&route, tree, prefix, clients)
-        if auth == .public { self.checkPublic(tree, prefix) }
+        self.checkDemands(tree, prefix, auth)
         return route
     }
 
@@ -281,16 +293,24 @@ extension SettingsBuilder {
         )
     }
 
-    /// What a public route says of sessions would never be looked at.
-    private mutating func checkPublic(_ tree: SettingsTree, _ prefix: String) {
-        for name in ["require", "binding", "unauthenticated"] {
+    /// A public route looks at no session. An optional one lets everybody pass who shows none, so that a demand would only
+    /// keep out those who are signed in.
+    private mutating func checkDemands(_ tree: SettingsTree, _ prefix: String, _ auth: AuthRequirement) {
+        let (names, why) =
+            switch auth {
+            case .required: ([String](), "")
+            case .optional: (["require", "binding"], "which lets everybody pass who shows no session")
+            case .public: (["require", "binding", "unauthenticated"], "which looks at no session")
+            }
+        for name in names {
             guard let setting = tree[name], tree.text(name) != "none" else { continue }
+            let needs = name == "unauthenticated" ? "required or optional" : "required"
             self.report(
                 setting.origin,
                 "\(prefix)\(name)",
-                found: "\(name) on a route with auth: public, which looks at no session",
-                allowed: "\(name) where auth is required or optional",
-                mend: "remove it, or write auth: required"
+                found: "\(name) on a route with auth: \(auth.rawValue), \(why)",
+                allowed: "\(name) where auth is \(needs)",
+                mend: "write auth: required; what everybody may see becomes a route of its own, without \(name)"
             )
         }
     }

@@ -116,7 +116,7 @@ extension SettingsBuilder {
     /// A binding to networks without a source of their numbers would deny everyone.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
-        func needsASN(_ word: String?) -> Bool { word == "asn" || word == "ip_or_asn" }
+        func needsASN(_ word: String?) -> Bool { word.flatMap(BindingMode.init(rawValue:))?.comparesNetworks ?? false }
         var uses: [(key: String, setting: Setting)] = []
         for (index, client) in self.tree.trees("clients").enumerated() {
             let name = "enforce_device_binding"
@@ -132,7 +132,7 @@ extension SettingsBuilder {
                 setting.origin,
                 key,
                 found: "\(quoted(setting.shown)) without the key asn",
-                allowed: "none or ip, or asn and ip_or_asn when asn names a source",
+                allowed: "none or ip, or asn, ip_dual_stack and ip_or_asn when asn names a source",
                 mend: "add asn.database or asn.csv, or write ip at \(key)"
             )
         }

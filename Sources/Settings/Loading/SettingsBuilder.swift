@@ -38,6 +38,7 @@ struct SettingsBuilder {
         settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
         self.setTrust(&settings)
+        self.checkUnnamedProxy(settings)
         settings.provider = self.provider(&settings)
         settings.session = self.session()
         settings.store = self.store(hasSecret: settings.secrets != nil)
@@ -151,27 +152,28 @@ struct SettingsBuilder {
                     mend: "add an address"
                 )
             }
-            for (index, address) in settings.listen.enumerated()
-            where address.port != 0 && settings.listen[..<index].contains(address) {
+            for (index, address) in settings.listen.enumerated() {
+                guard let earlier = settings.listen[..<index].first(where: address.overlaps) else { continue }
                 self.report(
                     elements[index].origin,
                     "listen[\(index)]",
-                    found: "an address a second time",
-                    allowed: "each address once",
-                    mend: "remove one"
+                    found: "\(address), while listen has \(earlier) as well",
+                    allowed: "each address once, and beside one that stands for every address no other on its port",
+                    mend: "remove one, or choose another port"
                 )
             }
         }
         settings.eventLoops = self.tree.integer("event_loops") ?? settings.eventLoops
-        guard let setting = self.tree.tree("admin")?["listen"], case .address(let admin) = setting.value else { return }
-        settings.adminListen = admin
-        if admin.port != 0, settings.listen.contains(admin) {
+        let written = self.tree.tree("admin")?["listen"]
+        if case .address(let admin)? = written?.value { settings.adminListen = admin }
+        guard let admin = settings.adminListen else { return }
+        if let other = settings.listen.first(where: admin.overlaps) {
             self.report(
-                setting.origin,
+                written?.origin ?? self.tree["listen"]?.origin ?? self.tree.origin,
                 "admin.listen",
-                found: "an address that listen has too",
-                allowed: "an address of its own",
-                mend: "choose another port"
+                found: "\(admin)\(written == nil ? " (the default)" : ""), while listen has \(other)",
+                allowed: "an address and port that listen leaves free",
+                mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
             )
         }
         if !admin.isLoopback {

@@ -6,11 +6,19 @@ package struct InsecureFlags: Sendable, Equatable {
     package var staticUsers: Bool
     /// `--insecure-trust-all-proxies`
     package var trustAllProxies: Bool
+    /// `--insecure-unnamed-proxy`
+    package var unnamedProxy: Bool
 
-    package init(http: Bool = false, staticUsers: Bool = false, trustAllProxies: Bool = false) {
+    package init(
+        http: Bool = false,
+        staticUsers: Bool = false,
+        trustAllProxies: Bool = false,
+        unnamedProxy: Bool = false
+    ) {
         self.http = http
         self.staticUsers = staticUsers
         self.trustAllProxies = trustAllProxies
+        self.unnamedProxy = unnamedProxy
     }
 }
 
@@ -72,6 +80,49 @@ package enum SettingsLoader {
         files: SettingsFiles,
         judgeRedisURL: @escaping RedisURLJudge = { _ in nil }
     ) throws(SettingsFailure) -> LoadedSettings {
+        let written = try self.written(file: file, environment: environment, files: files)
+        var builder = SettingsBuilder(
+            tree: written.tree,
+            files: files,
+            flags: flags,
+            judgeRedisURL: judgeRedisURL,
+            isPartial: !written.problems.isEmpty
+        )
+        let settings = builder.build()
+        let problems = written.problems + builder.problems
+        guard problems.isEmpty else { throw SettingsFailure(problems.inOrder) }
+        return LoadedSettings(
+            settings: settings,
+            warnings: written.warnings + builder.warnings,
+            entries: EffectiveSettings.entries(of: written.tree)
+        )
+    }
+
+    /// Where a gateway with these settings answers its operator. Nothing else of the settings is judged, and the file is
+    /// not read when a variable says it.
+    ///
+    /// - Throws: what keeps the address from being known.
+    package static func adminListen(
+        file: String?,
+        environment: [String: String],
+        files: SettingsFiles = .system
+    ) throws(SettingsFailure) -> ListenAddress? {
+        let isSaid = environment["SALLYPORT_ADMIN_LISTEN"] != nil
+        let variables = isSaid ? environment.filter { $0.key != EnvironmentOverlay.fileVariable } : environment
+        let written = try self.written(file: isSaid ? nil : file, environment: variables, files: files)
+        switch written.tree.tree("admin")?["listen"]?.value {
+        case nil: return Settings(hosts: [], upstreams: []).adminListen
+        case .address(let address): return address
+        default: throw SettingsFailure(written.problems.filter { $0.key == "admin.listen" })
+        }
+    }
+
+    /// What the file and the variables say, each value right by itself or among the problems.
+    private static func written(
+        file: String?,
+        environment: [String: String],
+        files: SettingsFiles
+    ) throws(SettingsFailure) -> (tree: SettingsTree, problems: [SettingsProblem], warnings: [String]) {
         var problems: [SettingsProblem] = []
         var tree = SettingsTree(origin: .builtIn)
         let fromEnvironment = environment[EnvironmentOverlay.fileVariable].map {
@@ -95,22 +146,7 @@ package enum SettingsLoader {
         }
         var overlay = EnvironmentOverlay()
         overlay.apply(environment, to: &tree)
-        problems += overlay.problems
-        var builder = SettingsBuilder(
-            tree: tree,
-            files: files,
-            flags: flags,
-            judgeRedisURL: judgeRedisURL,
-            isPartial: !problems.isEmpty
-        )
-        let settings = builder.build()
-        problems += builder.problems
-        guard problems.isEmpty else { throw SettingsFailure(problems.inOrder) }
-        return LoadedSettings(
-            settings: settings,
-            warnings: overlay.warnings + builder.warnings,
-            entries: EffectiveSettings.entries(of: tree)
-        )
+        return (tree, problems + overlay.problems, overlay.warnings)
     }
 
     private static func read(

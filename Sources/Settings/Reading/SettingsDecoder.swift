@@ -117,6 +117,8 @@ struct SettingsDecoder {
             mend = hint
         } else if let nearest = Spelling.nearest(to: name, in: names) {
             mend = "did you mean \(nearest)?"
+        } else if path.hasSuffix("require.\(name)") {
+            mend = "write one of those keys: without the rule the route takes everybody who is signed in"
         } else if let other = Section.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
         }

@@ -8,8 +8,10 @@ enum Spelling {
             let distance = Self.distance(word, Self.folded(candidate))
             if distance < best?.distance ?? .max { best = (distance, candidate) }
         }
-        guard let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) else { return nil }
-        return best.candidate
+        if let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) { return best.candidate }
+        // `groups` for `groups_any`: a beginning is meant as well, unless two names begin so.
+        let longer = candidates.filter { word.count >= 4 && Self.folded($0).starts(with: word) }
+        return longer.count == 1 ? longer.first : nil
     }
 
     /// Case and the choice of `-`, `_` and camel case are the commonest slips and cost nothing.

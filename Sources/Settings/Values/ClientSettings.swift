@@ -1,9 +1,20 @@
 package import Vocabulary
 
-/// How a transfer token is tied to the device that asked for it (Auth0's `enforce_device_binding`, and `ip_or_asn`).
+/// How a transfer token or a live session is tied to its device: Auth0's `none`, `ip` and `asn`, and two that mix them.
 package enum BindingMode: String, Sendable, CaseIterable {
     case none, ip, asn
+    /// The same address key; when the address family changed, the same ASN.
+    case ipDualStack = "ip_dual_stack"
+    /// The same address key, or the same ASN.
     case ipOrASN = "ip_or_asn"
+
+    /// The mode compares autonomous system numbers, so a source of them must be configured.
+    package var comparesNetworks: Bool {
+        switch self {
+        case .none, .ip: false
+        case .asn, .ipDualStack, .ipOrASN: true
+        }
+    }
 }
 
 /// An OAuth client, with Auth0's `session_transfer` object verbatim.
@@ -12,7 +23,8 @@ package enum BindingMode: String, Sendable, CaseIterable {
 /// - `client_id` (token, required), `client_secret_file` (path): without one the client is public.
 /// - `session_transfer.can_create_session_transfer_token` (boolean, default: false).
 /// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
-/// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_or_asn`, default: ip).
+/// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`,
+///   default: ip).
 /// - `session_transfer.binding_dry_run` (boolean, default: false): judge and count, but let pass.
 /// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).

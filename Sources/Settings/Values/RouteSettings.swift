@@ -34,7 +34,7 @@ package struct HostSettings: Sendable, Equatable {
 /// - `client` (client_id): the web client whose handoff settings apply.
 /// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens. `false` leaves them to
 ///   the app; by default they are removed where no client is set.
-/// - `binding` (`none` | `ip` | `asn` | `ip_or_asn`, default: none): re-checked on the live session.
+/// - `binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`, default: none): re-checked on the live session.
 /// - `bearer` (`gateway` | `app`, default: gateway): whose `Authorization: Bearer` is.
 /// - `allow_encoded_slashes` (boolean, default: false): `%2F` in the path is the app's business.
 /// - `cache` (`private` | `app`, default: private): answers that carry identity are marked private.
@@ -88,6 +88,13 @@ package struct RouteSettings: Sendable, Equatable {
         self.trustedOrigins = []
         self.maxBody = nil
         self.responseTimeout = nil
+    }
+
+    /// Both take some request, and neither is the more specific one. A route that names the method is more specific than
+    /// one that takes all.
+    func isTwin(of other: RouteSettings) -> Bool {
+        self.path == other.path && self.methods.isEmpty == other.methods.isEmpty
+            && (self.methods.isEmpty || self.methods.contains(where: other.methods.contains))
     }
 }
 

@@ -78,6 +78,33 @@ package struct ListenAddress: Sendable, Hashable {
 
     /// Only this machine can connect.
     package var isLoopback: Bool { IPAddress(self.host)?.isLoopback ?? false }
+
+    /// A proxy on this machine or in a private network can connect.
+    var takesLocalProxies: Bool {
+        guard let address = IPAddress(self.host) else { return true }
+        return address.isUnspecified || address.isLoopback || address.isPrivate
+    }
+
+    /// Whether the system refuses to bind both: the same port, and one address is the other or takes it in. `::` takes
+    /// IPv4 in as well (Linux's default for `IPV6_V6ONLY`). Port 0 is always another one.
+    func overlaps(_ other: ListenAddress) -> Bool {
+        guard self.port == other.port, self.port != 0 else { return false }
+        return self.host == other.host || self.takesIn(other) || other.takesIn(self)
+    }
+
+    private func takesIn(_ other: ListenAddress) -> Bool {
+        guard let mine = IPAddress(self.host), let theirs = IPAddress(other.host) else { return self.host.isEmpty }
+        if mine.isUnspecified { return !mine.isV4 || theirs.isV4 }
+        // The zone tells links apart and is no part of the address (RFC 4007).
+        return mine == theirs && !self.host.contains("%") && !other.host.contains("%")
+    }
+}
+
+extension ListenAddress: CustomStringConvertible {
+    /// `127.0.0.1:8080`, `[::1]:8080`, `:8080`: as the settings have it.
+    package var description: String {
+        self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+    }
 }
 
 /// The one field in which trusted proxies name the client; reading both is how they get played against each other.

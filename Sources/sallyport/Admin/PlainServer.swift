@@ -32,10 +32,10 @@ struct PlainRequest: Sendable {
 struct PlainLimits: Sendable {
     /// Open connections; more are closed at once.
     var connections = 64
-    /// Bytes of a request's head; more closes the connection.
+    /// Bytes of a request's head; more is 431.
     var head = 16_384
-    /// Bytes of a request's body; more closes the connection.
-    var body = 0
+    /// Bytes of a request's body; more is 413. Enough for what a client sends by habit, which is then answered like any.
+    var body = 16_384
     /// For each of: a request to arrive whole (idle time before it included), its answer to be made and taken.
     var step: TimeAmount = .seconds(15)
 }
@@ -143,25 +143,75 @@ private final class Clients: Sendable {
 }
 
 /// Counts what arrives for one request: the decoder bounds fields, but neither the request line nor pipelined requests.
+/// What is too large is answered here, in front of the codec, which may be in the middle of a message.
 private final class ByteBudget: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
+    /// How far the request has come whose bytes are counted.
+    enum Stage { case head, body, answering }
+
+    /// How long a client has to read why it was refused (RFC 9112 9.6).
+    private static let patience: TimeAmount = .seconds(2)
+
+    var stage = Stage.head
+    private(set) var isRefusing = false
     private let limit: Int
     private var used = 0
+    private var context: ChannelHandlerContext?
 
     init(_ limit: Int) {
         self.limit = limit
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
     /// The request is whole and answered: what comes now belongs to the next.
     func renew() {
         self.used = 0
+        self.stage = .head
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Read away: closing with bytes unread would destroy the answer on its way.
+        if self.isRefusing { return }
         self.used += self.unwrapInboundIn(data).readableBytes
-        guard self.used <= self.limit else { return context.close(promise: nil) }
-        context.fireChannelRead(data)
+        if self.used <= self.limit { return context.fireChannelRead(data) }
+        switch self.stage {
+        case .head: self.refuse("431 Request Header Fields Too Large")
+        case .body: self.refuse("413 Content Too Large")
+        case .answering: context.close(promise: nil)
+        }
+    }
+
+    /// Tells a client whose body may come to send it (RFC 9110 10.1.1).
+    func invite() {
+        self.write("HTTP/1.1 100 Continue\r\n\r\n")
+    }
+
+    /// Answers with `status` and its phrase, and closes.
+    func refuse(_ status: String) {
+        guard let context = self.context, !self.isRefusing else { return }
+        self.isRefusing = true
+        let text = "\(status)\n"
+        self.write(
+            "HTTP/1.1 \(status)\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: \(text.utf8.count)\r\n"
+                + "Connection: close\r\n\r\n\(text)"
+        )
+        context.close(mode: .output, promise: nil)
+        let place = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.patience) { place.value.close(promise: nil) }
+    }
+
+    private func write(_ text: String) {
+        guard let context = self.context else { return }
+        context.writeAndFlush(self.wrapOutboundOut(context.channel.allocator.buffer(string: text)), promise: nil)
     }
 }
 
@@ -199,18 +249,32 @@ private final class PlainHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if self.budget.isRefusing { return }
         switch self.unwrapInboundIn(data) {
         case .head(let head):
             self.head = head
             self.body = []
+            self.budget.stage = .body
+            if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }), length > self.limits.body {
+                self.refuseBody()
+            } else if head.version >= .http1_1, head.headers.first(name: "expect")?.lowercased() == "100-continue" {
+                self.budget.invite()
+            }
         case .body(let bytes):
             self.body += bytes.readableBytesView
-            if self.body.count > self.limits.body { context.close(promise: nil) }
+            if self.body.count > self.limits.body { self.refuseBody() }
         case .end:
             guard let head = self.head, context.channel.isActive else { return }
+            self.budget.stage = .answering
             self.arm(context)
             self.begin(head, context)
         }
+    }
+
+    private func refuseBody() {
+        self.head = nil
+        self.body = []
+        self.budget.refuse("413 Content Too Large")
     }
 
     private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {

@@ -1,14 +1,22 @@
 import ArgumentParser
+import Foundation
 import Settings
 
 /// `sallyport healthcheck`: one line and exit 0 or 1, for `HEALTHCHECK` in images that have no shell.
 struct HealthcheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
-        abstract: "Ask the running gateway's admin listener whether it is ready; exit 0 or 1."
+        abstract: "Ask the running gateway's admin listener whether it is ready; exit 0 or 1.",
+        discussion: """
+            The listener is where --admin says, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings' file. \
+            No other setting is looked at.
+            """
     )
 
     @OptionGroup var options: SettingsOptions
+
+    @Option(help: ArgumentHelp("Where the admin listener is, whatever the settings say.", valueName: "address:port"))
+    var admin: String?
 
     @Flag(help: "Ask only whether it is alive.")
     var live = false
@@ -18,14 +26,19 @@ struct HealthcheckCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout is 1 to 60 seconds.") }
+        guard self.admin.map({ ListenAddress($0) != nil }) ?? true else {
+            throw ValidationError("--admin is an address and a port, e.g. 127.0.0.1:9090.")
+        }
     }
 
     func run() throws {
         let address: ListenAddress
         do {
-            // Whether the settings are safe to serve is for `run` to judge; here they only say where to ask.
-            let flags = InsecureFlags(http: true, staticUsers: true, trustAllProxies: true)
-            guard let admin = try self.options.load(flags).settings.adminListen else {
+            let environment = ProcessInfo.processInfo.environment
+            guard
+                let admin = try self.admin.flatMap({ ListenAddress($0) })
+                    ?? SettingsLoader.adminListen(file: self.options.config, environment: environment)
+            else {
                 Console.complain("there is no admin listener to ask")
                 throw ExitCode.failure
             }

@@ -36,11 +36,15 @@ struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
     var insecureTrustAllProxies = false
 
+    @Flag(help: "Allow device bindings behind https without trusted_proxies: a proxy in front would void them.")
+    var insecureUnnamedProxy = false
+
     var flags: InsecureFlags {
         InsecureFlags(
             http: self.insecureHttp,
             staticUsers: self.insecureStaticUsers,
-            trustAllProxies: self.insecureTrustAllProxies
+            trustAllProxies: self.insecureTrustAllProxies,
+            unnamedProxy: self.insecureUnnamedProxy
         )
     }
 }

@@ -1,0 +1,208 @@
+import AddressIntelligence
+import Settings
+import Testing
+
+/// Set-ups that would start and silently protect less than their settings say.
+@Suite("Set-ups that are refused or warned of")
+struct SetUpTests {
+    private static let web = "clients: [{client_id: web, session_transfer: {"
+    private static let methods = "allowed_authentication_methods: [query]"
+
+    /// A client that consumes tokens on the one route, with what else stands in its `session_transfer`.
+    private static func client(_ more: String = "") -> String {
+        "\(self.web)\(self.methods)\(more)}}]\nroutes: [{path: /**, client: web}]\n"
+    }
+
+    private func warnings(adding text: String, flags: InsecureFlags = InsecureFlags()) throws -> [String] {
+        try Fixture(flags: flags).load(Fixture.base + text).get().warnings
+    }
+
+    // MARK: auth and what it demands
+
+    @Test(
+        "a demand on a route that lets strangers pass is refused at its place, and the way out keeps the rule",
+        arguments: ["optional", "public"],
+        ["require: {groups_any: [admins]}", "binding: ip"]
+    )
+    func demandsNeedRequired(auth: String, demand: String) {
+        let problems = Fixture().problems(adding: "routes:\n  - path: /admin/**\n    auth: \(auth)\n    \(demand)\n")
+        let problem = problems.first
+        #expect(problems.count == 1 && problem?.line == 11 && problem?.column == 14, "\(problems)")
+        #expect(problem?.found.contains("auth: \(auth)") == true, "\(problems)")
+        #expect(problem?.allowed.hasSuffix("where auth is required") == true, "\(problems)")
+        #expect(problem?.mend.hasPrefix("write auth: required;") == true, "\(problems)")
+        #expect(problem?.description.contains("optional or") == false && problem?.mend.contains("remove it") == false)
+    }
+
+    @Test("an optional route may say what strangers get and that nothing is bound")
+    func optionalRoutes() {
+        let text = "routes: [{path: /**, auth: optional, unauthenticated: login, binding: none}]\n"
+        #expect(Fixture().problems(adding: text).isEmpty)
+    }
+
+    @Test(
+        "an unknown rule is never told to be removed",
+        arguments: [
+            ("groups", "did you mean groups_any?"), ("group", "did you mean groups_any?"),
+            ("scope", "did you mean scopes?"),
+            ("roles", "write one of those keys"), ("users", "write one of those keys"),
+            ("path", "write one of those keys"),
+        ]
+    )
+    func unknownRules(name: String, mend: String) {
+        let problems = Fixture().problems(adding: "routes: [{require: {\(name): [admins]}}]\n")
+        #expect(problems.count == 1 && problems.first?.key == "routes[0].require.\(name)")
+        #expect(problems.first?.mend.hasPrefix(mend) == true, "\(problems)")
+        #expect(problems.first?.allowed.contains("groups_any") == true)
+    }
+
+    @Test("two routes that take the same request are told with both places")
+    func twinRoutes() {
+        for (one, other) in [("", ""), (", methods: [GET, POST]", ", methods: [POST]")] {
+            let text = "routes:\n  - {path: /a/**\(one)}\n  - {auth: public, path: /a/**\(other)}\n"
+            let problems = Fixture().problems(adding: text)
+            #expect(problems.map(\.key) == ["routes[1].path"] && problems.first?.line == 10, "\(problems)")
+            #expect(problems.first?.mend.hasSuffix("\(Fixture.path):9:12") == true, "\(problems)")
+        }
+        let apart = "routes: [{path: /a}, {path: /a, methods: [GET]}, {path: /a, methods: [PUT]}, {path: /b}]\n"
+        #expect(Fixture().problems(adding: apart).isEmpty)
+    }
+
+    // MARK: A proxy that nobody named
+
+    @Test("https without trusted_proxies is warned of")
+    func unnamedProxyIsWarnedOf() throws {
+        let warnings = try self.warnings(adding: "")
+        #expect(warnings.count == 1 && warnings.first?.contains("trusted_proxies is empty") == true, "\(warnings)")
+        #expect(try self.warnings(adding: "trusted_proxies: [127.0.0.1]\n").isEmpty)
+        #expect(try self.warnings(adding: "trusted_proxies: []\n").count == 1)
+        let plain = Fixture.base.replacing("https://app.example.com", with: "http://localhost:8080")
+        #expect(try Fixture().load(plain + Self.client()).get().warnings.isEmpty, "no proxy is needed for plain http")
+    }
+
+    @Test(
+        "a binding that an unnamed proxy would void is refused where it stands, unless its flag accepts it",
+        arguments: [
+            "", "listen: \"10.1.2.3:8080\"\n", "listen: \"[fd00::1]:8080\"\n", "listen: \":8080\"\n",
+            "listen: 0.0.0.0:8080\n",
+        ]
+    )
+    func voidBindingIsRefused(listen: String) throws {
+        let users = InsecureFlags(staticUsers: true)
+        let source = "asn: {csv: /etc/sallyport/ca.pem}\n"
+        for mode in ["ip", "asn", "ip_dual_stack", "ip_or_asn"] {
+            let text = listen + source + Self.client(", enforce_device_binding: \(mode)")
+            let problems = Fixture(flags: users).problems(adding: text)
+            #expect(problems.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"], "\(problems)")
+            #expect(problems.first?.line == (listen.isEmpty ? 9 : 10), "\(problems)")
+            #expect(problems.first?.mend.contains("--insecure-unnamed-proxy") == true)
+            #expect(Fixture(flags: users).problems(adding: text + "trusted_proxies: [127.0.0.1]\n").isEmpty)
+            let accepted = try self.warnings(
+                adding: text,
+                flags: InsecureFlags(staticUsers: true, unnamedProxy: true)
+            )
+            #expect(accepted.contains { $0.hasPrefix("--insecure-unnamed-proxy:") }, "\(accepted)")
+        }
+        // The default is a binding, too.
+        let byDefault = Fixture(flags: users).problems(adding: listen + Self.client())
+        #expect(byDefault.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"])
+        let live = listen + "routes: [{path: /a, auth: public}, {path: /**, binding: ip}]\n"
+        #expect(Fixture(flags: users).problems(adding: live).map(\.key) == ["routes[1].binding"])
+    }
+
+    @Test("what compares no addresses, or only counts, is not refused")
+    func harmlessBindings() throws {
+        for more in [", enforce_device_binding: none", ", binding_dry_run: true"] {
+            #expect(try self.warnings(adding: Self.client(more)).count == 1)
+        }
+        // A client that mints and consumes nothing, and one that no route takes tokens for.
+        #expect(try self.warnings(adding: Self.web + "can_create_session_transfer_token: true}}]\n").count == 1)
+        #expect(try self.warnings(adding: "\(Self.web)\(Self.methods)}}]\n").count == 1)
+        // A public address is no proxy's next hop as a rule: told, not refused.
+        let open = "listen: 203.0.113.5:8080\n" + Self.client()
+        let warnings = try self.warnings(adding: open, flags: InsecureFlags(staticUsers: true))
+        #expect(warnings.contains { $0.contains("trusted_proxies is empty") }, "\(warnings)")
+    }
+
+    // MARK: Listeners
+
+    @Test(
+        "two listeners that the system would not bind together are refused",
+        arguments: [
+            ("127.0.0.1:8080", "127.0.0.1:8080"), (":8080", "127.0.0.1:8080"), ("127.0.0.1:8080", ":8080"),
+            ("0.0.0.0:8080", "127.0.0.1:8080"), ("[::]:8080", "127.0.0.1:8080"), ("[::]:8080", "0.0.0.0:8080"),
+            ("[::1]:8080", "[0:0::1]:8080"), ("[::ffff:127.0.0.1]:8080", "127.0.0.1:8080"), (":8080", "[::1]:8080"),
+        ]
+    )
+    func overlappingListeners(one: String, other: String) {
+        let fixture = Fixture(flags: InsecureFlags(staticUsers: true))
+        let both = "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n"
+        let problems = fixture.problems(adding: both)
+        #expect(problems.map(\.key) == ["admin.listen"] && problems.first?.line == 9, "\(problems)")
+        #expect(problems.first?.mend.contains("another port") == true)
+        let list = fixture.problems(adding: "listen: [\"\(one)\", \"\(other)\"]\n")
+        #expect(list.map(\.key) == ["listen[1]"], "\(list)")
+    }
+
+    @Test(
+        "listeners that go together are taken",
+        arguments: [
+            ("127.0.0.1:8080", "127.0.0.1:9090"), ("0.0.0.0:8080", "[::1]:8080"), ("127.0.0.1:0", "127.0.0.1:0"),
+            ("127.0.0.1:8080", "127.0.0.2:8080"), ("127.0.0.1:8080", "[::1]:8080"), (":0", "127.0.0.1:0"),
+        ]
+    )
+    func separateListeners(one: String, other: String) {
+        let fixture = Fixture(flags: InsecureFlags(staticUsers: true))
+        #expect(fixture.problems(adding: "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n").isEmpty)
+    }
+
+    @Test("the admin listener's default counts as well")
+    func defaultAdminListener() {
+        let problems = Fixture(flags: InsecureFlags(staticUsers: true)).problems(adding: "listen: \":9090\"\n")
+        #expect(problems.map(\.key) == ["admin.listen"] && problems.first?.line == 8, "\(problems)")
+        #expect(problems.first?.found.contains("127.0.0.1:9090 (the default)") == true)
+    }
+
+    // MARK: Where the operator's listener is
+
+    @Test("the admin address is known without the rest of the settings")
+    func adminAddress() throws {
+        func address(_ text: String?, _ environment: [String: String] = [:]) throws -> String? {
+            var files: [String: [UInt8]] = [:]
+            files[Fixture.path] = text.map { Array($0.utf8) }
+            let known = files
+            let source = SettingsFiles(
+                read: { path, _ throws(SettingsFiles.Fault) in
+                    guard let bytes = known[path] else { throw SettingsFiles.Fault("no such file") }
+                    return bytes
+                },
+                isReadable: { known[$0] != nil }
+            )
+            let file = text == nil ? nil : Fixture.path
+            return try SettingsLoader.adminListen(file: file, environment: environment, files: source)?.description
+        }
+        #expect(try address(nil) == "127.0.0.1:9090")
+        #expect(try address("nonsense: [1]\nlisten: nowhere\n") == "127.0.0.1:9090")
+        #expect(try address("admin: {listen: \"127.0.0.1:7000\"}\nsecret_file: /missing\n") == "127.0.0.1:7000")
+        #expect(try address("admin: {listen: \":7000\"}\n", ["SALLYPORT_ADMIN_LISTEN": "[::1]:1"]) == "[::1]:1")
+        // The variable is enough, even beside a file that cannot be read.
+        let variables = ["SALLYPORT_ADMIN_LISTEN": ":9091", "SALLYPORT_CONFIG": "/missing", "SALLYPORT_ODD": "x"]
+        #expect(try address(nil, variables) == ":9091")
+        #expect(throws: SettingsFailure.self) { try address(nil, ["SALLYPORT_CONFIG": "/missing"]) }
+        #expect(throws: SettingsFailure.self) { try address("admin: {listen: nowhere}\n") }
+        #expect(throws: SettingsFailure.self) { try address(nil, ["SALLYPORT_ADMIN_LISTEN": "nowhere"]) }
+    }
+
+    @Test(
+        "a variable whose key has a shorter one is told that one",
+        arguments: [
+            ("SALLYPORT_STORE_REDIS_URL", "SALLYPORT_REDIS_URL"),
+            ("SALLYPORT_STORE_REDIS_URL_FILE", "SALLYPORT_REDIS_URL_FILE"),
+            ("SALLYPORT_PROVIDER_STATIC_USERS_FILE", "SALLYPORT_USERS_FILE"),
+        ]
+    )
+    func shorterVariables(name: String, known: String) {
+        let problems = Fixture(environment: [name: "x"]).problems(adding: "")
+        #expect(problems.count == 1 && problems.first?.mend.hasSuffix(" is \(known)") == true, "\(problems)")
+    }
+}
