@@ -133,8 +133,7 @@ import Yams
         let granted = Set(rights.filter { $0.hasPrefix("+") }.map { String($0.dropFirst()) })
         let needed =
             RedisNeeds.commands() + RedisNeeds.clusterOnly + RedisNeeds.databaseOnly + [RedisNeeds.subscription]
-        // `ASKING` means nothing but in front of a command whose slot is being moved.
-        #expect(granted == Set(needed.map(\.name)).union(["asking"]))
+        #expect(granted == Set(needed.map(\.name)))
         let others = rights.filter { !$0.hasPrefix("+") }
         #expect(
             others == [

@@ -15,14 +15,41 @@ extension RedisWords {
         case let error as IOError: Self.system(error)
         case ChannelError.connectTimeout: Self.noAnswer
         case let error as SocketAddressError: Self.address(error)
-        case let error as NIOSSLError: Self.tls(error)
+        case let error as NIOSSLError: Self.tls(error, configuration)
         case is NIOSSLExtraError:
             "its certificate is for another name: connect by that name, or write server_name= into the URL"
-        case let error as BoringSSLError: Self.tls(.handshakeFailed(error))
+        case let error as BoringSSLError: Self.tls(.handshakeFailed(error), configuration)
         case RedisError.server(let refusal): Self.refusal(refusal)
         case RedisError.unanswered(let cause), RedisError.notSent(let cause): Self.lost(cause, configuration)
         default: "it cannot be used: \(type(of: error))"
         }
+    }
+
+    /// What a failure leaves open.
+    enum Doubt {
+        /// Why the server's certificate is not believed.
+        case certificate
+        /// Whether it is what the URL says, or speaks another protocol.
+        case `protocol`
+    }
+
+    /// What only another look at the server can tell; nil: the failure says enough.
+    static func doubt(_ error: any Error) -> Doubt? {
+        switch error {
+        case let error as NIOSSLError:
+            guard case .handshakeFailed(let cause) = error else { return .protocol }
+            return Self.doubt(inHandshake: cause)
+        case let error as BoringSSLError: return Self.doubt(inHandshake: error)
+        case let error as IOError: return [ECONNRESET, EPIPE].contains(error.errnoCode) ? .protocol : nil
+        case RedisError.unanswered: return .protocol
+        default: return nil
+        }
+    }
+
+    private static func doubt(inHandshake cause: BoringSSLError) -> Doubt? {
+        let words = "\(cause)".uppercased()
+        if words.contains("CERTIFICATE_VERIFY_FAILED") { return .certificate }
+        return words.contains("ALERT") ? nil : .protocol
     }
 
     private static let noAnswer =
@@ -56,7 +83,7 @@ extension RedisWords {
         return "its address cannot be used"
     }
 
-    private static func tls(_ error: NIOSSLError) -> String {
+    private static func tls(_ error: NIOSSLError, _ configuration: RedisConfiguration) -> String {
         guard case .handshakeFailed(let cause) = error else {
             if case .uncleanShutdown = error { return "it broke the TLS connection off" }
             return "TLS fails: \(error)"
@@ -64,16 +91,24 @@ extension RedisWords {
         // BoringSSL's words for what happened; they hold nothing of ours.
         let words = "\(cause)".uppercased()
         if words.contains("CERTIFICATE_VERIFY_FAILED") {
-            return
-                "its certificate is not signed by an authority that is trusted here, or has expired: write ca= into the URL"
+            return "its certificate is not signed by an authority that is trusted here, or not valid today"
         }
         if words.contains("WRONG_VERSION_NUMBER") || words.contains("HTTP_REQUEST") {
             return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
         }
-        if words.contains("CERTIFICATE_REQUIRED") || words.contains("HANDSHAKE_FAILURE")
-            || words.contains("BAD_CERTIFICATE") || words.contains("UNKNOWN_CA")
-        {
-            return "it wants a certificate of the gateway, or does not trust it: write cert= and key= into the URL"
+        if words.contains("PROTOCOL_VERSION") || words.contains("UNSUPPORTED_PROTOCOL") {
+            return "it speaks neither TLS 1.2 nor 1.3: see its tls-protocols"
+        }
+        guard configuration.tls?.certificateFile != nil else {
+            let isWanted = words.contains("CERTIFICATE") || words.contains("HANDSHAKE_FAILURE")
+            return isWanted
+                ? "it wants a certificate of the gateway: write cert= and key= into the URL"
+                : "the TLS handshake fails: \(cause)"
+        }
+        if words.contains("CERTIFICATE_EXPIRED") { return "the certificate of the gateway (cert=) has expired" }
+        if words.contains("CERTIFICATE") || words.contains("UNKNOWN_CA") || words.contains("HANDSHAKE_FAILURE") {
+            return "it does not trust the certificate of the gateway (cert=): "
+                + "its tls-ca-cert-file must hold the authority that signed it"
         }
         return "the TLS handshake fails: \(cause)"
     }
