@@ -19,8 +19,8 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// How long it may take to say something.
-    private static let patience = TimeAmount.seconds(1)
+    /// How long it may take to say something, at most.
+    private static let patience = Duration.seconds(1)
 
     /// What the server first says to a `PING` without TLS; empty when it says nothing. The future always succeeds.
     package static func firstBytes(
@@ -60,6 +60,22 @@ package enum RedisDiagnosis {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }
 
+    /// Whether a PEM file holds a private key.
+    package static func isKey(file path: String) -> Bool {
+        (try? NIOSSLPrivateKey(file: path, format: .pem)) != nil
+    }
+
+    /// Whether a PEM file holds the private key of the first certificate in another.
+    package static func isKey(file path: String, ofCertificateIn certificatePath: String) -> Bool {
+        guard let key = try? NIOSSLPrivateKey(file: path, format: .pem),
+            let chain = try? NIOSSLCertificate.fromPEMFile(certificatePath)
+        else { return false }
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateChain = chain.map { .certificate($0) }
+        configuration.privateKey = .privateKey(key)
+        return (try? NIOSSLContext(configuration: configuration)) != nil
+    }
+
     /// Connects with what `prepare` puts into the pipeline, which is to answer. No connection, its end and silence are
     /// answered with nothing.
     private static func ask<Element: Sendable>(
@@ -72,7 +88,8 @@ package enum RedisDiagnosis {
         let connected = connector.connect(to: endpoint, on: loop) { try prepare($0, answer) }
         connected.whenFailure { _ in answer.succeed([]) }
         connected.whenSuccess { channel in
-            let timer = loop.scheduleTask(in: self.patience) { answer.succeed([]) }
+            let patience = min(self.patience, connector.configuration.connectTimeout)
+            let timer = loop.scheduleTask(in: TimeAmount(patience)) { answer.succeed([]) }
             channel.closeFuture.whenComplete { _ in answer.succeed([]) }
             answer.future.whenComplete { _ in
                 timer.cancel()

@@ -41,16 +41,17 @@ final class RedisBacking: Sendable {
                 localClock: clock,
                 observe: { journal.note($0) }
             )
-            // A second is what the log may wait for why Redis does not answer.
+            // What the log may wait for why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 requireSafe: settings.requireSafe,
-                patience: .seconds(1),
+                patience: .milliseconds(500),
                 loop: group.any()
             )
             self.watch = RedisWatch(self.client, check: check, logger: journal.logger)
         } catch {
-            throw StartRefusal(description: "store.redis: the certificate, key or authority file of the URL: \(error)")
+            let fault = configuration.tls.flatMap { RedisCheck.faults(inFilesOf: $0).first?.finding }
+            throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
         self.store = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)

@@ -1,4 +1,3 @@
-import Foundation
 import NIOCore
 import RedisStore
 import Vocabulary
@@ -12,31 +11,6 @@ extension RedisCheck {
         case .protocol: await self.stranger(endpoint) ?? RedisWords.failure(error, of: self.configuration)
         case nil: RedisWords.failure(error, of: self.configuration)
         }
-    }
-
-    /// Files of the URL that were good once, or will be.
-    func judgeFiles() -> [Verdict] {
-        let now = Clock.system.now()
-        func verdict(_ name: String, _ finding: String) -> [Verdict] {
-            [
-                Verdict(
-                    level: .error,
-                    subject: "certificates",
-                    finding: "the certificate in \(name)= of the URL \(finding)"
-                )
-            ]
-        }
-        return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]
-            .flatMap { name, file -> [Verdict] in
-                let all = file.map { RedisDiagnosis.certificates(inFile: $0) } ?? []
-                // Of several authorities one may do; of a chain the first is the gateway's own.
-                let judged = name == "ca" ? all : Array(all.prefix(1))
-                if let last = judged.map(\.until).max(), last < now { return verdict(name, "expired on \(last.day)") }
-                if let first = judged.map(\.from).min(), first > now {
-                    return verdict(name, "is valid from \(first.day) on: is this machine's clock right?")
-                }
-                return []
-            }
     }
 
     /// Why its certificate is not believed; nil when it shows none now.
@@ -59,28 +33,22 @@ extension RedisCheck {
 
     /// What answers there, if it is not what the URL says; nil when it may be.
     private func stranger(_ endpoint: RedisEndpoint) async -> String? {
-        let bytes = try? await RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
-        let text = String(decoding: bytes ?? [], as: UTF8.self)
+        async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
+        async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
+        let text = String(decoding: (try? await greeting) ?? [], as: UTF8.self)
+        let speaksTLS = (try? await certificates) != nil
         if text.hasPrefix("HTTP/") { return "a web server answers there, and no Redis: are host and port right?" }
         if text.hasPrefix("SSH-") { return "an SSH server answers there, and no Redis: are host and port right?" }
-        let isRedis = ["+PONG", "-"].contains { text.hasPrefix($0) }
-        if self.configuration.tls != nil {
-            return isRedis
-                ? "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
-                : nil
+        switch (isRedis: ["+PONG", "-"].contains { text.hasPrefix($0) }, isSecure: self.configuration.tls != nil) {
+        case (true, true):
+            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+        case (false, false):
+            if speaksTLS {
+                return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"
+            }
+            return text.isEmpty ? nil : "what answers there is no Redis: are host and port right?"
+        case (true, false), (false, true):
+            return nil
         }
-        guard !isRedis else { return nil }
-        let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
-        if shown != nil {
-            return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"
-        }
-        return text.isEmpty ? nil : "what answers there is no Redis: are host and port right?"
-    }
-}
-
-extension UnixTime {
-    /// E.g. `2026-11-30`, in UTC.
-    fileprivate var day: String {
-        Date(timeIntervalSince1970: Double(self.seconds)).formatted(.iso8601.year().month().day())
     }
 }

@@ -128,11 +128,15 @@ extension RedisReply {
     }
 
     fileprivate var isUnknownCommand: Bool {
-        guard case .error(let error) = self, error.code == "ERR" else { return false }
-        return error.message.lowercased().hasPrefix("err unknown command")
+        if case .error(let error) = self { error.isUnknownCommand } else { false }
     }
 
     fileprivate var writeRefusal: RedisServerError? {
         if case .error(let error) = self { error.writeRefusal } else { nil }
     }
+}
+
+extension RedisServerError {
+    /// The server has no such command, or has it under another name.
+    var isUnknownCommand: Bool { self.code == "ERR" && self.message.lowercased().hasPrefix("err unknown command") }
 }

@@ -80,7 +80,7 @@ extension RedisCheck {
         case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
         case "ERR" where error.message.contains("without any password configured"):
             "it has no password: take sentinel_password= out of the URL"
-        case "ERR" where error.message.lowercased().contains("unknown command"):
+        case "ERR" where error.isUnknownCommand:
             "it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
         default: RedisWords.refusal(error)
         }

@@ -143,7 +143,7 @@ struct RedisCheck: Sendable {
     }
 
     /// Connects and asks the server who it is; nil, with the reason among the verdicts, when it does not tell. Without any
-    /// verdict its user may not ask.
+    /// verdict its user may not ask, or the command has another name.
     private func meet(
         _ endpoint: RedisEndpoint
     ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
@@ -164,7 +164,7 @@ struct RedisCheck: Sendable {
             return failed(RedisWords.refusal(error), of: "database")
         }
         if case .error(let error)? = replies.last {
-            return error.code == "NOPERM" ? ([], nil) : failed(RedisWords.refusal(error))
+            return error.code == "NOPERM" || error.isUnknownCommand ? ([], nil) : failed(RedisWords.refusal(error))
         }
         guard let facts = RedisFacts(replies.last) else {
             return failed(

@@ -55,6 +55,9 @@ extension RedisWords {
     private static let noAnswer =
         "it does not answer: is the address right, and does a firewall drop what is sent to it?"
 
+    private static let hangsUp =
+        "it closes the connection without an answer: is it Redis, or a balancer that has no server behind it?"
+
     private static func connecting(_ error: NIOConnectionError) -> String {
         if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
             return "its name is not resolved: is \(error.host) right, and does this machine's DNS know it?"
@@ -71,7 +74,7 @@ extension RedisWords {
         case EHOSTUNREACH, ENETUNREACH: "there is no way to it from here: is the address right?"
         case ENOENT: "there is no such socket: is Redis running with this unixsocket?"
         case EACCES, EPERM: "this user may not open the socket: see unixsocketperm and the directory's rights"
-        case ECONNRESET, EPIPE: "it closed the connection at once: is this a TLS port? Then write rediss://"
+        case ECONNRESET, EPIPE: Self.hangsUp
         default: String(cString: strerror(error.errnoCode))
         }
     }
@@ -85,7 +88,7 @@ extension RedisWords {
 
     private static func tls(_ error: NIOSSLError, _ configuration: RedisConfiguration) -> String {
         guard case .handshakeFailed(let cause) = error else {
-            if case .uncleanShutdown = error { return "it broke the TLS connection off" }
+            if case .uncleanShutdown = error { return Self.hangsUp }
             return "TLS fails: \(error)"
         }
         // BoringSSL's words for what happened; they hold nothing of ours.
@@ -115,11 +118,10 @@ extension RedisWords {
 
     private static func lost(_ cause: RedisError.Cause, _ configuration: RedisConfiguration) -> String {
         switch cause {
-        case .closed where configuration.tls == nil:
-            "it closed the connection at once: is this a TLS port? Then write rediss://"
-        case .closed: "it closed the connection at once: does it want a certificate (cert= and key=)?"
-        case .protocolError where configuration.tls == nil:
-            "what answers is no Redis, or speaks TLS: then write rediss://"
+        case .closed where configuration.tls?.certificateFile == nil && configuration.tls != nil:
+            "it closed the connection at once: does it want a certificate (cert= and key=)?"
+        case .closed: Self.hangsUp
+        case .protocolError: "what answers there is no Redis: are host and port right?"
         case .timedOut where configuration.tls != nil:
             "it takes connections but does not answer: it is stopped, or does not speak TLS there"
         case .timedOut: "it takes connections but does not answer: is it stopped, or something else than Redis?"

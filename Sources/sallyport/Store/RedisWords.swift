@@ -44,6 +44,7 @@ enum RedisWords {
         }
         if text.contains("max number of clients") { return "it has all the clients that maxclients allows" }
         if text.contains("arguments for 'auth'") { return "it is older than 6.0 and knows no users: take a later one" }
+        if error.isUnknownCommand { return "it lacks a command: is it what the URL says, Redis or a sentinel?" }
         if text.contains("cluster support disabled") { return "it is no cluster: write redis:// into the URL" }
         return "\(error.code): see `sallyport check --network`"
     }
