@@ -5,15 +5,20 @@ import Synchronization
 /// Says why Redis cannot be used while it cannot: in the log when that changes, and in the readiness.
 ///
 /// A gateway starts whether Redis is there or not, and its connections are tried again and again in silence. So while any
-/// is missing, what `check --network` would say of it is found out once a second, over a connection for this alone.
+/// is missing, what `check --network` would say of it is found out, over a connection for this alone: at once, and then
+/// every five seconds, since it may become another reason.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
         var since: ContinuousClock.Instant?
+        /// When to find it out again.
+        var next = ContinuousClock.now
         var task: Task<Void, Never>?
     }
 
+    /// How often it is looked whether a connection is missing; this asks nobody.
     private static let interval = Duration.seconds(1)
+    private static let pause = Duration.seconds(5)
 
     private let client: RedisClient
     private let check: RedisCheck
@@ -52,12 +57,14 @@ final class RedisWatch: Sendable {
 
     private func look() async {
         guard !self.client.status.isConnected else { return self.settle() }
+        guard self.state.withLock({ $0.next }) <= .now else { return }
         let obstacles = await self.check.obstacles()
         // It may have come back meanwhile, and nothing in its way means that the connections are on theirs.
         guard !obstacles.isEmpty, !Task.isCancelled, !self.client.status.isConnected else { return }
         let reason = obstacles.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let isNew = self.state.withLock { state in
             defer { state.reason = reason }
+            state.next = .now + Self.pause
             state.since = state.since ?? .now
             return state.reason != reason
         }
@@ -73,7 +80,7 @@ final class RedisWatch: Sendable {
 
     private func settle() {
         let since = self.state.withLock { state in
-            defer { (state.reason, state.since) = (nil, nil) }
+            defer { (state.reason, state.since, state.next) = (nil, nil, .now) }
             return state.since
         }
         guard let since else { return }

@@ -19,7 +19,7 @@ enum RedisWords {
         switch error.code {
         case "NOAUTH": "it wants a password: write user:password@ into the URL"
         case "WRONGPASS": "the user or the password of the URL is wrong, or the user is off"
-        case "NOPERM": "the ACL user may not run a command that is needed: see deploy/redis/users.acl"
+        case "NOPERM": "the ACL user may not run a command that is needed: `sallyport check --network` names it"
         case "DENIED": "protected mode: give it a user with a password, or bind it to loopback"
         case "LOADING": "it is loading its data and serves when it has done so"
         case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
