@@ -12,7 +12,7 @@ extension Listener {
         try? await options.unsafeSetSocketOption(
             level: .socket,
             name: NIOBSDSocket.Option(rawValue: FilterProgram.option),
-            value: FilterProgram.dropsAll
+            value: FilterProgram.dropsOpenings
         ).get()
         try? await Task.sleep(for: moment)
     }
@@ -34,11 +34,21 @@ private struct FilterProgram {
     /// `SO_ATTACH_FILTER`
     static let option: CInt = 26
 
-    /// Its memory is needed for as long as the process may stop.
-    static let dropsAll: FilterProgram = {
-        let instruction = UnsafeMutablePointer<Instruction>.allocate(capacity: 1)
-        // BPF_RET | BPF_K: no byte of any packet passes.
-        instruction.initialize(to: Instruction(code: 0x06, operand: 0))
-        return FilterProgram(count: 1, address: UInt(bitPattern: instruction))
+    /// Drops what opens a connection, and lets pass what belongs to one that is being opened. A filter of a TCP socket sees
+    /// segments from their header on.
+    static let dropsOpenings: FilterProgram = {
+        let program = [
+            // The flags, of which SYN without ACK opens.
+            Instruction(code: 0x30, operand: 13),
+            Instruction(code: 0x54, operand: 0x12),
+            Instruction(code: 0x15, whenFalse: 1, operand: 0x02),
+            // None of its bytes passes, or all.
+            Instruction(code: 0x06, operand: 0),
+            Instruction(code: 0x06, operand: .max),
+        ]
+        // Its memory is needed for as long as the process may stop.
+        let memory = UnsafeMutableBufferPointer<Instruction>.allocate(capacity: program.count)
+        _ = memory.initialize(from: program)
+        return FilterProgram(count: UInt16(program.count), address: UInt(bitPattern: memory.baseAddress))
     }()
 }
