@@ -7,7 +7,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers behind the gateway, a real reader of its metrics, certificates, and clocks that differ.
-packages=(curl nginx redis-server apache2-bin lighttpd python3 python3-venv openssl prometheus faketime)
+packages=(curl nginx haproxy redis-server apache2-bin lighttpd python3 python3-venv openssl prometheus faketime)
 soak=0
 if [[ ${1-} == --soak ]]; then
     shift

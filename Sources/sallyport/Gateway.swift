@@ -317,7 +317,13 @@ final class Gateway: Sendable {
         }
         await self.loops.onEach { $0.drain() }
         try? await Task.sleep(for: drain.delay)
-        for listener in self.listeners.withLock({ $0 }) { await listener.close() }
+        // Some fronts notice nothing and connect until the end: what has connected is served, and what was sent is read.
+        let moment = min(drain.delay, .milliseconds(20))
+        for listener in self.listeners.withLock({ $0 }) {
+            if moment > .zero { await listener.takeLast(within: moment) }
+            await listener.close()
+        }
+        try? await Task.sleep(for: moment * 10)
         await self.loops.onEach { $0.closeIdle() }
         let deadline = ContinuousClock.now + drain.timeout
         while ContinuousClock.now < deadline, await self.loops.busyCount() > 0 {

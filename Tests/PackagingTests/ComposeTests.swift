@@ -27,7 +27,14 @@ import Yams
     }
 
     @Test func runsTwoEqualGatewaysFromTheDockerfile() throws {
-        let (one, two) = (try Self.service("gateway-1"), try Self.service("gateway-2"))
+        var (one, two) = (try Self.service("gateway-1"), try Self.service("gateway-2"))
+        // But for the addresses, under which the front looks for them.
+        let addresses = [one, two].map { service in
+            ((service["networks"] as? Mapping)?["default"] as? Mapping)?["ipv4_address"] as? String ?? ""
+        }
+        let hosts = try Self.service("front")["extra_hosts"] as? [String]
+        #expect(hosts == ["gateway-1:\(addresses[0])", "gateway-2:\(addresses[1])"] && addresses[0] != addresses[1])
+        (one["networks"], two["networks"]) = (nil, nil)
         #expect(NSDictionary(dictionary: one) == NSDictionary(dictionary: two))
         let build = try #require(one["build"] as? Mapping)
         let context = PackageFiles.root.appending(path: "deploy").appending(path: build["context"] as? String ?? "")
@@ -82,11 +89,19 @@ import Yams
     /// Names and ports by which the parts find one another.
     @Test func partsFindOneAnother() throws {
         let services = try #require(try Self.file()["services"] as? Mapping)
-        let nginx = try PackageFiles.text("deploy/compose/nginx.conf")
+        let nginx = try PackageFiles.text("deploy/front/nginx.conf")
+        let haproxy = try PackageFiles.text("deploy/front/haproxy.cfg")
         let settings = try PackageFiles.text("deploy/compose/sallyport.yaml")
-        for name in ["gateway-1", "gateway-2"] { #expect(nginx.contains("server \(name):8080;")) }
+        for name in ["gateway-1", "gateway-2"] {
+            #expect(nginx.contains("server \(name):8080 max_fails=0;"))
+            #expect(haproxy.contains("server \(name) \(name):8080 check port 9090\n"))
+        }
         let gateway = try Self.service("gateway-1")
         #expect((gateway["environment"] as? Mapping)?["SALLYPORT_LISTEN"] as? String == ":8080")
+        #expect((gateway["environment"] as? Mapping)?["SALLYPORT_ADMIN_LISTEN"] as? String == ":9090")
+        let other = try #require(try Yams.load(yaml: PackageFiles.text("deploy/compose.haproxy.yaml")) as? Mapping)
+        let front = try #require((other["services"] as? Mapping)?["front"] as? Mapping)
+        #expect(front["volumes"] as? [String] == ["./front/haproxy.cfg:/usr/local/etc/haproxy/haproxy.cfg:ro"])
         #expect(services["app"] != nil && settings.contains("upstream: http://app:3000"))
         #expect(try Self.service("app")["command"] as? [String] == ["--port", "3000"])
         #expect(try Self.service("front")["ports"] as? [String] == ["127.0.0.1:8080:8080"])
@@ -133,8 +148,7 @@ import Yams
         let granted = Set(rights.filter { $0.hasPrefix("+") }.map { String($0.dropFirst()) })
         let needed =
             RedisNeeds.commands() + RedisNeeds.clusterOnly + RedisNeeds.databaseOnly + [RedisNeeds.subscription]
-        // `ASKING` means nothing but in front of a command whose slot is being moved.
-        #expect(granted == Set(needed.map(\.name)).union(["asking"]))
+        #expect(granted == Set(needed.map(\.name)))
         let others = rights.filter { !$0.hasPrefix("+") }
         #expect(
             others == [

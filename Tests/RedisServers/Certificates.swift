@@ -15,22 +15,38 @@ package final class Certificates: Sendable {
     package static let serverName = "redis.example"
 
     /// Makes them with `openssl`; they lie in a directory that goes with this object.
-    package init() throws {
+    ///
+    /// - Parameter environment: Variables for `openssl`, e.g. of libfaketime: certificates are valid for two days.
+    package init(environment: [String: String] = [:]) throws {
         self.directory = FileManager.default.temporaryDirectory
             .appending(path: "redis-tls-\(UInt64.random(in: 0...UInt64.max))")
         try FileManager.default.createDirectory(at: self.directory, withIntermediateDirectories: true)
-        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
         try Self.openssl(
-            ["req", "-x509", "-subj", "/CN=authority of one test", "-keyout", self.path("ca.key")] + key
-                + ["-out", self.authority]
+            ["req", "-x509", "-subj", "/CN=authority of one test", "-keyout", self.path("ca.key")] + Self.key
+                + ["-out", self.authority],
+            environment
         )
-        for (name, subject) in [("server", Self.serverName), ("client", "gateway.example")] {
-            try Self.openssl(
-                ["req", "-x509", "-CA", self.authority, "-CAkey", self.path("ca.key"), "-subj", "/CN=\(subject)"] + key
-                    + ["-addext", "subjectAltName=DNS:\(subject)", "-addext", "basicConstraints=critical,CA:FALSE"]
-                    + ["-keyout", self.path("\(name).key"), "-out", self.path("\(name).pem")]
-            )
-        }
+        try self.issue("server", to: Self.serverName, environment: environment)
+        try self.issue("client", to: "gateway.example", environment: environment)
+    }
+
+    private static let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+
+    /// Makes one more certificate of this authority; the paths of it and of its key.
+    @discardableResult
+    package func issue(
+        _ name: String,
+        to subject: String,
+        environment: [String: String] = [:]
+    ) throws -> (certificate: String, key: String) {
+        let paths = (certificate: self.path("\(name).pem"), key: self.path("\(name).key"))
+        try Self.openssl(
+            ["req", "-x509", "-CA", self.authority, "-CAkey", self.path("ca.key"), "-subj", "/CN=\(subject)"] + Self.key
+                + ["-addext", "subjectAltName=DNS:\(subject)", "-addext", "basicConstraints=critical,CA:FALSE"]
+                + ["-keyout", paths.key, "-out", paths.certificate],
+            environment
+        )
+        return paths
     }
 
     deinit {
@@ -39,8 +55,8 @@ package final class Certificates: Sendable {
 
     private func path(_ name: String) -> String { self.directory.appending(path: name).path }
 
-    private static func openssl(_ arguments: [String]) throws {
-        let (status, output) = try Program.run("/usr/bin/openssl", arguments)
+    private static func openssl(_ arguments: [String], _ environment: [String: String]) throws {
+        let (status, output) = try Program.run("/usr/bin/openssl", arguments, environment: environment)
         guard status == 0 else { throw ServerFailure("openssl: \(output)") }
     }
 }

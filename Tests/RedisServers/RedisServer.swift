@@ -189,10 +189,16 @@ package final class RedisServer: Sendable {
 
 /// Programs that run to their end.
 enum Program {
-    static func run(_ path: String, _ arguments: [String]) throws -> (status: Int32, output: String) {
+    /// - Parameter environment: Variables beside those of the tests.
+    static func run(
+        _ path: String,
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: path)
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let pipe = Pipe()
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = pipe

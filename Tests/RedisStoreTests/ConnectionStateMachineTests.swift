@@ -31,6 +31,21 @@ import Testing
         }
     }
 
+    @Test(
+        "What a server says before it hangs up is why the connection ends, whatever was asked first",
+        arguments: ["DENIED Redis is running in protected mode", "ERR max number of clients reached"]
+    )
+    func farewell(_ line: String) {
+        let error = RedisServerError(line: line)
+        var greeting = Machine()
+        _ = greeting.connected(handshake: [false, true], deadline: self.early)
+        #expect(self.closing(greeting.received(.error(error)))?.refusal == error)
+        #expect(greeting.lost(.closed) == nil)
+        var asking = self.machine(waiting: [1, 2])
+        let closing = self.closing(asking.received(.error(error)))
+        #expect(closing?.refusal == error && closing?.failed == [2])
+    }
+
     @Test("The n-th reply is the n-th command's")
     func order() {
         var machine = self.machine(waiting: [1, 2, 3])

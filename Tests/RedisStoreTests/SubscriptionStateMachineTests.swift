@@ -43,6 +43,15 @@ import Testing
         Self.array("message", SubscriptionPlan.keyChannel, last: payload)
     }
 
+    @Test("What a server says before it hangs up is why the subscription ends, though the step need not succeed")
+    func farewell() {
+        var machine = Machine(Self.feed)
+        _ = machine.connected(at: self.time(0))
+        _ = machine.received(.status("OK"))
+        let error = RedisServerError(line: "ERR max number of clients reached")
+        #expect(machine.received(.error(error)) == .close(.closed, refusal: error))
+    }
+
     /// A machine that listens since time 0.
     private func listening(_ plan: SubscriptionPlan = Self.feed) -> Machine {
         var machine = Machine(plan)

@@ -16,16 +16,23 @@ package struct RedisConnector: Sendable {
     /// A channel to `endpoint` with TLS and nothing else in its pipeline; its handshake may still be under way. Host names
     /// are resolved off the loop, and addresses tried one after the other, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
+        self.connect(to: endpoint, on: loop) { channel in
+            guard let tls = self.tls else { return }
+            let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName(endpoint))
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }
+    }
+
+    /// The same whatever the configuration says of TLS: with what `prepare` puts into the pipeline.
+    func connect(
+        to endpoint: RedisEndpoint,
+        on loop: any EventLoop,
+        prepare: @escaping @Sendable (any Channel) throws -> Void
+    ) -> EventLoopFuture<any Channel> {
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(self.configuration.connectTimeout))
             // Called for each address that is tried: only the channel that connects lives on.
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    guard let tls = self.tls else { return }
-                    let handler = try NIOSSLClientHandler(context: tls, serverHostname: self.serverName(endpoint))
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                }
-            }
+            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try prepare(channel) } }
         switch endpoint {
         case .tcp(let host, let port):
             let bootstrap = bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -59,7 +66,7 @@ package struct RedisConnector: Sendable {
     }
 
     /// The name for SNI; nil for an address, which is then verified as an address.
-    private func serverName(_ endpoint: RedisEndpoint) -> String? {
+    func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }
         return (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil

@@ -7,11 +7,24 @@ package enum RedisNeeds {
         package let name: String
         /// Harmless, and every reply to it but `NOPERM` shows that it is allowed.
         package let trial: RedisCommand
+        /// False: the gateway serves without it, and only the operator misses something.
+        package let isRequired: Bool
 
-        init(_ name: String, _ trial: RedisCommand) {
+        init(_ name: String, _ trial: RedisCommand, isRequired: Bool = true) {
             self.name = name
             self.trial = trial
+            self.isRequired = isRequired
         }
+    }
+
+    /// The keys of one type, with commands that change nothing that anybody could miss.
+    package struct KeyType: Sendable, Hashable {
+        /// What an ACL's rule calls them, e.g. `sp:s:*`.
+        package let pattern: String
+        /// Needs the right to read them.
+        package let read: RedisCommand
+        /// Needs the right to write them; there is no such key.
+        package let write: RedisCommand
     }
 
     /// All keys of the gateway begin with this.
@@ -43,7 +56,7 @@ package enum RedisNeeds {
             Command("ping", RedisCommand("PING")),
             Command("wait", RedisCommand("WAIT", "0", "1")),
             Command("client|id", RedisCommand("CLIENT", "ID")),
-            Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport")),
+            Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport"), isRequired: false),
             Command("client|tracking", RedisCommand("CLIENT", "TRACKING", "OFF")),
         ]
     }
@@ -53,9 +66,16 @@ package enum RedisNeeds {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// One key of each type.
-    package static func keys(tag: String = "check") -> [(type: String, trial: RedisCommand)] {
-        self.keyTypes.map { ($0, RedisCommand("GET", [Array("sp:\($0):{\(tag)}:check".utf8)])) }
+    /// The keys of each type.
+    package static func keys(tag: String = "check") -> [KeyType] {
+        self.keyTypes.map { type in
+            let key = Array("\(self.keyPrefix)\(type):{\(tag)}:check".utf8)
+            return KeyType(
+                pattern: "\(self.keyPrefix)\(type):*",
+                read: RedisCommand("GET", [key]),
+                write: RedisCommand("DEL", [key])
+            )
+        }
     }
 
     /// Last on a connection: what it subscribes to, it hears from then on.
@@ -64,7 +84,11 @@ package enum RedisNeeds {
     }
 
     /// What a cluster is asked for beyond this.
-    package static let clusterOnly = [Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS"))]
+    package static let clusterOnly = [
+        Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS")),
+        // It means something only in front of a command whose slot is being moved.
+        Command("asking", RedisCommand("ASKING")),
+    ]
 
     /// What a URL with a database number needs beyond this.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]

@@ -113,7 +113,9 @@ package struct ConnectionStateMachine<Handle> {
         }
         switch pending.expected {
         case .handshake(let isRequired):
-            if case .error(let error) = reply, isRequired { return .close(self.end(.closed, refusal: error)) }
+            if case .error(let error) = reply, isRequired || error.isFarewell {
+                return .close(self.end(.closed, refusal: error))
+            }
             guard case .handshaking = self.phase, self.queue.isEmpty else {
                 return self.closesWhenEmpty ? .close(self.end(.shuttingDown)) : .wait
             }
@@ -168,7 +170,7 @@ package struct ConnectionStateMachine<Handle> {
         switch error.code {
         case "READONLY", "NOAUTH": true
         case "MOVED", "ASK": !self.followsRedirects
-        default: false
+        default: error.isFarewell
         }
     }
 

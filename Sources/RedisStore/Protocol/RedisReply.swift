@@ -49,6 +49,12 @@ package struct RedisServerError: Error, Sendable, Hashable {
         }
     }
 
+    /// Whether the server says this unasked and hangs up: in protected mode, or to one connection more than `maxclients`. It
+    /// stands where the answer to the first command is looked for.
+    package var isFarewell: Bool {
+        self.code == "DENIED" || self.code == "ERR" && self.message.contains("max number of clients")
+    }
+
     /// The codes with which a server that can be read refuses to write.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 

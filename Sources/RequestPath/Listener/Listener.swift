@@ -11,7 +11,7 @@ package struct ListenerError: Error, CustomStringConvertible {
 
 /// Accepts clients on one address and hands each to one of the loops for its life.
 package final class Listener: Sendable {
-    private let channel: any Channel
+    let channel: any Channel
     private let gate: ConnectionGate
 
     /// Binds `address`; connections are spread over `loops`, whose `eventLoop`s must be those of `group`.

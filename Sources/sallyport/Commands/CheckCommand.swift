@@ -71,21 +71,13 @@ struct CheckCommand: AsyncParsableCommand {
         do {
             // The URL has been judged with the settings.
             let configuration = try RedisConfiguration(url: redis.url)
-            let unreadable = configuration.tls.map(Self.unreadableFiles) ?? []
-            guard unreadable.isEmpty else { return unreadable }
+            let faults = configuration.tls.map(RedisCheck.faults) ?? []
+            guard faults.isEmpty else { return faults }
             let loop = MultiThreadedEventLoopGroup.singleton.any()
             return try await RedisCheck(configuration, requireSafe: redis.requireSafe, loop: loop).run()
         } catch {
-            let finding = "ca=, cert= or key= of the URL names a file that is no PEM of its kind: \(error)"
+            let finding = "ca=, cert= or key= of the URL cannot be used: \(error)"
             return [Verdict(level: .error, subject: "certificates", finding: finding)]
-        }
-    }
-
-    private static func unreadableFiles(_ tls: RedisConfiguration.TLS) -> [Verdict] {
-        [("ca", tls.authorityFile), ("cert", tls.certificateFile), ("key", tls.keyFile)].compactMap { name, file in
-            guard let file, !FileManager.default.isReadableFile(atPath: file) else { return nil }
-            let finding = "\(name)= of the URL names no file that this user can read: \(file)"
-            return Verdict(level: .error, subject: "certificates", finding: finding)
         }
     }
 

@@ -12,6 +12,7 @@ final class RedisBacking: Sendable {
     let limiter: RedisRateLimiter
     private let client: RedisClient
     private let journal: RedisJournal
+    private let watch: RedisWatch
     private let requireSafe: Bool
 
     /// Nothing is connected before `start()`.
@@ -40,8 +41,17 @@ final class RedisBacking: Sendable {
                 localClock: clock,
                 observe: { journal.note($0) }
             )
+            // What the log may wait for why Redis does not answer.
+            let check = try RedisCheck(
+                configuration,
+                requireSafe: settings.requireSafe,
+                patience: .milliseconds(500),
+                loop: group.any()
+            )
+            self.watch = RedisWatch(self.client, check: check, logger: journal.logger)
         } catch {
-            throw StartRefusal(description: "store.redis: the certificate, key or authority file of the URL: \(error)")
+            let fault = configuration.tls.flatMap { RedisCheck.faults(inFilesOf: $0).first?.finding }
+            throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
         self.store = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
@@ -63,10 +73,12 @@ final class RedisBacking: Sendable {
     /// Waits until each connection was tried once, whatever came of it.
     func start() async throws {
         try await self.store.start()
+        self.watch.start()
     }
 
     /// Lets what was asked be answered, then closes.
     func shutDown() async {
+        await self.watch.shutDown()
         try? await self.store.shutDown()
     }
 
@@ -78,7 +90,10 @@ final class RedisBacking: Sendable {
     var checks: [AdminServer.Check] {
         let status = self.client.status
         var checks: [AdminServer.Check] = [
-            (name: "store", ok: status.isConnected, detail: RedisWords.connection(status))
+            (
+                name: "store", ok: status.isConnected,
+                detail: RedisWords.connection(status, reason: self.watch.reason)
+            )
         ]
         // Not ready, as with a Redis that is away (security.md 8, row 4), though sessions can still be read: nobody can sign
         // in or be handed over, and of a primary that was cut off `NOREPLICAS` is the only sign, whose gateways must not be

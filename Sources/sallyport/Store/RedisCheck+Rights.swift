@@ -6,44 +6,137 @@ extension RedisCheck {
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var needs = RedisNeeds.commands(tag: tag)
         if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
+        if self.configuration.database != 0 { needs += RedisNeeds.databaseOnly }
         let keys = RedisNeeds.keys(tag: tag)
         do {
-            let trials = needs.map(\.trial) + keys.map(\.trial) + [RedisNeeds.subscription.trial]
+            let trials =
+                needs.map(\.trial) + keys.flatMap { [$0.read, $0.write] } + [RedisNeeds.subscription.trial]
             let replies = try await self.ask(trials, of: endpoint)
-            var lacks: [String] = []
-            for (need, reply) in zip(needs, replies) where reply.isNotPermitted { lacks.append("+\(need.name)") }
-            let mayGet = !lacks.contains("+get")
-            for (key, reply) in zip(keys, replies.dropFirst(needs.count)) where mayGet && reply.isNotPermitted {
-                lacks.append("~\(RedisNeeds.keyPrefix)\(key.type):*")
+            var lacks = Lacks(commands: needs, replies)
+            lacks.take(keys, Array(replies.dropFirst(needs.count)))
+            if let last = replies.last { lacks.take(subscription: last) }
+            let user = self.configuration.user ?? "default"
+            let findings = lacks.findings
+            var verdicts: [Verdict] = []
+            if findings.isEmpty {
+                verdicts.append(self.ok(endpoint, "commands", "all \(needs.count + 1) are allowed"))
+            } else {
+                let mend = lacks.rules.isEmpty ? "" : ": ACL SETUSER \(user) \(lacks.rules.joined(separator: " "))"
+                verdicts.append(self.error(endpoint, "commands", findings.joined(separator: "; ") + mend))
             }
-            if let reply = replies.last, case .error(let error) = reply, reply.isNotPermitted {
-                lacks.append(
-                    error.message.contains("channel") ? "&\(RedisNeeds.channel)" : "+\(RedisNeeds.subscription.name)"
-                )
+            if !lacks.courtesies.isEmpty {
+                let rules = lacks.courtesies.joined(separator: " ")
+                let finding = "connections have no name in CLIENT LIST: ACL SETUSER \(user) \(rules)"
+                verdicts.append(Verdict(level: .warning, subject: "\(endpoint) name", finding: finding))
             }
-            return [self.commands(lacks, of: needs.count + 1, endpoint)]
+            return verdicts
                 + replies.compactMap(\.writeRefusal).prefix(1).map {
                     self.error(endpoint, "writes", RedisWords.refusal($0))
                 }
         } catch {
-            return [self.error(endpoint, "commands", RedisWords.failure(error, of: self.configuration))]
+            return [self.error(endpoint, "commands", await self.explain(error, at: endpoint))]
+        }
+    }
+}
+
+/// What the gateway's user lacks, by the replies to what was tried.
+private struct Lacks {
+    /// Rules that would grant it.
+    private(set) var rules: [String] = []
+    /// The same for what the gateway can do without.
+    private(set) var courtesies: [String] = []
+    private var commands: [String] = []
+    private var unknown: [String] = []
+    private var untouchable: [String] = []
+    private var readOnly: [String] = []
+    private var writeOnly: [String] = []
+    private var channels: [String] = []
+
+    init(commands needs: [RedisNeeds.Command], _ replies: [RedisReply]) {
+        for (need, reply) in zip(needs, replies) {
+            if reply.isUnknownCommand {
+                self.unknown.append(need.name.replacing("|", with: " ").uppercased())
+            } else if reply.denial == .command {
+                if need.isRequired {
+                    self.commands.append("+\(need.name)")
+                } else {
+                    self.courtesies.append("+\(need.name)")
+                }
+            }
+        }
+        self.rules = self.commands
+    }
+
+    /// - Parameter replies: To the read and the write of each type in turn.
+    mutating func take(_ keys: [RedisNeeds.KeyType], _ replies: [RedisReply]) {
+        for (index, key) in keys.enumerated() where index * 2 + 1 < replies.count {
+            switch (replies[index * 2].denial == .key, replies[index * 2 + 1].denial == .key) {
+            case (true, true): self.untouchable.append(key.pattern)
+            case (false, true): self.readOnly.append(key.pattern)
+            case (true, false): self.writeOnly.append(key.pattern)
+            case (false, false): break
+            }
+        }
+        func whole(_ patterns: [String]) -> [String] {
+            patterns.count == keys.count ? ["\(RedisNeeds.keyPrefix)*"] : patterns
+        }
+        self.untouchable = whole(self.untouchable)
+        self.readOnly = whole(self.readOnly)
+        self.writeOnly = whole(self.writeOnly)
+        self.rules += (self.untouchable + self.readOnly + self.writeOnly).map { "~\($0)" }
+    }
+
+    mutating func take(subscription reply: RedisReply) {
+        switch reply.denial {
+        case .channel?:
+            self.channels = [RedisNeeds.channel]
+            self.rules.append("&\(RedisNeeds.channel)")
+        case .command?:
+            self.commands.append("+\(RedisNeeds.subscription.name)")
+            self.rules.append("+\(RedisNeeds.subscription.name)")
+        case .key?, nil: break
         }
     }
 
-    private func commands(_ lacks: [String], of count: Int, _ endpoint: RedisEndpoint) -> Verdict {
-        guard !lacks.isEmpty else { return self.ok(endpoint, "commands", "all \(count) are allowed") }
-        let words = lacks.joined(separator: " ")
-        let user = self.configuration.user ?? "default"
-        return self.error(endpoint, "commands", "the ACL user lacks \(words): ACL SETUSER \(user) \(words)")
+    /// In words; none when nothing is missing that is needed.
+    var findings: [String] {
+        func finding(_ words: String, _ names: [String]) -> [String] {
+            names.isEmpty ? [] : ["\(words) \(names.joined(separator: " "))"]
+        }
+        return finding("it does not know (is it renamed by rename-command?)", self.unknown)
+            + finding("the ACL user lacks", self.commands)
+            + finding("the ACL user may not use the keys", self.untouchable)
+            + finding("the ACL user may read, but not write, the keys", self.readOnly)
+            + finding("the ACL user may write, but not read, the keys", self.writeOnly)
+            + finding("the ACL user may not hear the channel", self.channels)
     }
 }
 
 extension RedisReply {
-    fileprivate var isNotPermitted: Bool {
-        if case .error(let error) = self { error.code == "NOPERM" } else { false }
+    /// What an ACL has denied.
+    enum Denial {
+        case command, key, channel
+    }
+
+    /// What this `NOPERM` is about. Redis judges commands before keys and channels, and tells which by its text alone:
+    /// `... to run the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`).
+    fileprivate var denial: Denial? {
+        guard case .error(let error) = self, error.code == "NOPERM" else { return nil }
+        if error.message.contains("to run the") { return .command }
+        if error.message.contains("channel") { return .channel }
+        return error.message.contains(" key") ? .key : .command
+    }
+
+    fileprivate var isUnknownCommand: Bool {
+        if case .error(let error) = self { error.isUnknownCommand } else { false }
     }
 
     fileprivate var writeRefusal: RedisServerError? {
         if case .error(let error) = self { error.writeRefusal } else { nil }
     }
+}
+
+extension RedisServerError {
+    /// The server has no such command, or has it under another name.
+    var isUnknownCommand: Bool { self.code == "ERR" && self.message.lowercased().hasPrefix("err unknown command") }
 }

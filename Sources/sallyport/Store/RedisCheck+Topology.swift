@@ -8,7 +8,7 @@ extension RedisCheck {
         let greeting = RedisConfiguration.authentication(user: sentinels.user, password: sentinels.password)
         let questions = [
             RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinels.primaryName),
-            RedisCommand("SENTINEL", "MASTERS"),
+            RedisCommand("SENTINEL", "MASTERS"), RedisCommand("SUBSCRIBE", "+switch-master"),
         ]
         for endpoint in sentinels.endpoints {
             do {
@@ -21,12 +21,18 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
+                    if case .error(let error)? = replies.last, error.code == "NOPERM" {
+                        // The next look, every ten seconds, finds what was not told.
+                        let finding =
+                            "its user may not hear of failovers, which are noticed late: +subscribe &+switch-master"
+                        verdicts.append(Verdict(level: .warning, subject: "\(endpoint) sentinel", finding: finding))
+                    }
                 case .null:
                     verdicts.append(
                         self.error(
                             endpoint,
                             "sentinel",
-                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.last))"
+                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.dropLast().last))"
                         )
                     )
                 case .error(let error):
@@ -35,7 +41,7 @@ extension RedisCheck {
                     verdicts.append(self.error(endpoint, "sentinel", "its answer names no address: is it a sentinel?"))
                 }
             } catch {
-                verdicts.append(self.error(endpoint, "sentinel", Self.sentinelFailure(error, self.configuration)))
+                verdicts.append(self.error(endpoint, "sentinel", await self.sentinelFailure(error, endpoint)))
             }
         }
         if !named.isEmpty {
@@ -69,17 +75,20 @@ extension RedisCheck {
 
     private static func sentinelRefusal(_ error: RedisServerError) -> String {
         switch error.code {
-        case "NOAUTH": "it wants a password of its own: sentinel_password in the URL"
+        case "NOAUTH": "it wants a password of its own: sentinel_password= in the URL (is it a sentinel?)"
         case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
-        case "ERR" where error.message.lowercased().contains("unknown command"):
+        case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
+        case "ERR" where error.message.contains("without any password configured"):
+            "it has no password: take sentinel_password= out of the URL"
+        case "ERR" where error.isUnknownCommand:
             "it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
         default: RedisWords.refusal(error)
         }
     }
 
-    private static func sentinelFailure(_ error: any Error, _ configuration: RedisConfiguration) -> String {
-        if case RedisError.server(let refusal) = error { return self.sentinelRefusal(refusal) }
-        return RedisWords.failure(error, of: configuration)
+    private func sentinelFailure(_ error: any Error, _ endpoint: RedisEndpoint) async -> String {
+        if case RedisError.server(let refusal) = error { return Self.sentinelRefusal(refusal) }
+        return await self.explain(error, at: endpoint)
     }
 
     /// Asks the nodes in turn for the cluster's primaries; nil when none knows them.
@@ -89,7 +98,11 @@ extension RedisCheck {
             do {
                 let replies = try await self.ask([RedisCommand("CLUSTER", "SLOTS")], of: seed)
                 if case .error(let error) = replies.first {
-                    verdicts.append(self.error(seed, "cluster", RedisWords.refusal(error)))
+                    if error.code == "NOPERM" {
+                        verdicts += await self.rights(seed, tag: "check")
+                    } else {
+                        verdicts.append(self.error(seed, "cluster", RedisWords.refusal(error)))
+                    }
                     continue
                 }
                 guard let reply = replies.first, let topology = ClusterSlots.topology(reply, from: seed) else {
@@ -108,7 +121,7 @@ extension RedisCheck {
                 verdicts.append(self.ok(seed, "cluster", "\(topology.shards.count) primaries serve all hash slots"))
                 return (verdicts, topology)
             } catch {
-                verdicts.append(self.error(seed, "cluster", RedisWords.failure(error, of: self.configuration)))
+                verdicts.append(self.error(seed, "cluster", await self.explain(error, at: seed)))
             }
         }
         return (verdicts, nil)

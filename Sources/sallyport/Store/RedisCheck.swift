@@ -24,15 +24,21 @@ struct RedisCheck: Sendable {
     let connector: RedisConnector
     private let requireSafe: Bool
     private let usual: RedisConfiguration
-    private let loop: any EventLoop
+    let loop: any EventLoop
 
+    /// - Parameter patience: For each connection, and half of it for the answers: long enough to tell what is slow from what
+    ///   is not there.
     /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
-    init(_ configuration: RedisConfiguration, requireSafe: Bool, loop: any EventLoop) throws {
+    init(
+        _ configuration: RedisConfiguration,
+        requireSafe: Bool,
+        patience: Duration = .seconds(2),
+        loop: any EventLoop
+    ) throws {
         self.usual = configuration
-        // Long enough to tell what is slow from what is not there.
         var patient = configuration
-        patient.connectTimeout = .seconds(3)
-        patient.commandTimeout = .seconds(3)
+        patient.connectTimeout = patience
+        patient.commandTimeout = patience / 2
         self.configuration = patient
         self.connector = try RedisConnector(patient)
         self.requireSafe = requireSafe
@@ -41,7 +47,8 @@ struct RedisCheck: Sendable {
 
     /// One verdict a check, in the order in which they were made.
     func run() async -> [Verdict] {
-        var verdicts = self.judgeEncryption()
+        var verdicts = self.judgeEncryption() + self.judgeFiles()
+        guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
         switch self.configuration.deployment {
         case .standalone(let endpoint):
             verdicts += await self.check(endpoint, tag: "check")
@@ -59,13 +66,44 @@ struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Asks `endpoint` over a connection of its own.
+    /// Why the primaries cannot be found, reached or used as such; none when they can. Tries nothing else.
+    func obstacles() async -> [Verdict] {
+        var verdicts = self.judgeFiles()
+        switch self.configuration.deployment {
+        case .standalone(let endpoint):
+            verdicts += await self.meet(endpoint).verdicts
+        case .sentinel(let sentinels):
+            let (found, primary) = await self.check(sentinels)
+            verdicts += found
+            if let primary { verdicts += await self.meet(primary).verdicts }
+        case .cluster(let seeds):
+            let (found, topology) = await self.check(seeds: seeds)
+            verdicts += found
+            for shard in topology?.shards ?? [] { verdicts += await self.meet(shard.endpoint).verdicts }
+        }
+        return verdicts.filter { $0.level == .error }
+    }
+
+    /// Asks `endpoint` over a connection of its own, which has signed in.
+    ///
+    /// - Parameter greeting: Nil: the user and the password of the configuration. What the gateway sends beyond them is
+    ///   tried like any other command, since here it matters which one is refused.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
         greeting: [HandshakeStep]? = nil
     ) async throws -> [RedisReply] {
-        try await RedisProbe.ask(commands, of: endpoint, over: self.connector, greeting: greeting, on: self.loop).get()
+        try await RedisProbe.ask(
+            commands,
+            of: endpoint,
+            over: self.connector,
+            greeting: greeting
+                ?? RedisConfiguration.authentication(
+                    user: self.configuration.user,
+                    password: self.configuration.password
+                ),
+            on: self.loop
+        ).get()
     }
 
     private func judgeEncryption() -> [Verdict] {
@@ -90,45 +128,69 @@ struct RedisCheck: Sendable {
     // MARK: One server
 
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
-        let facts: RedisFacts
-        let took: Duration
-        let began = ContinuousClock.now
-        do {
-            let replies = try await self.ask([RedisCommand("INFO")], of: endpoint)
-            took = ContinuousClock.now - began
-            if case .error(let error) = replies.first {
-                return [self.error(endpoint, "connection", RedisWords.refusal(error))]
-            }
-            guard let read = RedisFacts(replies.first) else {
-                return [
-                    self.error(
-                        endpoint,
-                        "connection",
-                        "it answers, but not as a server that keeps data: is it a sentinel? Then write redis+sentinel://"
-                    )
-                ]
-            }
-            facts = read
-            guard took < self.usual.connectTimeout else {
-                return [
-                    self.error(
-                        endpoint,
-                        "connection",
-                        "it takes \(took.wholeMilliseconds) ms to connect; the gateway gives up after "
-                            + "\(self.usual.connectTimeout.wholeMilliseconds) ms"
-                    )
-                ]
-            }
-        } catch {
-            return [self.error(endpoint, "connection", RedisWords.failure(error, of: self.configuration))]
+        var (verdicts, acquaintance) = await self.meet(endpoint)
+        guard let acquaintance else {
+            // Of a user who may not ask for it, what else he lacks is told all the same.
+            return verdicts.isEmpty ? await self.rights(endpoint, tag: tag) : verdicts
         }
-        var verdicts = [self.ok(endpoint, "connection", "Redis \(facts.version) answers")]
-        verdicts.append(self.version(facts, endpoint))
-        verdicts.append(self.role(facts, endpoint))
+        let facts = acquaintance.facts
+        // What is said of another server, and of one that is too old, would say nothing of the one that is meant.
+        guard verdicts.allSatisfy({ $0.level != .error }) else { return verdicts }
         verdicts += self.safety(facts, endpoint)
-        verdicts.append(self.clock(facts, endpoint, roundTrip: took))
+        verdicts.append(self.clock(facts, endpoint, roundTrip: acquaintance.took))
         verdicts += await self.rights(endpoint, tag: tag)
         return verdicts
+    }
+
+    /// Connects and asks the server who it is; nil, with the reason among the verdicts, when it does not tell. Without any
+    /// verdict its user may not ask, or the command has another name.
+    private func meet(
+        _ endpoint: RedisEndpoint
+    ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
+        func failed(_ finding: String, of subject: String = "connection") -> ([Verdict], (RedisFacts, Duration)?) {
+            ([self.error(endpoint, subject, finding + self.origin)], nil)
+        }
+        let database = self.configuration.database
+        let choice = database == 0 ? [] : [RedisCommand("SELECT", "\(database)")]
+        let began = ContinuousClock.now
+        let replies: [RedisReply]
+        do {
+            replies = try await self.ask(choice + [RedisCommand("INFO")], of: endpoint)
+        } catch {
+            return failed(await self.explain(error, at: endpoint))
+        }
+        let took = ContinuousClock.now - began
+        if !choice.isEmpty, case .error(let error)? = replies.first, error.message.lowercased().contains("db index") {
+            return failed(RedisWords.refusal(error), of: "database")
+        }
+        if case .error(let error)? = replies.last {
+            return error.code == "NOPERM" || error.isUnknownCommand ? ([], nil) : failed(RedisWords.refusal(error))
+        }
+        guard let facts = RedisFacts(replies.last) else {
+            return failed(
+                "it answers, but not as a server that keeps data: is it a sentinel? Then write redis+sentinel://"
+            )
+        }
+        guard took < self.usual.connectTimeout else {
+            return failed(
+                "it takes \(took.wholeMilliseconds) ms to connect; the gateway gives up after "
+                    + "\(self.usual.connectTimeout.wholeMilliseconds) ms"
+            )
+        }
+        let verdicts = [
+            self.ok(endpoint, "connection", "Redis \(facts.version) answers"), self.version(facts, endpoint),
+            self.role(facts, endpoint),
+        ]
+        return (verdicts, (facts, took))
+    }
+
+    /// Who named an address that the URL does not hold.
+    private var origin: String {
+        switch self.configuration.deployment {
+        case .standalone: ""
+        case .sentinel: " (the sentinels name this address)"
+        case .cluster: " (the cluster names this address)"
+        }
     }
 
     /// `CLIENT TRACKING` is of 6.0.
@@ -140,6 +202,13 @@ struct RedisCheck: Sendable {
 
     private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         guard facts.isPrimary else {
+            if case .sentinel = self.configuration.deployment {
+                return self.error(
+                    endpoint,
+                    "role",
+                    "the sentinels name it, and it is a replica: a failover is under way"
+                )
+            }
             return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
         }
         switch (facts.isCluster, self.configuration.isCluster) {

@@ -17,7 +17,7 @@ final class RedisJournal: Sendable {
     /// Writes that no replica confirms come with every request: one line says it for so long.
     private static let shortPause = Duration.seconds(60)
 
-    private let logger: Logger
+    let logger: Logger
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())

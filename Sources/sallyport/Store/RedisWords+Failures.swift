@@ -15,18 +15,48 @@ extension RedisWords {
         case let error as IOError: Self.system(error)
         case ChannelError.connectTimeout: Self.noAnswer
         case let error as SocketAddressError: Self.address(error)
-        case let error as NIOSSLError: Self.tls(error)
+        case let error as NIOSSLError: Self.tls(error, configuration)
         case is NIOSSLExtraError:
             "its certificate is for another name: connect by that name, or write server_name= into the URL"
-        case let error as BoringSSLError: Self.tls(.handshakeFailed(error))
+        case let error as BoringSSLError: Self.tls(.handshakeFailed(error), configuration)
         case RedisError.server(let refusal): Self.refusal(refusal)
         case RedisError.unanswered(let cause), RedisError.notSent(let cause): Self.lost(cause, configuration)
         default: "it cannot be used: \(type(of: error))"
         }
     }
 
+    /// What a failure leaves open.
+    enum Doubt {
+        /// Why the server's certificate is not believed.
+        case certificate
+        /// Whether it is what the URL says, or speaks another protocol.
+        case `protocol`
+    }
+
+    /// What only another look at the server can tell; nil: the failure says enough.
+    static func doubt(_ error: any Error) -> Doubt? {
+        switch error {
+        case let error as NIOSSLError:
+            guard case .handshakeFailed(let cause) = error else { return .protocol }
+            return Self.doubt(inHandshake: cause)
+        case let error as BoringSSLError: return Self.doubt(inHandshake: error)
+        case let error as IOError: return [ECONNRESET, EPIPE].contains(error.errnoCode) ? .protocol : nil
+        case RedisError.unanswered: return .protocol
+        default: return nil
+        }
+    }
+
+    private static func doubt(inHandshake cause: BoringSSLError) -> Doubt? {
+        let words = "\(cause)".uppercased()
+        if words.contains("CERTIFICATE_VERIFY_FAILED") { return .certificate }
+        return words.contains("ALERT") ? nil : .protocol
+    }
+
     private static let noAnswer =
         "it does not answer: is the address right, and does a firewall drop what is sent to it?"
+
+    private static let hangsUp =
+        "it closes the connection without an answer: is it Redis, or a balancer that has no server behind it?"
 
     private static func connecting(_ error: NIOConnectionError) -> String {
         if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
@@ -44,7 +74,7 @@ extension RedisWords {
         case EHOSTUNREACH, ENETUNREACH: "there is no way to it from here: is the address right?"
         case ENOENT: "there is no such socket: is Redis running with this unixsocket?"
         case EACCES, EPERM: "this user may not open the socket: see unixsocketperm and the directory's rights"
-        case ECONNRESET, EPIPE: "it closed the connection at once: is this a TLS port? Then write rediss://"
+        case ECONNRESET, EPIPE: Self.hangsUp
         default: String(cString: strerror(error.errnoCode))
         }
     }
@@ -56,35 +86,42 @@ extension RedisWords {
         return "its address cannot be used"
     }
 
-    private static func tls(_ error: NIOSSLError) -> String {
+    private static func tls(_ error: NIOSSLError, _ configuration: RedisConfiguration) -> String {
         guard case .handshakeFailed(let cause) = error else {
-            if case .uncleanShutdown = error { return "it broke the TLS connection off" }
+            if case .uncleanShutdown = error { return Self.hangsUp }
             return "TLS fails: \(error)"
         }
         // BoringSSL's words for what happened; they hold nothing of ours.
         let words = "\(cause)".uppercased()
         if words.contains("CERTIFICATE_VERIFY_FAILED") {
-            return
-                "its certificate is not signed by an authority that is trusted here, or has expired: write ca= into the URL"
+            return "its certificate is not signed by an authority that is trusted here, or not valid today"
         }
         if words.contains("WRONG_VERSION_NUMBER") || words.contains("HTTP_REQUEST") {
             return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
         }
-        if words.contains("CERTIFICATE_REQUIRED") || words.contains("HANDSHAKE_FAILURE")
-            || words.contains("BAD_CERTIFICATE") || words.contains("UNKNOWN_CA")
-        {
-            return "it wants a certificate of the gateway, or does not trust it: write cert= and key= into the URL"
+        if words.contains("PROTOCOL_VERSION") || words.contains("UNSUPPORTED_PROTOCOL") {
+            return "it speaks neither TLS 1.2 nor 1.3: see its tls-protocols"
+        }
+        guard configuration.tls?.certificateFile != nil else {
+            let isWanted = words.contains("CERTIFICATE") || words.contains("HANDSHAKE_FAILURE")
+            return isWanted
+                ? "it wants a certificate of the gateway: write cert= and key= into the URL"
+                : "the TLS handshake fails: \(cause)"
+        }
+        if words.contains("CERTIFICATE_EXPIRED") { return "the certificate of the gateway (cert=) has expired" }
+        if words.contains("CERTIFICATE") || words.contains("UNKNOWN_CA") || words.contains("HANDSHAKE_FAILURE") {
+            return "it does not trust the certificate of the gateway (cert=): "
+                + "its tls-ca-cert-file must hold the authority that signed it"
         }
         return "the TLS handshake fails: \(cause)"
     }
 
     private static func lost(_ cause: RedisError.Cause, _ configuration: RedisConfiguration) -> String {
         switch cause {
-        case .closed where configuration.tls == nil:
-            "it closed the connection at once: is this a TLS port? Then write rediss://"
-        case .closed: "it closed the connection at once: does it want a certificate (cert= and key=)?"
-        case .protocolError where configuration.tls == nil:
-            "what answers is no Redis, or speaks TLS: then write rediss://"
+        case .closed where configuration.tls?.certificateFile == nil && configuration.tls != nil:
+            "it closed the connection at once: does it want a certificate (cert= and key=)?"
+        case .closed: Self.hangsUp
+        case .protocolError: "what answers there is no Redis: are host and port right?"
         case .timedOut where configuration.tls != nil:
             "it takes connections but does not answer: it is stopped, or does not speak TLS there"
         case .timedOut: "it takes connections but does not answer: is it stopped, or something else than Redis?"

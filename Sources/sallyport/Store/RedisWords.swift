@@ -19,7 +19,7 @@ enum RedisWords {
         switch error.code {
         case "NOAUTH": "it wants a password: write user:password@ into the URL"
         case "WRONGPASS": "the user or the password of the URL is wrong, or the user is off"
-        case "NOPERM": "the ACL user may not run a command that is needed: see deploy/redis/users.acl"
+        case "NOPERM": "the ACL user may not run a command that is needed: `sallyport check --network` names it"
         case "DENIED": "protected mode: give it a user with a password, or bind it to loopback"
         case "LOADING": "it is loading its data and serves when it has done so"
         case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
@@ -28,6 +28,7 @@ enum RedisWords {
         case "MISCONF": "it cannot save to disk and refuses writes: see its log"
         case "OOM": "its memory is full and it refuses writes: raise maxmemory"
         case "NOREPLICAS": "it has fewer replicas than min-replicas-to-write demands"
+        case "NOMASTER": "this sentinel watches no primary of the name at the end of the URL"
         case "BUSY": "a script keeps it busy: SCRIPT KILL ends one that has written nothing"
         default: Self.other(error)
         }
@@ -38,22 +39,28 @@ enum RedisWords {
         let text = error.message.lowercased()
         if text.contains("db index") { return "it has no database of that number: mend the end of the URL" }
         if text.contains("select is not allowed in cluster") { return "a cluster has database 0 only" }
-        if text.contains("without any password configured") {
+        if text.contains("without any password configured") || text.contains("but no password is set") {
             return "it has no password: take it out of the URL, or better, set one there"
         }
         if text.contains("max number of clients") { return "it has all the clients that maxclients allows" }
+        if text.contains("arguments for 'auth'") { return "it is older than 6.0 and knows no users: take a later one" }
+        if error.isUnknownCommand { return "it lacks a command: is it what the URL says, Redis or a sentinel?" }
         if text.contains("cluster support disabled") { return "it is no cluster: write redis:// into the URL" }
         return "\(error.code): see `sallyport check --network`"
     }
 
     /// How the connections stand.
-    static func connection(_ status: RedisStatus) -> String {
-        guard !status.nodes.isEmpty else { return "no primary is known yet" }
-        return status.nodes.map { node in
+    ///
+    /// - Parameter reason: Why some are missing, where that was found out.
+    static func connection(_ status: RedisStatus, reason: String?) -> String {
+        var words = status.nodes.map { node in
             var words = "\(node.address): connected on \(node.connectedLoops) of \(status.loops) loops"
             if let refusal = node.refusal { words += ", it refuses to serve: \(Self.refusal(refusal))" }
             return words
-        }.joined(separator: "; ")
+        }
+        if words.isEmpty { words = ["no primary is known yet"] }
+        if let reason, !status.isConnected { words.append(reason) }
+        return words.joined(separator: "; ")
     }
 
     /// Since when and why these primaries take no writes, and what that means.

@@ -1,0 +1,141 @@
+package import NIOCore
+internal import NIOPosix
+internal import NIOSSL
+package import Vocabulary
+
+/// What a server is that cannot be spoken to as configured. It is asked over connections of their own, which carry no
+/// secret: it may be anything.
+package enum RedisDiagnosis {
+    /// The days of a certificate.
+    package struct Validity: Sendable, Hashable {
+        /// The first moment at which it is valid.
+        package let from: UnixTime
+        /// The last one.
+        package let until: UnixTime
+
+        init(_ certificate: NIOSSLCertificate) {
+            self.from = UnixTime(seconds: Int64(certificate.notValidBefore))
+            self.until = UnixTime(seconds: Int64(certificate.notValidAfter))
+        }
+    }
+
+    /// How long it may take to say something, at most.
+    private static let patience = Duration.seconds(1)
+
+    /// What the server first says to a `PING` without TLS; empty when it says nothing. The future always succeeds.
+    package static func firstBytes(
+        of endpoint: RedisEndpoint,
+        over connector: RedisConnector,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[UInt8]> {
+        self.ask(endpoint, over: connector, on: loop) { channel, answer in
+            try channel.pipeline.syncOperations.addHandler(FirstBytes(answer))
+        }
+    }
+
+    /// How long the certificates are valid that the server shows, its own first; nil when it speaks no TLS. The future
+    /// always succeeds.
+    package static func certificates(
+        of endpoint: RedisEndpoint,
+        over connector: RedisConnector,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[Validity]?> {
+        self.ask(endpoint, over: connector, on: loop) { channel, answer in
+            let context = try NIOSSLContext(configuration: .makeClientConfiguration())
+            // None is believed: the handshake ends before anything of ours is sent.
+            let handler = try NIOSSLClientHandler(
+                context: context,
+                serverHostname: connector.serverName(endpoint),
+                customVerificationCallback: { certificates, verdict in
+                    answer.succeed(certificates.map { Validity($0) })
+                    verdict.succeed(.failed)
+                }
+            )
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }.map { $0.isEmpty ? nil : $0 }
+    }
+
+    /// How long the certificates of a PEM file are valid; none when it is not one.
+    package static func certificates(inFile path: String) -> [Validity] {
+        ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
+    }
+
+    /// Whether a PEM file holds a private key.
+    package static func isKey(file path: String) -> Bool {
+        (try? NIOSSLPrivateKey(file: path, format: .pem)) != nil
+    }
+
+    /// Whether a PEM file holds the private key of the first certificate in another.
+    package static func isKey(file path: String, ofCertificateIn certificatePath: String) -> Bool {
+        guard let key = try? NIOSSLPrivateKey(file: path, format: .pem),
+            let chain = try? NIOSSLCertificate.fromPEMFile(certificatePath)
+        else { return false }
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateChain = chain.map { .certificate($0) }
+        configuration.privateKey = .privateKey(key)
+        return (try? NIOSSLContext(configuration: configuration)) != nil
+    }
+
+    /// Connects with what `prepare` puts into the pipeline, which is to answer. No connection, its end and silence are
+    /// answered with nothing.
+    private static func ask<Element: Sendable>(
+        _ endpoint: RedisEndpoint,
+        over connector: RedisConnector,
+        on loop: any EventLoop,
+        _ prepare: @escaping @Sendable (any Channel, Answer<Element>) throws -> Void
+    ) -> EventLoopFuture<[Element]> {
+        let answer = Answer<Element>(loop.makePromise())
+        let connected = connector.connect(to: endpoint, on: loop) { try prepare($0, answer) }
+        connected.whenFailure { _ in answer.succeed([]) }
+        connected.whenSuccess { channel in
+            let patience = min(self.patience, connector.configuration.connectTimeout)
+            let timer = loop.scheduleTask(in: TimeAmount(patience)) { answer.succeed([]) }
+            channel.closeFuture.whenComplete { _ in answer.succeed([]) }
+            answer.future.whenComplete { _ in
+                timer.cancel()
+                channel.close(promise: nil)
+            }
+        }
+        return answer.future
+    }
+}
+
+/// The first of several answers. Used on one loop.
+private final class Answer<Element: Sendable>: Sendable {
+    private let promise: EventLoopPromise<[Element]>
+    private let isGiven: NIOLoopBoundBox<Bool>
+
+    init(_ promise: EventLoopPromise<[Element]>) {
+        self.promise = promise
+        self.isGiven = NIOLoopBoundBox.makeBoxSendingValue(false, eventLoop: promise.futureResult.eventLoop)
+    }
+
+    var future: EventLoopFuture<[Element]> { self.promise.futureResult }
+
+    func succeed(_ elements: [Element]) {
+        guard !self.isGiven.value else { return }
+        self.isGiven.value = true
+        self.promise.succeed(elements)
+    }
+}
+
+/// Says `PING` and takes what comes first.
+private final class FirstBytes: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let answer: Answer<UInt8>
+
+    init(_ answer: Answer<UInt8>) {
+        self.answer = answer
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        // With an empty line, at which servers of other protocols see an end as well.
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: "PING\r\n\r\n")), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.answer.succeed(Array(self.unwrapInboundIn(data).readableBytesView.prefix(64)))
+    }
+}

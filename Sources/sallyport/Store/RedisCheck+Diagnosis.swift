@@ -1,0 +1,54 @@
+import NIOCore
+import RedisStore
+import Vocabulary
+
+extension RedisCheck {
+    /// Why `endpoint` could not be asked, and the mend. Where the failure alone does not tell, it is looked at once more,
+    /// over connections that carry no secret.
+    func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
+        switch RedisWords.doubt(error) {
+        case .certificate: await self.distrust(endpoint) ?? RedisWords.failure(error, of: self.configuration)
+        case .protocol: await self.stranger(endpoint) ?? RedisWords.failure(error, of: self.configuration)
+        case nil: RedisWords.failure(error, of: self.configuration)
+        }
+    }
+
+    /// Why its certificate is not believed; nil when it shows none now.
+    private func distrust(_ endpoint: RedisEndpoint) async -> String? {
+        let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
+        guard let shown, let own = shown.first else { return nil }
+        let now = Clock.system.now()
+        if own.until < now { return "its certificate expired on \(own.until.day): renew it, and let Redis load it" }
+        if own.from > now {
+            return "its certificate is valid from \(own.from.day) on: are its clock and this machine's right?"
+        }
+        if let former = shown.dropFirst().first(where: { $0.until < now }) {
+            return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
+        }
+        guard self.configuration.tls?.authorityFile != nil else {
+            return "its certificate is not signed by an authority that is trusted here: write ca= into the URL"
+        }
+        return "its certificate is not signed by an authority that is trusted here: ca= of the URL names another one"
+    }
+
+    /// What answers there, if it is not what the URL says; nil when it may be.
+    private func stranger(_ endpoint: RedisEndpoint) async -> String? {
+        async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
+        async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
+        let text = String(decoding: (try? await greeting) ?? [], as: UTF8.self)
+        let speaksTLS = (try? await certificates) != nil
+        if text.hasPrefix("HTTP/") { return "a web server answers there, and no Redis: are host and port right?" }
+        if text.hasPrefix("SSH-") { return "an SSH server answers there, and no Redis: are host and port right?" }
+        switch (isRedis: ["+PONG", "-"].contains { text.hasPrefix($0) }, isSecure: self.configuration.tls != nil) {
+        case (true, true):
+            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+        case (false, false):
+            if speaksTLS {
+                return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"
+            }
+            return text.isEmpty ? nil : "what answers there is no Redis: are host and port right?"
+        case (true, false), (false, true):
+            return nil
+        }
+    }
+}

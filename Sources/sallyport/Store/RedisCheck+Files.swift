@@ -1,0 +1,57 @@
+import Foundation
+import RedisStore
+import Vocabulary
+
+/// The PEM files that the URL names. Nothing is connected to.
+extension RedisCheck {
+    /// Why they cannot be used at all, with the mend; none: they hold what they should.
+    static func faults(inFilesOf tls: RedisConfiguration.TLS) -> [Verdict] {
+        let files: [(name: String, path: String?, what: String, holds: (String) -> Bool)] = [
+            ("ca", tls.authorityFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
+            ("cert", tls.certificateFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
+            ("key", tls.keyFile, "key", { RedisDiagnosis.isKey(file: $0) }),
+        ]
+        let faults = files.compactMap { name, path, what, holds -> Verdict? in
+            guard let path else { return nil }
+            guard FileManager.default.isReadableFile(atPath: path) else {
+                return Self.fault("\(name)= of the URL names no file that this user can read: \(path)")
+            }
+            return holds(path)
+                ? nil : Self.fault("\(name)= of the URL names a file that holds no \(what) in PEM: \(path)")
+        }
+        guard faults.isEmpty, let certificate = tls.certificateFile, let key = tls.keyFile,
+            !RedisDiagnosis.isKey(file: key, ofCertificateIn: certificate)
+        else { return faults }
+        return [Self.fault("key= of the URL is not the key of the certificate in cert=")]
+    }
+
+    /// What was good once, or will be.
+    func judgeFiles() -> [Verdict] {
+        let now = Clock.system.now()
+        return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]
+            .compactMap { name, file -> Verdict? in
+                let all = file.map { RedisDiagnosis.certificates(inFile: $0) } ?? []
+                // Of several authorities one may do; of a chain the first is the gateway's own.
+                let judged = name == "ca" ? all : Array(all.prefix(1))
+                if let last = judged.map(\.until).max(), last < now {
+                    return Self.fault("the certificate in \(name)= of the URL expired on \(last.day)")
+                }
+                if let first = judged.map(\.from).min(), first > now {
+                    let finding = "the certificate in \(name)= of the URL is valid from \(first.day) on"
+                    return Self.fault("\(finding): is this machine's clock right?")
+                }
+                return nil
+            }
+    }
+
+    private static func fault(_ finding: String) -> Verdict {
+        Verdict(level: .error, subject: "certificates", finding: finding)
+    }
+}
+
+extension UnixTime {
+    /// E.g. `2026-11-30`, in UTC.
+    var day: String {
+        Date(timeIntervalSince1970: Double(self.seconds)).formatted(.iso8601.year().month().day())
+    }
+}
