@@ -116,7 +116,7 @@ package struct SessionService: Sendable {
         case .authenticated(let identity, let aal, let methods):
             await self.forgive(limits)
             do {
-                let ended = kind == .web ? try await self.end(self.presented(request), record: nil) : []
+                let ended = kind == .web ? try await self.end(self.presented(request)) : []
                 let (token, found) = try await self.begin(kind, identity, aal, methods, request)
                 record.event = .signedIn
                 record.subject = found.session.subject
@@ -124,7 +124,7 @@ package struct SessionService: Sendable {
                 record.endedSessionID = ended.first?.session.id
                 guard self.audit(record) else {
                     // Nobody has the token, so that the session is dead even if the store does not end it now.
-                    _ = try? await self.end([found], record: nil)
+                    _ = try? await self.end([found])
                     return .unavailable(.gatewayOverloaded)
                 }
                 return .signedIn(token: token, session: found.session)
@@ -137,14 +137,40 @@ package struct SessionService: Sendable {
     /// Ends the sessions that the request's cookies present, on this host; true when there was one. When it returns,
     /// every loop of the process has forgotten them.
     func signOutBrowser(_ request: EndpointRequest) async throws(StoreError) -> Bool {
-        let ended = try await self.end(self.presented(request), record: self.record(.signedOut, .web, request))
-        return !ended.isEmpty
+        var wasThere = false
+        for value in self.cookieValues(request) where try await self.signOut(value, .web, request) { wasThere = true }
+        return wasThere
     }
 
     /// Ends a native session with all that came of it; false when the token presents none.
     func signOutNative(_ token: String, _ request: EndpointRequest) async throws(StoreError) -> Bool {
-        guard let found = try await self.native(token) else { return false }
-        return try await !self.end([found], record: self.record(.signedOut, .native, request)).isEmpty
+        try await self.signOut(token, .native, request)
+    }
+
+    /// Ends what the token names, also where it was ended before: whoever was told that this is not sure asks again.
+    private func signOut(
+        _ token: String,
+        _ kind: Session.Kind,
+        _ request: EndpointRequest
+    ) async throws(StoreError) -> Bool {
+        guard let key = self.authority.key(.session, of: Array(token.utf8)) else { return false }
+        let ended = try await self.ask { store, loop in
+            store.end(
+                presented: key,
+                reaching: { session in
+                    let isPresentable = kind == .web ? Self.isPresentable(session, by: request) : session.kind == kind
+                    return isPresentable ? Self.reach(ofEnding: session) : .nothing
+                },
+                on: loop
+            )
+        }
+        guard let ended else { return false }
+        var record = self.record(.signedOut, kind, request)
+        record.subject = ended.subject
+        record.sessionID = ended.id
+        // A sign-out happens in any case: a full queue must not keep anybody signed in.
+        _ = self.audit(record)
+        return true
     }
 
     /// The live session of a native app's token; a browser's session is none, wherever its token came from.
@@ -210,21 +236,19 @@ package struct SessionService: Sendable {
             .map { Found(key: key, session: $0.record) }
     }
 
-    /// Ends sessions: one born of a handoff alone, because the native app that it came from stays signed in; any other
-    /// with its whole family.
-    private func end(_ sessions: [Found], record: SignInRecord?) async throws(StoreError) -> [Found] {
+    /// A session born of a handoff ends alone, because the native app that it came from stays signed in; any other with
+    /// its whole family.
+    private static func reach(ofEnding session: Session) -> EndReach {
+        session.origin == .transfer ? .session : .lineage
+    }
+
+    private func end(_ sessions: [Found]) async throws(StoreError) -> [Found] {
         for found in sessions {
             let lineage = found.session.lineage
-            if found.session.origin == .transfer {
-                _ = try await self.ask { store, loop in store.end(found.key, on: loop) }
-            } else {
-                try await self.ask { store, loop in store.end(lineage, on: loop) }
-            }
-            if var record {
-                record.subject = found.session.subject
-                record.sessionID = found.session.id
-                // A sign-out happens in any case: a full queue must not keep anybody signed in.
-                _ = self.audit(record)
+            switch Self.reach(ofEnding: found.session) {
+            case .nothing: break
+            case .session: _ = try await self.ask { store, loop in store.end(found.key, on: loop) }
+            case .lineage: try await self.ask { store, loop in store.end(lineage, on: loop) }
             }
         }
         return sessions

@@ -40,7 +40,6 @@ package enum RedisNeeds {
             Command("eval", RedisCommand("EVAL", "return 1", "0")),
             Command("evalsha", RedisCommand("EVALSHA", String(repeating: "0", count: 40), "0")),
             Command("info", RedisCommand("INFO", "replication")),
-            Command("ping", RedisCommand("PING")),
             Command("wait", RedisCommand("WAIT", "0", "1")),
             Command("client|id", RedisCommand("CLIENT", "ID")),
             Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport")),

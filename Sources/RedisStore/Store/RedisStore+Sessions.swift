@@ -50,7 +50,11 @@ extension RedisStore {
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        let call = ScriptCall(Scripts.endSession, keys: Keyspace.all(of: key), arguments: [])
+        let call = ScriptCall(
+            Scripts.endSession,
+            keys: Keyspace.all(of: key) + [Keyspace.ending(key)],
+            arguments: [Self.digits(Self.margin)]
+        )
         let found = Found(key: key, place: Keyspace.record(key), count: 3, known: nil, epoch: nil)
         let promise = loop.makePromise(of: Bool.self)
         self.client.evaluate(call, on: loop).whenComplete { reply in
@@ -69,6 +73,53 @@ extension RedisStore {
         )
         return self.telling(.lineage(lineage), after: self.run(call, on: loop).map { _ in }, on: loop)
     }
+
+    package func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Session?> {
+        self.end(presented: key, reaching: reach, tries: Self.mostLooks, on: loop)
+    }
+
+    private func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        tries: Int,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Session?> {
+        let place = Keyspace.record(key)
+        return self.ask(RedisCommand("GET", [place]), on: loop).flatMap { reply in
+            guard case .bulk(let bytes) = reply else {
+                let call = ScriptCall(
+                    Scripts.confirmEnd,
+                    keys: [place, Keyspace.lineage(key.lineage)],
+                    arguments: []
+                )
+                let confirmed = self.telling(.session(key), after: self.run(call, on: loop), on: loop)
+                return confirmed.flatMap { reply in
+                    if reply == .integer(1) { return loop.makeSucceededFuture(nil) }
+                    // A failover between the two has brought the session back.
+                    guard tries > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
+                    return self.end(presented: key, reaching: reach, tries: tries - 1, on: loop)
+                }
+            }
+            do throws(StoreError) {
+                // Whether it lives does not matter: who ended it may have been told that this is not sure.
+                let session = try self.seals.session(bytes, at: place)
+                switch reach(session) {
+                case .nothing: return loop.makeSucceededFuture(nil)
+                case .session: return self.end(key, on: loop).map { _ in session }
+                case .lineage: return self.end(session.lineage, on: loop).map { session }
+                }
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+        }
+    }
+
+    /// How often the record of a session that is to end is looked for.
+    private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let names = self.names(of: subject)
@@ -116,7 +167,16 @@ extension RedisStore {
     ) {
         do throws(StoreError) {
             let values = try Values(try Self.reply(reply), count: found.count)
-            guard let candidate = try self.candidate(values, found) else { return receiver(.success(nil)) }
+            guard let candidate = try self.candidate(values, found) else {
+                let doubtful = (0..<3).filter { values[$0] == nil }
+                // As a rule all are missing, or none.
+                guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(nil)) }
+                let keys = Keyspace.all(of: found.key)
+                self.verify(absent: doubtful.map { keys[$0] }, on: loop).assumeIsolated().whenComplete { result in
+                    receiver(result.map { nil }.mapError { _ in .unavailable })
+                }
+                return
+            }
             let known = found.known?.name == candidate.record.subject
             if known, found.epoch == nil {
                 let epoch = try values.latestEpoch(from: 3)

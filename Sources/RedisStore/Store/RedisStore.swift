@@ -143,6 +143,12 @@ package final class RedisStore: SessionStore {
         }
     }
 
+    /// Fails when a key that `MGET` gave no value for has one of another type: what is damaged is no reason to say that
+    /// there is nothing.
+    func verify(absent keys: [[UInt8]], on loop: any EventLoop) -> EventLoopFuture<Void> {
+        EventLoopFuture.andAllSucceed(keys.map { self.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }, on: loop)
+    }
+
     /// Whether the lineage with this ledger lives.
     static func isLive(ledger: [UInt8]?) throws(StoreError) -> Bool {
         guard let ledger else { return false }

@@ -98,6 +98,56 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "A sign-out that is repeated is done when a replica has it, whatever the primary has made of the session",
+        arguments: [EndReach.session, .lineage]
+    )
+    func repeatedSignOut(_ reach: EndReach) async throws {
+        try await Self.withReplica { _, replica, configuration in
+            try await withClient(configuration) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                func signOut() async throws -> Session? {
+                    try await fixture.store.end(presented: holder.key, reaching: { _ in reach }, on: loops.next()).get()
+                }
+                func isLiveAtReplica() throws -> Bool {
+                    let ledger = String(decoding: Keyspace.lineage(holder.key.lineage), as: UTF8.self)
+                    let record = String(decoding: Keyspace.record(holder.key), as: UTF8.self)
+                    return try replica.command("GET", ledger) == "L" && replica.command("EXISTS", record) == "1"
+                }
+                #expect(try isLiveAtReplica())
+                replica.pause()
+                for _ in 0..<3 {
+                    await #expect(throws: StoreError.unavailable) { try await signOut() }
+                    #expect(try await fixture.session(holder.key) == nil)
+                }
+                replica.resume()
+                let ended = try await fixture.untilAnswered("a sign-out") { try await signOut() }
+                #expect(try !isLiveAtReplica())
+                #expect(ended?.id == (reach == .lineage ? holder.session.id : nil))
+            }
+        }
+    }
+
+    @Test("A token that names nothing of the presenter's ends nothing")
+    func presentedInVain() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let holder = try await fixture.signIn()
+                func signOut(_ key: RecordKey, _ reach: EndReach) async throws -> Session? {
+                    try await fixture.store.end(presented: key, reaching: { _ in reach }, on: loops.next()).get()
+                }
+                #expect(try await signOut(holder.key, .nothing) == nil)
+                // A forged token of the same family.
+                let forged = fixture.authority.make(.session, in: holder.key.lineage).key
+                #expect(try await signOut(forged, .lineage) == nil)
+                #expect(try await fixture.session(holder.key) != nil)
+            }
+        }
+    }
+
     @Test("An attempt that is repeated is done when a replica has its marker, whichever connection it comes over")
     func repeated() async throws {
         try await Self.withReplica { primary, replica, configuration in
