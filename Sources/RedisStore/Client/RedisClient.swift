@@ -25,6 +25,10 @@ package final class RedisClient: Sendable {
         /// Each topology, the first included, before any command goes by it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void
+        /// The name of a primary's reign, as often as it is told.
+        var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
+        /// How many of a cluster's primaries were heard within this time; asked on the first loop.
+        var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
     /// How often the primaries are asked for their facts.
@@ -40,6 +44,7 @@ package final class RedisClient: Sendable {
     private let state = Mutex(State())
     private let followers = Mutex<[Follower]>([])
     private let writes: WriteWatch
+    private let quorum: QuorumWatch
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
@@ -97,6 +102,10 @@ package final class RedisClient: Sendable {
             },
             tell: { client.value?.tell($0) }
         )
+        self.quorum = QuorumWatch(
+            quorum: { client.value?.heard(within: QuorumWatch.silence) },
+            tell: { client.value?.tell($0) }
+        )
         client.set(self)
     }
 
@@ -141,7 +150,8 @@ package final class RedisClient: Sendable {
                         writeRefusal: self.writes.refusal(of: shard.endpoint)
                     )
                 },
-                invalidationIsUp: state.invalidationIsUp
+                invalidationIsUp: state.invalidationIsUp,
+                cutOff: self.quorum.cutOff
             )
         }
     }
@@ -163,6 +173,11 @@ package final class RedisClient: Sendable {
         self.tell(isUp ? .trusted : .doubted)
     }
 
+    /// So many ends that a primary had forgotten were written again.
+    func noteRestored(_ count: Int, at endpoint: RedisEndpoint) {
+        self.tell(.endsRestored(endpoint, count: count))
+    }
+
     /// Whoever listens was refused by the server.
     func invalidation(refusedBy endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         self.tell(.refused(endpoint, refusal))
@@ -179,7 +194,12 @@ package final class RedisClient: Sendable {
         let patience = self.loops[0].scheduleTask(in: TimeAmount(self.connector.configuration.connectTimeout * 4)) {
             self.endFirstTopology(.success(()))
         }
-        self.source.start(adopt: { self.adopt($0) }, refused: { self.refused($0, $1) })
+        self.source.start(
+            adopt: { self.adopt($0) },
+            refused: { self.refused($0, $1) },
+            replacing: { self.replacing($0) }
+        )
+        self.quorum.start(on: self.loops[0])
         try await first.futureResult.get()
         patience.cancel()
         let poll = self.loops[0].scheduleRepeatedTask(
@@ -197,6 +217,7 @@ package final class RedisClient: Sendable {
         }
         poll?.cancel()
         self.writes.shutDown()
+        self.quorum.shutDown()
         self.endFirstTopology(.success(()))
         await self.source.shutDown()
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
@@ -208,7 +229,8 @@ package final class RedisClient: Sendable {
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.metered(command.kind, self.on(loop) { $0.send(command) })
+        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
+        return self.metered(command.kind, self.on(loop) { $0.send(command) })
     }
 
     /// The same without a future, for what every request costs whose session is not in the cache. To be called on `loop`,
@@ -218,8 +240,8 @@ package final class RedisClient: Sendable {
         on loop: any EventLoop,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
-        guard let router = self.routers[ObjectIdentifier(loop)] else {
-            return receiver(.failure(.notSent(.notConnected)))
+        guard let router = self.routers[ObjectIdentifier(loop)], !self.isCutOff else {
+            return receiver(.failure(.notSent(self.isCutOff ? .cutOff : .notConnected)))
         }
         let start = NIODeadline.now()
         let kind = command.kind
@@ -241,8 +263,12 @@ package final class RedisClient: Sendable {
     /// Runs a script. One that is durable is answered when a replica has its work too, where there are replicas; else it
     /// fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
+        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
+        return self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
     }
+
+    /// Whether nothing is asked now: another server may be the primary without our having heard of it.
+    private var isCutOff: Bool { self.quorum.isCutOff }
 
     // MARK: What happens
 
@@ -322,7 +348,26 @@ package final class RedisClient: Sendable {
 
     private func replicasShort(_ endpoint: RedisEndpoint) {
         self.tell(.replicasShort(endpoint))
+        self.writes.refused(endpoint, .unconfirmed)
         self.askForFacts(of: endpoint)
+    }
+
+    /// Sentinels make another server the primary, or have given it up.
+    private func replacing(_ isUnderWay: Bool) {
+        for loop in self.loops {
+            _ = self.on(loop) { router in
+                router.hold(isUnderWay)
+                return loop.makeSucceededVoidFuture()
+            }
+        }
+        guard isUnderWay, let endpoint = self.state.withLock({ $0.topology })?.shards.first?.endpoint else { return }
+        self.tell(.replacementBegun(endpoint))
+    }
+
+    /// On the first loop.
+    private func heard(within time: Duration) -> Quorum? {
+        self.source.heard(within: time)
+            ?? self.followers.withLock { $0 }.lazy.compactMap { $0.primariesHeard?(time) }.first
     }
 
     private func writeRefused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
@@ -335,7 +380,7 @@ package final class RedisClient: Sendable {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
-        return self.on(self.loops[0]) { $0.send(RedisNeeds.write(tag: tag), to: endpoint) }
+        return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }
     }
 
     private func poll() {
@@ -370,6 +415,9 @@ package final class RedisClient: Sendable {
             return former.map { $0.replicationID != facts.replicationID } ?? false
         }
         if isNewReign { self.tell(.primaryChanged(endpoint)) }
+        self.tell(.observed(endpoint, facts))
+        guard facts.isPrimary else { return }
+        for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
     }
 
     /// The primaries of a cluster have a clock each: all gateways go by the same one's. Where that does not tell the time,

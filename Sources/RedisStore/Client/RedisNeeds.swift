@@ -52,6 +52,13 @@ package enum RedisNeeds {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
+    /// The same for a replica to confirm.
+    static func durableWrite(tag: String) -> ScriptCall {
+        ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
+    }
+
+    private static let writeNothing = RedisScript("return redis.call('SET', KEYS[1], '', 'PX', '1')")
+
     /// One key of each type.
     package static func keys(tag: String = "check") -> [(type: String, trial: RedisCommand)] {
         self.keyTypes.map { ($0, RedisCommand("GET", [Array("sp:\($0):{\(tag)}:check".utf8)])) }

@@ -102,7 +102,7 @@ package struct SubscriptionStateMachine {
     private let plan: SubscriptionPlan
     private var phase = Phase.connecting
     private var handshakeDeadline = NIODeadline.distantFuture
-    private var lastHeard = NIODeadline.uptimeNanoseconds(0)
+    private(set) var lastHeard = NIODeadline.uptimeNanoseconds(0)
     private var lastAsked = NIODeadline.uptimeNanoseconds(0)
     /// Signs of life that were asked for and have not come.
     private var pendingSigns = 0

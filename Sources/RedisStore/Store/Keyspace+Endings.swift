@@ -28,6 +28,12 @@ extension Keyspace {
         }
     }
 
+    /// Whether a change of `key`, which ends something by `ended(byChangeOf:)`, always means that somebody ended it. A session's
+    /// record changes when it is written, too, and when it expires.
+    package static func isCertainEnd(_ key: [UInt8]) -> Bool {
+        key.count > 3 && key[3] != UInt8(ascii: "s")
+    }
+
     private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
         guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
             let digest = Digest256(base64URL: rest.dropFirst())

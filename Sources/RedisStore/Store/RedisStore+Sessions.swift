@@ -21,7 +21,7 @@ extension RedisStore {
         if let known {
             if self.client.isCluster { epoch = self.epoch(of: known.name, on: loop) } else { keys += known.epochKeys }
         }
-        let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch)
+        let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch, isEnding: false)
         self.client.send(RedisCommand("MGET", keys), on: loop) { reply in
             self.judge(reply, found, on: loop, receiver)
         }
@@ -50,14 +50,10 @@ extension RedisStore {
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        let call = ScriptCall(
-            Scripts.endSession,
-            keys: Keyspace.all(of: key) + [Keyspace.ending(key)],
-            arguments: [Self.digits(Self.margin)]
-        )
-        let found = Found(key: key, place: Keyspace.record(key), count: 3, known: nil, epoch: nil)
+        let place = Keyspace.record(key)
+        let found = Found(key: key, place: place, count: 3, known: nil, epoch: nil, isEnding: true)
         let promise = loop.makePromise(of: Bool.self)
-        self.client.evaluate(call, on: loop).whenComplete { reply in
+        self.ending(.session(key), on: loop).whenComplete { reply in
             self.judge(reply.mapError(RedisError.of), found, on: loop) { ended in
                 promise.completeWith(ended.map { $0 != nil }.mapError { $0 })
             }
@@ -66,12 +62,18 @@ extension RedisStore {
     }
 
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let call = ScriptCall(
-            Scripts.endLineage,
-            keys: [Keyspace.lineage(lineage), Keyspace.ending(lineage)],
-            arguments: [Self.digits(Self.markerLife), Self.digits(Self.margin)]
-        )
-        return self.telling(.lineage(lineage), after: self.run(call, on: loop).map { _ in }, on: loop)
+        let ended = Self.answered(self.ending(.lineage(lineage), on: loop)).map { _ in }
+        return self.telling(.lineage(lineage), after: ended, on: loop)
+    }
+
+    /// Ends it in Redis, and keeps in mind what may have been done there.
+    private func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.client.evaluate(ending.call, on: loop).always { [endings] result in
+            switch result {
+            case .success(.error), .failure(RedisError.notSent): break
+            case .success, .failure: endings.note(ending)
+            }
+        }
     }
 
     package func end(
@@ -153,6 +155,8 @@ extension RedisStore {
         let count: Int
         let known: KnownSubject?
         let epoch: EventLoopFuture<UInt64>?
+        /// What lives ends with this very answer.
+        let isEnding: Bool
     }
 
     /// The live session in the answer.
@@ -213,7 +217,10 @@ extension RedisStore {
             usedAt: idle.usedAt
         )
         let now = self.clock.now()
-        return now < stored.record.expiresAt && now < idle.deadline ? stored : nil
+        guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
+        // A primary that has just been promoted or started again may not know.
+        let isForgotten = !found.isEnding && self.endings.hasEnded(found.key, stored.record, names: self.names)
+        return isForgotten ? nil : stored
     }
 
     /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.

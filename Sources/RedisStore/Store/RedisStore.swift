@@ -41,6 +41,9 @@ package final class RedisStore: SessionStore {
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
+    /// What has ended, whatever a primary that was replaced or started again says.
+    let endings: EndingMemory
+    private let replay: EndingReplay
     /// How long a lost answer is worth waiting for a new connection.
     let readBackPatience: Duration
     /// The subjects' names, which cost an HMAC each.
@@ -64,18 +67,42 @@ package final class RedisStore: SessionStore {
         self.seals = RecordSeals(ring: ring)
         self.clock = clock
         self.caches = caches
-        self.feed = InvalidationFeed(client: client, caches: caches)
+        let endings = EndingMemory(clock: clock)
+        self.endings = endings
+        self.replay = EndingReplay(client: client, memory: endings)
+        self.feed = InvalidationFeed(
+            client: client,
+            caches: caches,
+            heard: { Self.remember($0, in: endings, client: client, clock: clock) }
+        )
+    }
+
+    /// Keeps an end that was heard of. What epoch a subject has now, it must ask for.
+    private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
+        switch ended {
+        case .session(let key): endings.note(.session(key))
+        case .lineage(let lineage): endings.note(.lineage(lineage))
+        case .subject(let name):
+            client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
+                let epoch = try? Values(try Self.reply(result), count: 1).latestEpoch(from: 0)
+                // Epochs are times of the same clock.
+                endings.note(.subject(name, epoch: epoch ?? UInt64(clamping: clock.now().milliseconds)))
+            }
+        case .all: break
+        }
     }
 
     /// Begins to listen for what ends elsewhere, and starts the client; `RedisClient.start` says what is waited for. Until
     /// everything is heard, all caches doubt.
     package func start() async throws {
         self.feed.start()
+        self.replay.start()
         try await self.client.start()
     }
 
     /// Listens no more, and shuts the client down.
     package func shutDown() async throws {
+        self.replay.shutDown()
         try await self.feed.shutDown()
         try await self.client.shutDown()
     }
@@ -182,6 +209,7 @@ package final class RedisStore: SessionStore {
             guard case .integer(let moved) = reply, moved > 0 else {
                 return loop.makeFailedFuture(StoreError.unavailable)
             }
+            self.endings.note(.subject(name, epoch: UInt64(moved)))
             return self.moveEpoch(names.dropFirst(), to: UInt64(moved), on: loop)
         }
     }

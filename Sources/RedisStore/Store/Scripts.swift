@@ -199,6 +199,19 @@ package enum Scripts {
         kind: .endSubject
     )
 
+    /// Moves a subject's epoch to one that was given before, unless it is there or beyond.
+    ///
+    /// Keys: epoch. Arguments: TTL (ms), the epoch.
+    static let raiseEpoch = RedisScript(
+        """
+        if tonumber(redis.call('GET', KEYS[1]) or '0') >= tonumber(ARGV[2]) then return 0 end
+        redis.call('DEL', KEYS[1])
+        redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
+        return 1
+        """,
+        kind: .endSubject
+    )
+
     /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is, and
     /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds. No bucket is fuller
     /// than full: a primary whose clock is behind the former one's locks nobody out for longer than that.
@@ -238,6 +251,6 @@ package enum Scripts {
     package static let all = [
         Self.createSession, Self.createTransfer, Self.consume, Self.confirm, Self.touch, Self.endSession,
         Self.confirmEnd,
-        Self.endLineage, Self.endSubject, Self.allow, Self.forgive,
+        Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.allow, Self.forgive,
     ]
 }

@@ -74,7 +74,12 @@ struct CheckCommand: AsyncParsableCommand {
             let unreadable = configuration.tls.map(Self.unreadableFiles) ?? []
             guard unreadable.isEmpty else { return unreadable }
             let loop = MultiThreadedEventLoopGroup.singleton.any()
-            return try await RedisCheck(configuration, requireSafe: redis.requireSafe, loop: loop).run()
+            return try await RedisCheck(
+                configuration,
+                requireSafe: redis.requireSafe,
+                requireAppendOnly: redis.requireAppendOnly,
+                loop: loop
+            ).run()
         } catch {
             let finding = "ca=, cert= or key= of the URL names a file that is no PEM of its kind: \(error)"
             return [Verdict(level: .error, subject: "certificates", finding: finding)]

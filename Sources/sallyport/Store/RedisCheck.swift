@@ -23,11 +23,17 @@ struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     let connector: RedisConnector
     private let requireSafe: Bool
+    private let requireAppendOnly: Bool
     private let usual: RedisConfiguration
     private let loop: any EventLoop
 
     /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
-    init(_ configuration: RedisConfiguration, requireSafe: Bool, loop: any EventLoop) throws {
+    init(
+        _ configuration: RedisConfiguration,
+        requireSafe: Bool,
+        requireAppendOnly: Bool,
+        loop: any EventLoop
+    ) throws {
         self.usual = configuration
         // Long enough to tell what is slow from what is not there.
         var patient = configuration
@@ -36,6 +42,7 @@ struct RedisCheck: Sendable {
         self.configuration = patient
         self.connector = try RedisConnector(patient)
         self.requireSafe = requireSafe
+        self.requireAppendOnly = requireAppendOnly
         self.loop = loop
     }
 
@@ -168,10 +175,9 @@ struct RedisCheck: Sendable {
         } else {
             verdicts.append(
                 Verdict(
-                    level: .warning,
+                    level: self.requireAppendOnly ? .error : .warning,
                     subject: "\(endpoint) persistence",
-                    finding:
-                        "no append-only file: a restart signs users out back to the last snapshot; set appendonly yes"
+                    finding: RedisWords.snapshotsOnly
                 )
             )
         }

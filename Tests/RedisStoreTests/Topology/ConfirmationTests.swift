@@ -59,13 +59,23 @@ import Vocabulary
                 await #expect(throws: StoreError.unavailable) { try await consume() }
                 #expect(try await fixture.session(parent.key) != nil)
                 #expect(Self.unreplicated(client) - before == 2)
+                try await waitUntil("a status that says so") {
+                    client.status.nodes[0].writeRefusal?.error == .unconfirmed
+                }
                 replica.resume()
                 // The same attempt asks again, and finds its own work.
                 #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
                 _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
 
-                // Gone for good: nobody could confirm, and no failover could forget.
+                try await waitUntil("a status without it") { client.status.nodes[0].writeRefusal == nil }
+
+                // It may have been promoted, and those who say so may be late.
                 replica.kill()
+                try await waitUntil("a primary without replicas") { try primary.info("connected_slaves") == "0" }
+                for _ in 0..<3 {
+                    await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                }
+                // Gone for good: nobody could confirm, and no failover could forget.
                 let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
                 #expect(await fixture.tryToConsume(last) == .done)
             }
