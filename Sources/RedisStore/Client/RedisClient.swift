@@ -348,7 +348,7 @@ package final class RedisClient: Sendable {
 
     private func replicasShort(_ endpoint: RedisEndpoint) {
         self.tell(.replicasShort(endpoint))
-        self.writes.refused(endpoint, .unconfirmed)
+        if self.hasReplicas(endpoint) { self.writes.refused(endpoint, .unconfirmed) }
         self.askForFacts(of: endpoint)
     }
 
@@ -380,7 +380,16 @@ package final class RedisClient: Sendable {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
-        return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }
+        return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
+            // Without replicas it is asked for confirmations no longer than a promotion takes.
+            guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
+            return .null
+        }
+    }
+
+    /// Whether a replica is in step with it that could confirm its writes, as far as is known.
+    private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
+        self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }
 
     private func poll() {

@@ -22,6 +22,8 @@ final class EndingReplay: Sendable {
     private static let stride = 256
     /// After a failure, until the next try.
     private static let pause = TimeAmount.milliseconds(100)
+    /// Then all is looked at once more: another loop may have ended something at the former primary meanwhile.
+    private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
     private let memory: EndingMemory
@@ -72,20 +74,31 @@ final class EndingReplay: Sendable {
             guard let reign = self.state.value.reigns[shard.endpoint],
                 self.state.value.begun.updateValue(reign, forKey: shard.endpoint) != reign
             else { continue }
-            var endings = self.memory.beginReign()
-            if self.client.isCluster {
-                endings.removeAll { ending in
-                    let slot = UInt16(clamping: HashSlot.of(ending.place[...]))
-                    return !shard.slots.contains { $0.contains(slot) }
-                }
-            }
-            self.go(on: endings[...], Reign(endpoint: shard.endpoint, name: reign), restored: 0)
+            self.go(through: Reign(shard: shard, name: reign), isLast: false)
         }
     }
 
     private struct Reign {
-        let endpoint: RedisEndpoint
+        let shard: Topology.Shard
         let name: String
+        var endpoint: RedisEndpoint { self.shard.endpoint }
+    }
+
+    private func isOver(_ reign: Reign) -> Bool {
+        self.state.value.isShutDown || self.state.value.reigns[reign.endpoint] != reign.name
+    }
+
+    private func go(through reign: Reign, isLast: Bool) {
+        guard !self.isOver(reign) else { return }
+        var endings = self.memory.beginReign()
+        if self.client.isCluster {
+            endings.removeAll { ending in
+                let slot = UInt16(clamping: HashSlot.of(ending.place[...]))
+                return !reign.shard.slots.contains { $0.contains(slot) }
+            }
+        }
+        self.go(on: endings[...], reign, restored: 0)
+        if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
     }
 
     private func go(on endings: ArraySlice<EndingMemory.Ending>, _ reign: Reign, restored: Int) {
@@ -93,7 +106,7 @@ final class EndingReplay: Sendable {
             if restored > 0 { self.client.noteRestored(restored, at: reign.endpoint) }
             return
         }
-        guard !self.state.value.isShutDown, self.state.value.reigns[reign.endpoint] == reign.name else { return }
+        guard !self.isOver(reign) else { return }
         let next = Array(endings.prefix(Self.stride))
         self.restore(next).assumeIsolated().whenComplete { result in
             switch result {
