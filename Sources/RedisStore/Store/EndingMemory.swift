@@ -108,6 +108,11 @@ package final class EndingMemory: Sendable {
         }
     }
 
+    /// The latest epoch that is kept of the subject that the store calls so; 0: none.
+    package func epoch(of name: String) -> UInt64 {
+        self.state.withLock { max($0.current.subjects[name] ?? 0, $0.previous.subjects[name] ?? 0) }
+    }
+
     /// Whether this session has ended, whatever the store says.
     ///
     /// - Parameter names: What the store calls a subject; asked only while subjects are kept.

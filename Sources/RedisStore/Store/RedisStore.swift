@@ -77,6 +77,9 @@ package final class RedisStore: SessionStore {
         )
     }
 
+    /// Within so many milliseconds this gateway hears of what it ended itself, and more.
+    private static let echo: UInt64 = 5000
+
     /// Keeps an end that was heard of. What epoch a subject has now, it must ask for.
     private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
         switch ended {
@@ -85,8 +88,11 @@ package final class RedisStore: SessionStore {
         case .subject(let name):
             client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
                 let epoch = try? Values(try Self.reply(result), count: 1).latestEpoch(from: 0)
-                // Epochs are times of the same clock.
-                endings.note(.subject(name, epoch: epoch ?? UInt64(clamping: clock.now().milliseconds)))
+                if let epoch { return endings.note(.subject(name, epoch: epoch)) }
+                // Epochs are times of the same clock. What this gateway has just ended it hears, too, and knows better.
+                let now = UInt64(clamping: clock.now().milliseconds)
+                guard endings.epoch(of: name) + Self.echo < now else { return }
+                endings.note(.subject(name, epoch: now))
             }
         case .all: break
         }
