@@ -38,7 +38,7 @@ extension SessionService {
         case .authenticated(let identity, let aal, let methods):
             await self.forgive(limits)
             do {
-                let ended = kind == .web ? try await self.end(self.presented(request), record: nil) : []
+                let ended = kind == .web ? try await self.end(self.presented(request)) : []
                 let (token, found) = try await self.begin(kind, identity, aal, methods, request)
                 record.event = .signedIn
                 record.subject = found.session.subject
@@ -46,7 +46,7 @@ extension SessionService {
                 record.endedSessionID = ended.first?.session.id
                 guard self.audit(record) else {
                     // Nobody has the token, so that the session is dead even if the store does not end it now.
-                    _ = try? await self.end([found], record: nil)
+                    _ = try? await self.end([found])
                     return await self.unavailable(.gatewayOverloaded, limits)
                 }
                 if let user { self.familiar.add(address, user) }

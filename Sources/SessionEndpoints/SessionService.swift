@@ -129,8 +129,12 @@ package struct SessionService: Sendable {
     /// Ends the sessions that the request's cookies present, on this host; true when there was one. When it returns,
     /// every loop of the process has forgotten them.
     func signOutBrowser(_ request: EndpointRequest) async throws(StoreError) -> Bool {
-        let ended = try await self.end(self.presented(request), record: self.record(.signedOut, .web, request))
-        return !ended.isEmpty
+        var wasThere = false
+        for value in self.cookieValues(request) {
+            guard let key = self.authority.key(.session, of: Array(value.utf8)) else { continue }
+            if case .ended = try await self.signOut(key, .web, request) { wasThere = true }
+        }
+        return wasThere
     }
 
     /// Ends a native session with all that came of it.
@@ -138,14 +142,38 @@ package struct SessionService: Sendable {
     /// - Returns: Why the token presents none and never did; nil when there is no such session any more, whether it ended
     ///   now or before: whoever lost the answer asks again and is told the same.
     func signOutNative(_ token: String, _ request: EndpointRequest) async throws(StoreError) -> Reason? {
-        switch try await self.found(token) {
-        case .nobody(.sessionUnknown): return nil
-        case .nobody(let reason): return reason
-        case .session(let found):
-            guard found.session.kind == .native else { return .sessionUnknown }
-            _ = try await self.end([found], record: self.record(.signedOut, .native, request))
+        switch self.authority.read(.session, Array(token.utf8)) {
+        case .malformed: return .credentialMalformed
+        case .otherKey: return .credentialOtherKey
+        case .record(let key):
+            if case .kept = try await self.signOut(key, .native, request) { return .sessionUnknown }
             return nil
         }
+    }
+
+    /// Ends what the token names, also where it was ended before: whoever was told that this is not sure asks again.
+    private func signOut(
+        _ key: RecordKey,
+        _ kind: Session.Kind,
+        _ request: EndpointRequest
+    ) async throws(StoreError) -> PresentedEnd {
+        let end = try await self.ask { store, loop in
+            store.end(
+                presented: key,
+                reaching: { session in
+                    let isPresentable = kind == .web ? Self.isPresentable(session, by: request) : session.kind == kind
+                    return isPresentable ? Self.reach(ofEnding: session) : .nothing
+                },
+                on: loop
+            )
+        }
+        guard case .ended(let session) = end else { return end }
+        var record = self.record(.signedOut, kind, request)
+        record.subject = session.subject
+        record.sessionID = session.id
+        // A sign-out happens in any case: a full queue must not keep anybody signed in.
+        _ = self.audit(record)
+        return end
     }
 
     /// What a native app's token presents: never a browser's session, wherever its token came from.
@@ -228,21 +256,19 @@ package struct SessionService: Sendable {
         }
     }
 
-    /// Ends sessions: one born of a handoff alone, because the native app that it came from stays signed in; any other
-    /// with its whole family.
-    func end(_ sessions: [Found], record: SignInRecord?) async throws(StoreError) -> [Found] {
+    /// A session born of a handoff ends alone, because the native app that it came from stays signed in; any other with
+    /// its whole family.
+    private static func reach(ofEnding session: Session) -> EndReach {
+        session.origin == .transfer ? .session : .lineage
+    }
+
+    func end(_ sessions: [Found]) async throws(StoreError) -> [Found] {
         for found in sessions {
             let lineage = found.session.lineage
-            if found.session.origin == .transfer {
-                _ = try await self.ask { store, loop in store.end(found.key, on: loop) }
-            } else {
-                try await self.ask { store, loop in store.end(lineage, on: loop) }
-            }
-            if var record {
-                record.subject = found.session.subject
-                record.sessionID = found.session.id
-                // A sign-out happens in any case: a full queue must not keep anybody signed in.
-                _ = self.audit(record)
+            switch Self.reach(ofEnding: found.session) {
+            case .nothing: break
+            case .session: _ = try await self.ask { store, loop in store.end(found.key, on: loop) }
+            case .lineage: try await self.ask { store, loop in store.end(lineage, on: loop) }
             }
         }
         return sessions

@@ -92,6 +92,25 @@ package struct NewSession: Sendable {
     }
 }
 
+/// How far the end of a presented session reaches.
+package enum EndReach: Sendable {
+    /// It is not the presenter's to end.
+    case nothing
+    case session
+    /// All of its family.
+    case lineage
+}
+
+/// What became of a presented session that was to end.
+package enum PresentedEnd: Sendable {
+    /// Nothing is known of it any more.
+    case absent
+    /// It is not the presenter's to end, and was left.
+    case kept
+    /// It ended now, or had ended and nothing brings it back.
+    case ended(Session)
+}
+
 /// What ended, told to every loop's cache before whoever ended it is answered.
 package enum Invalidation: Sendable, Hashable {
     case session(RecordKey)
@@ -130,6 +149,16 @@ package protocol SessionStore: Sendable {
     /// Ends every token and session of the family, those made later from a token of it included.
     func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
 
+    /// Ends what a presented token names, whatever has become of it by now: a sign-out whose first try was not confirmed is
+    /// repeated, and must not succeed before it is certain that nothing brings the session back.
+    ///
+    /// - Parameter reach: What is to end with the session, which may have ended before.
+    func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd>
+
     /// What the store calls a subject in `Invalidation.subject`: never none, and several while what was written under an
     /// older secret lives on. Answered from memory.
     func names(of subject: String) -> [String]
@@ -166,6 +195,22 @@ package protocol SessionStore: Sendable {
 }
 
 extension SessionStore {
+    /// For stores that forget nothing that they have acknowledged.
+    package func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd> {
+        self.session(key, on: loop).flatMap { stored in
+            guard let session = stored?.record else { return self.end(key, on: loop).map { _ in .absent } }
+            switch reach(session) {
+            case .nothing: return loop.makeSucceededFuture(.kept)
+            case .session: return self.end(key, on: loop).map { _ in .ended(session) }
+            case .lineage: return self.end(session.lineage, on: loop).map { .ended(session) }
+            }
+        }
+    }
+
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         self.session(key, on: loop).assumeIsolated().whenComplete { result in
             receiver(result.mapError { $0 as? StoreError ?? .unavailable })

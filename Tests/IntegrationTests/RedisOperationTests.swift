@@ -121,6 +121,9 @@ import Glibc
         try Gateway.with(yaml) { gateway throws in
             #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_safety\n" })
             #expect(try gateway.admin("/readyz?verbose").text.contains("CONFIG SET maxmemory-policy noeviction"))
+            #expect(
+                eventually { gateway.output.contains("it may forget what must be remembered: it may push out keys") }
+            )
         }
         let knowing = yaml.replacing("  redis:\n", with: "  redis:\n    require_safe: false\n")
         try Gateway.with(knowing) { gateway throws in
@@ -128,6 +131,29 @@ import Glibc
         }
         #expect(try Self.check(yaml, in: folder).status == 1)
         #expect(try Self.check(knowing, in: folder).status == 0)
+    }
+
+    @Test(
+        "a Redis without an append-only file is not ready where the operator demands one, and check says what remains"
+    )
+    func appendOnly() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        for (isKept, argument) in [(true, "yes"), (false, "no")] {
+            let redis = try RedisProcess(["--appendonly", argument])
+            defer { redis.stop() }
+            let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(redis.port)")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let demanding = yaml.replacing("  redis:\n", with: "  redis:\n    require_appendonly: true\n")
+            try Gateway.with(demanding) { gateway throws in
+                let text = isKept ? "ready\n" : "not ready: store_safety\n"
+                #expect(eventually { (try? gateway.admin("/readyz").text) == text })
+            }
+            let result = try Self.check(demanding, in: folder)
+            #expect(result.status == (isKept ? 0 : 1))
+            #expect(result.output.contains("in the last 15 minutes") == !isKept, "\(result.output)")
+            #expect(try Self.check(yaml, in: folder).status == 0)
+        }
     }
 
     @Test("a rotation of the secret signs nobody out, whichever step each gateway has reached")

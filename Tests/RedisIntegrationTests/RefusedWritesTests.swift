@@ -53,6 +53,7 @@ enum WriteRefusal: String, Sendable, CaseIterable {
                 let native = try patiently { try gateway.native() }
                 let token = try patiently { try gateway.mint(native) }
                 let session = ["Cookie: sallyport=\(try patiently { try gateway.browser() })"]
+                let leaving = try patiently { try gateway.browser(.grace) }
                 try await refusal.begin(server)
 
                 for _ in 0..<5 {
@@ -70,6 +71,9 @@ enum WriteRefusal: String, Sendable, CaseIterable {
                 let series = #"sallyport_redis_refused_writes_total{code="\#(refusal.rawValue)"}"#
                 #expect(try gateway.metric(series) >= 5)
 
+                // What takes room from nobody is taken when memory is out.
+                let isEnded = eventually { (try? gateway.signOut(leaving).status) == 303 }
+                #expect(isEnded == (refusal == .memory))
                 try await refusal.end(server)
                 // Nobody asks for anything meanwhile.
                 #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })

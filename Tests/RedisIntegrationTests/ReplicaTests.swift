@@ -47,6 +47,9 @@ import Testing
                 }
                 // Reading needs none of them.
                 #expect(eventually { (try? gateway.get("/", kept).status) == 200 })
+                // Who would sign in is to be sent elsewhere.
+                #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_writes\n" })
+                #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms what is written"))
 
                 for replica in replicas { replica.resume() }
                 var outcome = Consumption.unavailable(attempt: attempt)
@@ -58,7 +61,7 @@ import Testing
                 if case .signedIn = outcome, isBack {} else { Issue.record("the attempt is not completed: \(outcome)") }
                 #expect(Consumer { gateway.port }.consume(token) == .refused(status: 303))
                 #expect(try patiently { try gateway.mint(native) }.isEmpty == false)
-                #expect(try gateway.admin("/readyz").status == 200)
+                #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             }
             // Whatever they did, they did as replicas: nobody has asked them for a session, a token or a script.
             for replica in replicas {

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import RedisServers
 import RedisStore
@@ -224,7 +225,7 @@ import Vocabulary
     @Test("A server that is silent because nothing happens is no reason to doubt")
     func idle() async throws {
         try await self.withTwo { _, listener, client, _ in
-            // Long enough that only its answers to PING can have kept it.
+            // Long enough that only its signs of life can have kept it.
             try await Task.sleep(for: .milliseconds(3500))
             #expect(listener.client.status.invalidationIsUp)
             #expect(!listener.events.contains(.doubted))
@@ -232,7 +233,25 @@ import Vocabulary
                 Issue.record("no statistics")
                 return
             }
-            #expect(String(decoding: stats, as: UTF8.self).contains("cmdstat_ping"))
+            let text = String(decoding: stats, as: UTF8.self)
+            let subscriptions = text.firstMatch(of: /cmdstat_subscribe:calls=(\d+)/).flatMap { Int($0.1) } ?? 0
+            #expect(subscriptions > 1 && !text.contains("cmdstat_ping"))
+        }
+    }
+
+    @Test("A server that cannot save, and so refuses even PING, is no reason to doubt")
+    func cannotSave() async throws {
+        try await self.withTwo(["--save", "3600", "1"]) { server, listener, _, other in
+            // No file can be renamed to the name of a directory.
+            let dump = server.directory.appending(path: "dump.rdb")
+            try FileManager.default.createDirectory(at: dump, withIntermediateDirectories: false)
+            _ = try await listener.signIn(through: other)
+            try server.command("BGSAVE")
+            try await eventually { try server.info("rdb_last_bgsave_status") == "err" }
+            #expect(throws: (any Error).self) { try server.command("PING") }
+            try await Task.sleep(for: .milliseconds(3500))
+            #expect(listener.client.status.invalidationIsUp)
+            #expect(!listener.events.contains(.doubted))
         }
     }
 

@@ -115,7 +115,8 @@ import Vocabulary
                     _ = try await client.send(idle, on: loops.next()).get()
                 }
                 _ = try await client.send(RedisCommand("SET", [place, genuine]), on: loops.next()).get()
-                #expect(try await fixture.session(one.key) == one.session)
+                // For a gateway that has not ended it.
+                #expect(try await StoreFixture(client).session(one.key) == one.session)
                 let stranger = StoreFixture(client, ring: SealingKeyRing(current: Secret("another secret")))
                 await #expect(throws: StoreError.unavailable) { try await stranger.session(two.key) }
                 await #expect(throws: StoreError.unavailable) { try await stranger.transfer(token) }
@@ -250,6 +251,58 @@ import Vocabulary
                 #expect(try await fixture.session(parent.key) != nil)
                 _ = try await client.ask("CONFIG", "SET", "maxmemory", "0")
                 #expect(try await fixture.consume(token, creating: draft, attempt: attempt) == .done)
+            }
+        }
+    }
+
+    @Test("When memory is out, everybody can be signed out")
+    func signOutWithoutMemory() async throws {
+        try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                var people: [NewSession] = []
+                for subject in ["ada", "grace", "mary"] { people.append(try await fixture.signIn(subject: subject)) }
+                _ = try await client.ask("CONFIG", "SET", "maxmemory", "1")
+                #expect(try await fixture.store.end(people[0].key, on: loops.next()).get())
+                try await fixture.store.end(people[1].key.lineage, on: loops.next()).get()
+                try await fixture.store.end(subject: "mary", on: loops.next()).get()
+                for person in people { #expect(try await fixture.session(person.key) == nil) }
+            }
+        }
+    }
+
+    @Test("A record of another type than ours is unavailable, not unknown", arguments: 0..<3)
+    func otherType(part: Int) async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let holder = try await fixture.signIn()
+                let parts = [
+                    Keyspace.record(holder.key), Keyspace.lineage(holder.key.lineage), Keyspace.idle(holder.key),
+                ]
+                let key = String(decoding: parts[part], as: UTF8.self)
+                _ = try await client.ask("DEL", key)
+                #expect(try await fixture.session(holder.key) == nil)
+                _ = try await client.ask("RPUSH", key, "x")
+                await #expect(throws: StoreError.unavailable) { try await fixture.session(holder.key) }
+            }
+        }
+    }
+
+    @Test("A transfer token of another type than ours is unavailable, not unknown")
+    func otherTypeOfToken() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let token = try await fixture.mint(from: try await fixture.signIn())
+                let key = String(decoding: Keyspace.record(token), as: UTF8.self)
+                _ = try await client.ask("DEL", key)
+                guard case .absent = try await fixture.transfer(token) else {
+                    Issue.record("it is gone")
+                    return
+                }
+                _ = try await client.ask("RPUSH", key, "x")
+                await #expect(throws: StoreError.unavailable) { try await fixture.transfer(token) }
             }
         }
     }

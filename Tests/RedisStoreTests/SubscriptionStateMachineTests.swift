@@ -199,35 +199,47 @@ import Testing
         #expect(early.received(.status("OK")) == .close(.protocolError(.unsolicited)))
     }
 
-    @Test("Silence is answered with a PING each second, and after three it is the end")
+    @Test("Silence is answered with the same subscription each second, and after three it is the end")
     func silence() {
-        let ping = Action.send(RedisCommand("PING"))
+        let again = Action.send(RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
         var machine = self.listening()
         #expect(machine.deadline == self.time(1000))
         #expect(machine.timerFired(at: self.time(999)) == .none)
-        #expect(machine.timerFired(at: self.time(1000)) == ping)
+        #expect(machine.timerFired(at: self.time(1000)) == again)
         #expect(machine.deadline == self.time(2000))
-        #expect(machine.timerFired(at: self.time(2000)) == ping)
+        #expect(machine.timerFired(at: self.time(2000)) == again)
         #expect(machine.deadline == self.time(3000))
         #expect(machine.timerFired(at: self.time(3000)) == .close(.timedOut))
     }
 
-    @Test("Whatever is heard counts as life; each PING has one answer")
+    @Test("Whatever is heard counts as life; each sign of life is asked for")
     func life() {
         var machine = self.listening()
         _ = machine.timerFired(at: self.time(1000))
         machine.heard(at: self.time(1001))
-        #expect(machine.received(Self.array("pong", "")) == .none)
+        #expect(machine.received(Self.subscribed(SubscriptionPlan.keyChannel)) == .none)
         #expect(machine.deadline == self.time(2001))
         // A part of a message.
         machine.heard(at: self.time(2000))
         #expect(machine.timerFired(at: self.time(2001)) == .none)
         #expect(machine.deadline == self.time(3000))
-        #expect(machine.timerFired(at: self.time(4999)) == .send(RedisCommand("PING")))
+        #expect(
+            machine.timerFired(at: self.time(4999)) == .send(RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
+        )
         #expect(machine.deadline == self.time(5000))
         machine.heard(at: self.time(5000))
-        #expect(machine.received(Self.array("pong", "")) == .none)
-        #expect(machine.received(Self.array("pong", "")) == .close(.protocolError(.unsolicited)))
+        #expect(machine.received(Self.subscribed(SubscriptionPlan.keyChannel)) == .none)
+        let unasked = Self.subscribed(SubscriptionPlan.keyChannel)
+        #expect(machine.received(unasked) == .close(.protocolError(.unsolicited)))
+    }
+
+    @Test("Of several channels, the first gives the sign of life")
+    func lifeOfSeveral() {
+        var machine = self.listening(Self.sentinel)
+        #expect(machine.timerFired(at: self.time(1000)) == .send(RedisCommand("SUBSCRIBE", "+one")))
+        #expect(machine.received(Self.subscribed("+one", count: 2)) == .none)
+        _ = machine.timerFired(at: self.time(2000))
+        #expect(machine.received(Self.subscribed("+two", count: 2)) == .close(.protocolError(.unsolicited)))
     }
 
     @Test("It is lost once")

@@ -85,6 +85,25 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(token).status == 200)
     }
 
+    @Test("A sign-out that is repeated is done when the store is certain, though the session is found no more")
+    func uncertain() async throws {
+        let gateway = try Gateway()
+        let (token, native) = (try await gateway.signInBrowser(), try await gateway.nativeToken())
+        for isCertain in [true, false] {
+            if !isCertain { gateway.store.failEnds() }
+            let answer = try await gateway.post(self.logout, "", cookies: [token])
+            #expect(isCertain ? answer.status == 303 : answer.isOutage)
+            let ended = try await gateway.send(
+                "DELETE",
+                "/self-service/logout/api",
+                fields: [("content-type", "application/json")],
+                body: #"{"session_token":"\#(native)"}"#
+            )
+            #expect(ended.status == (isCertain ? 204 : 503))
+            #expect(try await gateway.session(token).status == 401)
+        }
+    }
+
     @Test("Of two cookies none signs in, both are cleared and both end with a sign-out")
     func twoCookies() async throws {
         let gateway = try Gateway()

@@ -7,6 +7,7 @@ import Vocabulary
 final class UnreliableStore: SessionStore {
     private let store: MemoryStore
     private let failing = Mutex<StoreError?>(nil)
+    private let isForgetful = Mutex(false)
 
     init(clock: Clock) {
         self.store = MemoryStore(maxSessions: 1000, maxMarkers: 1000, clock: clock, caches: SessionCaches())
@@ -17,6 +18,20 @@ final class UnreliableStore: SessionStore {
     /// From now on every question fails with `error`; nil: none does.
     func fail(with error: StoreError?) {
         self.failing.withLock { $0 = error }
+    }
+
+    /// From now on no end of a presented session is certain.
+    func failEnds() {
+        self.isForgetful.withLock { $0 = true }
+    }
+
+    func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd> {
+        if self.isForgetful.withLock({ $0 }) { return loop.makeFailedFuture(StoreError.unavailable) }
+        return self.unless(loop) { self.store.end(presented: key, reaching: reach, on: loop) }
     }
 
     private func unless<Answer: Sendable>(

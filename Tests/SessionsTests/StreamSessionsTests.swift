@@ -14,6 +14,7 @@ import Vocabulary
         /// One for each stream.
         var open: [CachedSession] = []
         private(set) var gone: [RecordKey] = []
+        private(set) var unreadable: [RecordKey] = []
 
         init() {
             self.sessions = StreamSessions(
@@ -23,6 +24,10 @@ import Vocabulary
             )
             self.sessions.onGone = { [unowned self] key in
                 self.gone.append(key)
+                self.open.removeAll { $0.key == key }
+            }
+            self.sessions.onUnreadable = { [unowned self] key in
+                self.unreadable.append(key)
                 self.open.removeAll { $0.key == key }
             }
         }
@@ -124,7 +129,28 @@ import Vocabulary
         #expect(largest <= 500)
     }
 
-    @Test("A store that cannot answer ends no stream, rests, and is asked again until it can")
+    @Test("A store that cannot answer for 30 s has the streams closed of sessions that it cannot read")
+    func unreadable() throws {
+        let (alice, bob) = (try self.streams.begin(subject: "alice"), try self.streams.begin(subject: "bob"))
+        self.fixture.cache.invalidate(.all)
+        func fail(forSeconds seconds: Int) -> Int { self.streams.reads(inSeconds: seconds) { $0.fixture.fail() } }
+        #expect(fail(forSeconds: 20) > 15)
+        // A request finds one of them, and for that one the patience begins anew.
+        self.fixture.warm(bob)
+        _ = fail(forSeconds: 3)
+        self.fixture.cache.invalidate(.all)
+        _ = fail(forSeconds: 6)
+        #expect(self.streams.unreadable.isEmpty)
+        _ = fail(forSeconds: 3)
+        #expect(self.streams.unreadable == [alice.key])
+        _ = fail(forSeconds: 18)
+        #expect(self.streams.unreadable == [alice.key])
+        _ = fail(forSeconds: 6)
+        #expect(self.streams.unreadable == [alice.key, bob.key])
+        #expect(self.streams.gone.isEmpty)
+    }
+
+    @Test("A store that cannot answer for a while ends no stream, rests, and is asked again until it can")
     func unavailable() throws {
         let holder = try self.streams.begin()
         self.fixture.cache.invalidate(.all)

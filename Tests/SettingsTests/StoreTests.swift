@@ -30,9 +30,10 @@ struct StoreTests {
     func inTheFile() throws {
         let other = "rediss://other"
         for key in ["url: \"\(Self.url)\"", "url_file: redis-url"] {
-            let text = Fixture.base + "store: {redis: {\(key), require_safe: false}}\n"
+            let text = Fixture.base + "store: {redis: {\(key), require_safe: false, require_appendonly: true}}\n"
             var redis = RedisSettings(url: Secret(Self.url))
             redis.requireSafe = false
+            redis.requireAppendOnly = true
             #expect(try Self.fixture([:]).load(text).get().settings.store.redis == redis)
             redis.url = Secret(other)
             #expect(try Self.fixture(["SALLYPORT_REDIS_URL": other]).load(text).get().settings.store.redis == redis)

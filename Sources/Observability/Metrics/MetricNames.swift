@@ -153,6 +153,16 @@ package enum MetricNames {
         "sallyport_redis_primary_changes_total",
         help: "Failovers and restarts of a primary that were seen."
     )
+    package static let redisRestoredEnds = MetricFamily(
+        .counter,
+        "sallyport_redis_restored_ends_total",
+        help: "Sign-outs that a new or restarted primary had forgotten and that were written again."
+    )
+    package static let redisCutOff = MetricFamily(
+        .gauge,
+        "sallyport_redis_cut_off",
+        help: "1 while most sentinels, or most primaries of a cluster, are silent: no session is read, nothing written."
+    )
     package static let redisQuarantine = MetricFamily(
         .gauge,
         "sallyport_redis_quarantine_seconds",
@@ -265,7 +275,7 @@ package enum MetricNames {
         decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
         redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
-        redisPrimaryChanges, redisQuarantine,
+        redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
         upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,

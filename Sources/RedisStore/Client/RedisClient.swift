@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// Redis for all event loops: each loop has connections of its own to every primary.
 package final class RedisClient: Sendable {
-    private struct State {
+    struct State {
         var topology: Topology?
         /// The primaries' own words, the latest of any loop.
         var facts: [RedisEndpoint: RedisFacts] = [:]
@@ -25,6 +25,10 @@ package final class RedisClient: Sendable {
         /// Each topology, the first included, before any command goes by it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void
+        /// The name of a primary's reign, as often as it is told.
+        var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
+        /// How many of a cluster's primaries were heard within this time; asked on the first loop.
+        var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
     /// How often the primaries are asked for their facts.
@@ -32,14 +36,15 @@ package final class RedisClient: Sendable {
 
     package let connector: RedisConnector
     package let meter: RedisMeter
-    private let storeClock: StoreClock
-    private let source: any TopologySource
-    private let observe: @Sendable (RedisEvent) -> Void
+    let storeClock: StoreClock
+    let source: any TopologySource
+    let observe: @Sendable (RedisEvent) -> Void
     private let routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>]
-    private let loops: [any EventLoop]
-    private let state = Mutex(State())
-    private let followers = Mutex<[Follower]>([])
-    private let writes: WriteWatch
+    let loops: [any EventLoop]
+    let state = Mutex(State())
+    let followers = Mutex<[Follower]>([])
+    let writes: WriteWatch
+    let quorum: QuorumWatch
 
     /// A client for the loops of `group`. Nothing is connected before `start()`.
     ///
@@ -97,6 +102,10 @@ package final class RedisClient: Sendable {
             },
             tell: { client.value?.tell($0) }
         )
+        self.quorum = QuorumWatch(
+            quorum: { client.value?.heard(within: QuorumWatch.silence) },
+            tell: { client.value?.tell($0) }
+        )
         client.set(self)
     }
 
@@ -141,7 +150,8 @@ package final class RedisClient: Sendable {
                         writeRefusal: self.writes.refusal(of: shard.endpoint)
                     )
                 },
-                invalidationIsUp: state.invalidationIsUp
+                invalidationIsUp: state.invalidationIsUp,
+                cutOff: self.quorum.cutOff
             )
         }
     }
@@ -163,6 +173,11 @@ package final class RedisClient: Sendable {
         self.tell(isUp ? .trusted : .doubted)
     }
 
+    /// So many ends that a primary had forgotten were written again.
+    func noteRestored(_ count: Int, at endpoint: RedisEndpoint) {
+        self.tell(.endsRestored(endpoint, count: count))
+    }
+
     /// Whoever listens was refused by the server.
     func invalidation(refusedBy endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         self.tell(.refused(endpoint, refusal))
@@ -179,7 +194,12 @@ package final class RedisClient: Sendable {
         let patience = self.loops[0].scheduleTask(in: TimeAmount(self.connector.configuration.connectTimeout * 4)) {
             self.endFirstTopology(.success(()))
         }
-        self.source.start(adopt: { self.adopt($0) }, refused: { self.refused($0, $1) })
+        self.source.start(
+            adopt: { self.adopt($0) },
+            refused: { self.refused($0, $1) },
+            replacing: { self.replacing($0) }
+        )
+        self.quorum.start(on: self.loops[0])
         try await first.futureResult.get()
         patience.cancel()
         let poll = self.loops[0].scheduleRepeatedTask(
@@ -197,6 +217,7 @@ package final class RedisClient: Sendable {
         }
         poll?.cancel()
         self.writes.shutDown()
+        self.quorum.shutDown()
         self.endFirstTopology(.success(()))
         await self.source.shutDown()
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
@@ -208,7 +229,8 @@ package final class RedisClient: Sendable {
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.metered(command.kind, self.on(loop) { $0.send(command) })
+        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
+        return self.metered(command.kind, self.on(loop) { $0.send(command) })
     }
 
     /// The same without a future, for what every request costs whose session is not in the cache. To be called on `loop`,
@@ -218,8 +240,8 @@ package final class RedisClient: Sendable {
         on loop: any EventLoop,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
-        guard let router = self.routers[ObjectIdentifier(loop)] else {
-            return receiver(.failure(.notSent(.notConnected)))
+        guard let router = self.routers[ObjectIdentifier(loop)], !self.isCutOff else {
+            return receiver(.failure(.notSent(self.isCutOff ? .cutOff : .notConnected)))
         }
         let start = NIODeadline.now()
         let kind = command.kind
@@ -241,148 +263,12 @@ package final class RedisClient: Sendable {
     /// Runs a script. One that is durable is answered when a replica has its work too, where there are replicas; else it
     /// fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
+        if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
+        return self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
     }
 
-    // MARK: What happens
-
-    private func adopt(_ topology: Topology) {
-        let endpoints = Set(topology.shards.map(\.endpoint))
-        self.writes.keep(only: endpoints)
-        let isChange = self.state.withLock { state in
-            defer { state.topology = topology }
-            state.facts = state.facts.filter { endpoints.contains($0.key) }
-            state.refusals = state.refusals.filter { endpoints.contains($0.key) }
-            return state.topology != nil && state.topology != topology
-        }
-        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
-        if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
-        let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
-        EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
-    }
-
-    /// A node that serves something before any topology says so: whoever must hear of all that ends is told at once.
-    private func met(_ endpoint: RedisEndpoint) {
-        let topology = self.state.withLock { state -> Topology? in
-            guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
-                return nil
-            }
-            topology.shards.append(Topology.Shard(endpoint: endpoint, slots: []))
-            state.topology = topology
-            return topology
-        }
-        guard let topology else { return }
-        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
-    }
-
-    private func endFirstTopology(_ result: Result<Void, any Error>) {
-        let first = self.state.withLock { state in
-            defer { state.firstTopology = nil }
-            return state.firstTopology
-        }
-        first?.completeWith(result)
-    }
-
-    private func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
-        // Before anything is asked over this connection.
-        self.setClock(by: facts, of: endpoint, roundTrip: handshake)
-        let isFirst = self.state.withLock { state in
-            state.refusals[endpoint] = nil
-            return state.connected[endpoint, default: []].insert(loop).inserted && state.connected[endpoint]?.count == 1
-        }
-        if isFirst { self.tell(.nodeUp(endpoint)) }
-        self.note(facts, of: endpoint)
-    }
-
-    private func disconnected(
-        _ endpoint: RedisEndpoint,
-        _ cause: RedisError.Cause,
-        _ refusal: RedisServerError?,
-        loop: Int
-    ) {
-        let (isLast, isNewRefusal, isShutDown) = self.state.withLock { state in
-            let wasConnected = state.connected[endpoint]?.remove(loop) != nil
-            let isNew = refusal != nil && state.refusals[endpoint]?.code != refusal?.code
-            if let refusal { state.refusals[endpoint] = refusal }
-            return (wasConnected && state.connected[endpoint]?.isEmpty == true, isNew, state.isShutDown)
-        }
-        guard !isShutDown else { return }
-        if isLast { self.tell(.nodeDown(endpoint, cause)) }
-        if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
-    }
-
-    /// A sentinel, or a node of a cluster, has not told who the primaries are; or a primary nothing of itself.
-    private func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
-        let isNew = self.state.withLock { state in
-            defer { state.refusals[endpoint] = refusal }
-            return state.refusals[endpoint]?.code != refusal.code
-        }
-        if isNew { self.tell(.refused(endpoint, refusal)) }
-    }
-
-    private func replicasShort(_ endpoint: RedisEndpoint) {
-        self.tell(.replicasShort(endpoint))
-        self.askForFacts(of: endpoint)
-    }
-
-    private func writeRefused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
-        self.meter.countRefusedWrite(refusal.code)
-        self.writes.refused(endpoint, refusal)
-    }
-
-    /// Writes to this primary what is gone after a millisecond, to see whether it takes it.
-    private func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
-        let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
-        let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
-        guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
-        return self.on(self.loops[0]) { $0.send(RedisNeeds.write(tag: tag), to: endpoint) }
-    }
-
-    private func poll() {
-        for shard in self.state.withLock({ $0.topology })?.shards ?? [] { self.askForFacts(of: shard.endpoint) }
-    }
-
-    private func askForFacts(of endpoint: RedisEndpoint) {
-        let asked = NIODeadline.now()
-        self.on(self.loops[0]) { $0.send(RedisCommand("INFO"), to: endpoint) }.whenSuccess { reply in
-            let roundTrip = Duration(.now() - asked)
-            if case .error(let error) = reply { self.refused(endpoint, error) }
-            guard let facts = RedisFacts(reply) else { return }
-            self.state.withLock { $0.refusals[endpoint] = nil }
-            self.note(facts, of: endpoint)
-            if facts.isPrimary { self.setClock(by: facts, of: endpoint, roundTrip: roundTrip) }
-            for loop in self.loops {
-                self.on(loop) { router in
-                    router.adopt(facts, of: endpoint)
-                    return loop.makeSucceededVoidFuture()
-                }.whenComplete { _ in }
-            }
-        }
-    }
-
-    /// Keeps what a primary says of itself. Under another reign than before, whatever was known of it is in doubt.
-    private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
-        let isNewReign = self.state.withLock { state in
-            // Sentinel's primary may have moved here from another address: there is one shard, and one reign.
-            let former = state.facts[endpoint] ?? (self.connector.configuration.isCluster ? nil : state.lastFacts)
-            state.facts[endpoint] = facts
-            state.lastFacts = facts
-            return former.map { $0.replicationID != facts.replicationID } ?? false
-        }
-        if isNewReign { self.tell(.primaryChanged(endpoint)) }
-    }
-
-    /// The primaries of a cluster have a clock each: all gateways go by the same one's. Where that does not tell the time,
-    /// they go by what they have in common nevertheless, NTP.
-    private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
-        guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
-        self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip)
-    }
-
-    private func tell(_ event: RedisEvent) {
-        self.observe(event)
-        for follower in self.followers.withLock({ $0 }) { follower.event(event) }
-    }
+    /// Whether nothing is asked now: another server may be the primary without our having heard of it.
+    private var isCutOff: Bool { self.quorum.isCutOff }
 
     // MARK: Steps
 
@@ -397,7 +283,7 @@ package final class RedisClient: Sendable {
         return reply
     }
 
-    private func on<Answer: Sendable>(
+    func on<Answer: Sendable>(
         _ loop: any EventLoop,
         _ step: @escaping @Sendable (RedisRouter) -> EventLoopFuture<Answer>
     ) -> EventLoopFuture<Answer> {

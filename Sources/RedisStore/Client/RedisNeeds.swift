@@ -53,7 +53,6 @@ package enum RedisNeeds {
             Command("eval", RedisCommand("EVAL", "return 1", "0")),
             Command("evalsha", RedisCommand("EVALSHA", String(repeating: "0", count: 40), "0")),
             Command("info", RedisCommand("INFO", "replication")),
-            Command("ping", RedisCommand("PING")),
             Command("wait", RedisCommand("WAIT", "0", "1")),
             Command("client|id", RedisCommand("CLIENT", "ID")),
             Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport"), isRequired: false),
@@ -65,6 +64,13 @@ package enum RedisNeeds {
     package static func write(tag: String = "check") -> RedisCommand {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
+
+    /// The same for a replica to confirm.
+    static func durableWrite(tag: String) -> ScriptCall {
+        ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
+    }
+
+    private static let writeNothing = RedisScript("return redis.call('SET', KEYS[1], '', 'PX', '1')")
 
     /// The keys of each type.
     package static func keys(tag: String = "check") -> [KeyType] {

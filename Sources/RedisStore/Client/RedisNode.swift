@@ -25,7 +25,17 @@ final class RedisNode {
     /// What is to become `commits` when it has tried to connect.
     private var opening: CommitLink?
     private var firstCommitAttempt: EventLoopFuture<Void>?
+    /// Until then confirmations are asked for though there is no replica any more.
+    private var retainedUntil: NIODeadline?
+    /// Until then nothing is written that must outlive a failover.
+    private var heldUntil = NIODeadline.uptimeNanoseconds(0)
     private var isShutDown = false
+
+    /// How long a primary that has lost its replicas is still asked for confirmations: a replica leaves its primary when
+    /// it is promoted, and those who say so may be slower.
+    private static let retention = TimeAmount.seconds(10)
+    /// The longest that a promotion under way is waited for.
+    private static let longestHold = TimeAmount.seconds(15)
 
     init(at endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
         self.endpoint = endpoint
@@ -64,6 +74,9 @@ final class RedisNode {
     }
 
     func evaluate(_ call: ScriptCall, asking: Bool, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
+        if call.script.isDurable, self.heldUntil > .now() {
+            return self.loop.makeFailedFuture(RedisError.notSent(.replaced))
+        }
         let reply =
             if call.script.isDurable, let commits = self.commits {
                 commits.evaluate(call, asking: asking, deadline: deadline)
@@ -76,6 +89,21 @@ final class RedisNode {
             node.value.events.writeRefused(refusal)
         }
         return reply
+    }
+
+    /// Writes what is gone after a millisecond, over the connection that what must not be lost takes.
+    func writeNothing(tag: String) -> EventLoopFuture<RedisReply> {
+        let deadline = self.newDeadline
+        guard let commits = self.commits else {
+            return self.reads.send(RedisNeeds.write(tag: tag), deadline: deadline)
+        }
+        return commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline)
+    }
+
+    /// Another server is being made the primary in place of this one (or, with false, is not): until it is known as the
+    /// primary, nothing is promised that it may not have.
+    func hold(_ isHeld: Bool) {
+        self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
 
     /// The server has said, over a connection that has just been made, how it stands.
@@ -91,8 +119,8 @@ final class RedisNode {
         }
     }
 
-    /// Takes what the server says of its replicas: with none there is nobody who could confirm a write, and no failover
-    /// that could forget it. (A primary that must refuse then has `min-replicas-to-write`.)
+    /// Takes what the server says of its replicas: where there is none for a while, there is nobody who could confirm a
+    /// write, and no failover that could forget it. (A primary that must refuse then has `min-replicas-to-write`.)
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
@@ -101,6 +129,7 @@ final class RedisNode {
             self.events.misplaced()
             return
         }
+        if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
             // The first replica has come: until there is a connection for its confirmations, writes do without, as before.
             let commits = self.makeCommitLink()
@@ -110,7 +139,11 @@ final class RedisNode {
                 if let opened = node.value.opening { node.value.commits = opened }
                 node.value.opening = nil
             }
-        } else if facts.connectedReplicas == 0 {
+        } else if facts.connectedReplicas == 0, self.commits != nil || self.opening != nil {
+            let end = self.retainedUntil ?? .now() + Self.retention
+            self.retainedUntil = end
+            guard end <= .now() else { return }
+            self.retainedUntil = nil
             _ = self.commits?.shutDown()
             _ = self.opening?.shutDown()
             self.commits = nil

@@ -138,6 +138,16 @@ final class RedisRouter {
         return node.send(command, asking: false, deadline: node.newDeadline)
     }
 
+    /// Tries whether it takes writes.
+    func writeNothing(to endpoint: RedisEndpoint, tag: String) -> EventLoopFuture<RedisReply> {
+        self.nodes[endpoint]?.writeNothing(tag: tag) ?? self.notConnected()
+    }
+
+    /// Another server is being made the primary in place of those that are known (or, with false, is not).
+    func hold(_ isHeld: Bool) {
+        for node in self.nodes.values { node.hold(isHeld) }
+    }
+
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
         let nodes = self.nodes

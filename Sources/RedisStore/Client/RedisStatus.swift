@@ -16,7 +16,7 @@ package struct RedisStatus: Sendable, Hashable {
 
     /// A primary's refusal to write.
     package struct WriteRefusal: Sendable, Hashable {
-        /// The latest; its code is one of `RedisServerError.writeRefusals`.
+        /// The latest: its code is one of `RedisServerError.writeRefusals`, or it is `unconfirmed`.
         package let error: RedisServerError
         /// When it was first seen.
         package let since: ContinuousClock.Instant
@@ -28,6 +28,15 @@ package struct RedisStatus: Sendable, Hashable {
     package let nodes: [Node]
     /// Whether everything is heard that ends elsewhere; false: cached sessions are read again before use.
     package let invalidationIsUp: Bool
+    /// Set while too few of those are heard who would tell that another server is the primary.
+    package let cutOff: CutOff?
+
+    /// Most sentinels, or most primaries of a cluster, are silent. Nothing is read or written meanwhile.
+    package struct CutOff: Sendable, Hashable {
+        package let quorum: Quorum
+        /// When it was noticed.
+        package let since: ContinuousClock.Instant
+    }
 
     /// Whether every loop can reach every primary, and each of those serves.
     package var isConnected: Bool {
@@ -53,6 +62,16 @@ package enum RedisEvent: Sendable, Hashable {
     case topologyChanged(Topology)
     /// No replica has confirmed a write in time.
     case replicasShort(RedisEndpoint)
+    /// Another server is being made the primary: what must outlive that is refused until it is over.
+    case replacementBegun(RedisEndpoint)
+    /// So many ends that a new or restarted primary had forgotten were written again.
+    case endsRestored(RedisEndpoint, count: Int)
+    /// Too few of those are heard who would tell that another server is the primary: nothing is read or written.
+    case cutOff(Quorum)
+    /// Most of them are heard again.
+    case rejoined
+    /// What a primary has just said of itself.
+    case observed(RedisEndpoint, RedisFacts)
     /// What ends elsewhere is not heard any more: cached sessions are read again before use.
     case doubted
     /// It is heard again.

@@ -24,6 +24,8 @@ final class RedisSubscription {
     private var channel: (any Channel)?
     /// Since when everything is told; nil: it is not.
     private var upSince: NIODeadline?
+    /// When the server was last heard over a connection that has ended; at the beginning, now.
+    private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 
     /// A connection that was up for so long did not fail at once: the pauses begin short again.
@@ -41,6 +43,12 @@ final class RedisSubscription {
         self.connector = connector
         self.loop = loop
         self.events = events
+    }
+
+    /// When the server last said anything while it was listened to, or that it may not be.
+    var lastHeard: NIODeadline {
+        guard self.upSince != nil, let handler = self.handler else { return self.heardBefore }
+        return max(self.heardBefore, handler.lastHeard)
     }
 
     /// Begins to connect.
@@ -89,6 +97,8 @@ final class RedisSubscription {
     }
 
     private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
+        // One that refuses is there.
+        self.heardBefore = refusal == nil ? self.lastHeard : .now()
         self.handler = nil
         self.channel = nil
         let wasLasting = self.upSince.map { .now() - $0 >= Self.lasting } ?? false

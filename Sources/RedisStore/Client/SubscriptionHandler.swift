@@ -41,6 +41,9 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.events = events
     }
 
+    /// When anything arrived last.
+    var lastHeard: NIODeadline { self.machine.lastHeard }
+
     /// Ends the connection.
     package func close() {
         self.perform(self.machine.lost(.shuttingDown))

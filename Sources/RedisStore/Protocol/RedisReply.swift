@@ -58,6 +58,9 @@ package struct RedisServerError: Error, Sendable, Hashable {
     /// The codes with which a server that can be read refuses to write.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
+    /// Not of Redis: its replicas confirm no write, so that the gateway promises none.
+    package static let unconfirmed = RedisServerError(line: "UNCONFIRMED no replica confirms what is written")
+
     /// The refusal to write that this is; nil: it is another error.
     ///
     /// Before Redis 7 a script's error only quotes that of its command: `ERR Error running script (...): ... -OOM ...`.
@@ -92,6 +95,10 @@ package enum RedisError: Error, Sendable, Hashable {
         case overloaded
         case protocolError(ReplyError)
         case shuttingDown
+        /// Another server is being made the primary, and may not have what this one is told now.
+        case replaced
+        /// Too few of those are heard who would tell that another server is the primary.
+        case cutOff
     }
 }
 

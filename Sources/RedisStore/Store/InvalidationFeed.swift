@@ -17,10 +17,14 @@ final class InvalidationFeed: Sendable {
         /// The error for which a server last refused, so that it is told once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
+        /// Who is heard may have been replaced.
+        var isCutOff = false
         var isShutDown = false
 
         /// Whether everything that ends anywhere is told.
-        var hearsAll: Bool { !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count }
+        var hearsAll: Bool {
+            !self.isCutOff && !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count
+        }
     }
 
     /// How many ends the loops are told of in one go; the rest follows after a pause in which they serve requests.
@@ -29,13 +33,17 @@ final class InvalidationFeed: Sendable {
 
     private let client: RedisClient
     private let caches: SessionCaches
+    private let heard: @Sendable (Invalidation) -> Void
     private let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
 
     /// A feed over the connections of `client`. Nothing is heard before `start()`.
-    init(client: RedisClient, caches: SessionCaches) {
+    ///
+    /// - Parameter heard: Told of what was ended, not of what was only written or has expired.
+    init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
+        self.heard = heard
         self.loop = client.firstLoop
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
@@ -43,15 +51,31 @@ final class InvalidationFeed: Sendable {
     /// Begins to doubt, and to follow the client's topology. To be called once, before the client starts.
     func start() {
         self.caches.doubt()
+        let primariesHeard: @Sendable (Duration) -> Quorum = { [weak self] time in
+            self?.primariesHeard(within: time) ?? Quorum(heard: 0, count: 0)
+        }
         self.client.follow(
             RedisClient.Follower(
                 topology: { [weak self] topology in self?.onLoop { $0.adopt(topology) } },
                 event: { [weak self] event in
+                    switch event {
                     // Another reign: whatever the former one was told may have been forgotten.
-                    if case .primaryChanged = event { self?.onLoop { $0.caches.invalidate([.all]) } }
-                }
+                    case .primaryChanged: self?.onLoop { $0.caches.invalidate([.all]) }
+                    case .cutOff: self?.onLoop { $0.cutOff(true) }
+                    case .rejoined: self?.onLoop { $0.cutOff(false) }
+                    default: break
+                    }
+                },
+                primariesHeard: self.client.isCluster ? primariesHeard : nil
             )
         )
+    }
+
+    /// How many primaries were heard within this time; on the loop.
+    private func primariesHeard(within time: Duration) -> Quorum {
+        let since = NIODeadline.now() - TimeAmount(time)
+        let subscriptions = self.state.value.subscriptions.values
+        return Quorum(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
     /// Hears nothing more; the caches doubt.
@@ -132,6 +156,11 @@ final class InvalidationFeed: Sendable {
         self.client.lookAgain()
     }
 
+    private func cutOff(_ isCutOff: Bool) {
+        self.state.value.isCutOff = isCutOff
+        self.judge()
+    }
+
     /// Has the caches trust or doubt, whichever is due.
     private func judge() {
         let hearsAll = self.state.value.hearsAll
@@ -157,7 +186,12 @@ final class InvalidationFeed: Sendable {
     /// Tells every loop what the changes of these keys end, in one hop for many. What is told late is told late to all: an
     /// end is an end, whatever is heard between.
     private func tell(_ keys: ArraySlice<[UInt8]>) {
-        let ended = keys.prefix(Self.stride).compactMap { Keyspace.ended(byChangeOf: $0) }
+        var ended: [Invalidation] = []
+        for key in keys.prefix(Self.stride) {
+            guard let invalidation = Keyspace.ended(byChangeOf: key) else { continue }
+            ended.append(invalidation)
+            if Keyspace.isCertainEnd(key) { self.heard(invalidation) }
+        }
         if !ended.isEmpty { self.caches.invalidate(ended) }
         let rest = keys.dropFirst(Self.stride)
         guard !rest.isEmpty else { return }

@@ -2,7 +2,7 @@ internal import Cryptography
 package import Sessions
 
 extension Keyspace {
-    /// The prefixes that caches follow: sessions, ended lineages, epochs of subjects, clients.
+    /// The prefixes that caches follow: sessions, ended lineages and sessions, epochs of subjects, clients.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
     /// What a change of `key` ends; nil where it ends nothing that a cache holds, whoever wrote it.
@@ -16,12 +16,9 @@ extension Keyspace {
         let (tag, rest) = (key[6..<close], key[(close + 1)...])
         switch key[3] {
         case UInt8(ascii: "s"):
-            guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
-                let digest = Digest256(base64URL: rest.dropFirst())
-            else { return nil }
-            return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
+            return Self.session(tag, rest)
         case UInt8(ascii: "f"):
-            guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else { return nil }
+            guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else { return Self.session(tag, rest) }
             return .lineage(Self.lineage(tag))
         case UInt8(ascii: "e"):
             guard Self.isBase64URL(tag, count: Self.digestLength), rest.isEmpty else { return nil }
@@ -29,6 +26,19 @@ extension Keyspace {
         default:
             return nil
         }
+    }
+
+    /// Whether a change of `key`, which ends something by `ended(byChangeOf:)`, always means that somebody ended it. A session's
+    /// record changes when it is written, too, and when it expires.
+    package static func isCertainEnd(_ key: [UInt8]) -> Bool {
+        key.count > 3 && key[3] != UInt8(ascii: "s")
+    }
+
+    private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
+        guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
+            let digest = Digest256(base64URL: rest.dropFirst())
+        else { return nil }
+        return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
     }
 
     /// Characters of a lineage's tag.

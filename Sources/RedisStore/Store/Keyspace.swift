@@ -33,6 +33,9 @@ package enum Keyspace {
     /// Written only when the lineage ends, so that caches hear of it; nobody reads it.
     package static func ending(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
+    /// Written only when the session is ended, so that gateways can tell this from its birth and its expiry; nobody reads it.
+    package static func ending(_ session: RecordKey) -> [UInt8] { Self.key("sp:f:{", session) }
+
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 

@@ -21,7 +21,7 @@ extension RedisStore {
         if let known {
             if self.client.isCluster { epoch = self.epoch(of: known.name, on: loop) } else { keys += known.epochKeys }
         }
-        let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch)
+        let found = Found(key: key, place: place, count: keys.count, known: known, epoch: epoch, isEnding: false)
         self.client.send(RedisCommand("MGET", keys), on: loop) { reply in
             self.judge(reply, found, on: loop, receiver)
         }
@@ -50,10 +50,10 @@ extension RedisStore {
     }
 
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        let call = ScriptCall(Scripts.endSession, keys: Keyspace.all(of: key), arguments: [])
-        let found = Found(key: key, place: Keyspace.record(key), count: 3, known: nil, epoch: nil)
+        let place = Keyspace.record(key)
+        let found = Found(key: key, place: place, count: 3, known: nil, epoch: nil, isEnding: true)
         let promise = loop.makePromise(of: Bool.self)
-        self.client.evaluate(call, on: loop).whenComplete { reply in
+        self.ending(.session(key), on: loop).whenComplete { reply in
             self.judge(reply.mapError(RedisError.of), found, on: loop) { ended in
                 promise.completeWith(ended.map { $0 != nil }.mapError { $0 })
             }
@@ -62,13 +62,66 @@ extension RedisStore {
     }
 
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let call = ScriptCall(
-            Scripts.endLineage,
-            keys: [Keyspace.lineage(lineage), Keyspace.ending(lineage)],
-            arguments: [Self.digits(Self.markerLife), Self.digits(Self.margin)]
-        )
-        return self.telling(.lineage(lineage), after: self.run(call, on: loop).map { _ in }, on: loop)
+        let ended = Self.answered(self.ending(.lineage(lineage), on: loop)).map { _ in }
+        return self.telling(.lineage(lineage), after: ended, on: loop)
     }
+
+    /// Ends it in Redis, and keeps in mind what may have been done there.
+    private func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.client.evaluate(ending.call, on: loop).always { [endings] result in
+            switch result {
+            case .success(.error), .failure(RedisError.notSent): break
+            case .success, .failure: endings.note(ending)
+            }
+        }
+    }
+
+    package func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd> {
+        self.end(presented: key, reaching: reach, tries: Self.mostLooks, on: loop)
+    }
+
+    private func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        tries: Int,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd> {
+        let place = Keyspace.record(key)
+        return self.ask(RedisCommand("GET", [place]), on: loop).flatMap { reply in
+            guard case .bulk(let bytes) = reply else {
+                let call = ScriptCall(
+                    Scripts.confirmEnd,
+                    keys: [place, Keyspace.lineage(key.lineage)],
+                    arguments: []
+                )
+                let confirmed = self.telling(.session(key), after: self.run(call, on: loop), on: loop)
+                return confirmed.flatMap { reply in
+                    if reply == .integer(1) { return loop.makeSucceededFuture(.absent) }
+                    // A failover between the two has brought the session back.
+                    guard tries > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
+                    return self.end(presented: key, reaching: reach, tries: tries - 1, on: loop)
+                }
+            }
+            do throws(StoreError) {
+                // Whether it lives does not matter: who ended it may have been told that this is not sure.
+                let session = try self.seals.session(bytes, at: place)
+                switch reach(session) {
+                case .nothing: return loop.makeSucceededFuture(.kept)
+                case .session: return self.end(key, on: loop).map { _ in .ended(session) }
+                case .lineage: return self.end(session.lineage, on: loop).map { .ended(session) }
+                }
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+        }
+    }
+
+    /// How often the record of a session that is to end is looked for.
+    private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let names = self.names(of: subject)
@@ -102,6 +155,8 @@ extension RedisStore {
         let count: Int
         let known: KnownSubject?
         let epoch: EventLoopFuture<UInt64>?
+        /// What lives ends with this very answer.
+        let isEnding: Bool
     }
 
     /// The live session in the answer.
@@ -116,7 +171,16 @@ extension RedisStore {
     ) {
         do throws(StoreError) {
             let values = try Values(try Self.reply(reply), count: found.count)
-            guard let candidate = try self.candidate(values, found) else { return receiver(.success(nil)) }
+            guard let candidate = try self.candidate(values, found) else {
+                let doubtful = (0..<3).filter { values[$0] == nil }
+                // As a rule all are missing, or none.
+                guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(nil)) }
+                let keys = Keyspace.all(of: found.key)
+                self.verify(absent: doubtful.map { keys[$0] }, on: loop).assumeIsolated().whenComplete { result in
+                    receiver(result.map { nil }.mapError { _ in .unavailable })
+                }
+                return
+            }
             let known = found.known?.name == candidate.record.subject
             if known, found.epoch == nil {
                 let epoch = try values.latestEpoch(from: 3)
@@ -153,7 +217,10 @@ extension RedisStore {
             usedAt: idle.usedAt
         )
         let now = self.clock.now()
-        return now < stored.record.expiresAt && now < idle.deadline ? stored : nil
+        guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
+        // A primary that has just been promoted or started again may not know.
+        let isForgotten = !found.isEnding && self.endings.hasEnded(found.key, stored.record, names: self.names)
+        return isForgotten ? nil : stored
     }
 
     /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.

@@ -20,12 +20,18 @@ extension RedisStore {
     package func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
         let keys = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
         let known = self.judged.value(for: key)?.transfer.parent.subject
-        let found = self.ask(RedisCommand("MGET", keys), on: loop)
+        let found = self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
+            try Values(reply, count: 3)
+        }
         let epoch = known.map { self.epoch(of: $0, on: loop) }
-        return found.flatMapThrowing { reply in try self.candidate(reply, key: key) }.flatMap { candidate in
+        return found.flatMapThrowing { values in
+            (try self.candidate(values, key: key), isDoubtful: values[1] == nil && values[2] != nil)
+        }.flatMap { candidate, isDoubtful in
             switch candidate {
-            case .spent, .absent:
+            case .spent:
                 return loop.makeSucceededFuture(candidate)
+            case .absent:
+                return self.verify(absent: isDoubtful ? [keys[1]] : [], on: loop).map { candidate }
             case .live(let stored):
                 let parent = stored.record.parent
                 let current =
@@ -93,8 +99,7 @@ extension RedisStore {
     // MARK: Steps
 
     /// What the token is but for its subject's epoch.
-    private func candidate(_ reply: RedisReply, key: RecordKey) throws(StoreError) -> TransferLookup {
-        let values = try Values(reply, count: 3)
+    private func candidate(_ values: Values, key: RecordKey) throws(StoreError) -> TransferLookup {
         if let marker = values[0] { return .spent(try self.seals.marker(marker, at: Keyspace.marker(key))) }
         guard let bytes = values[1], try Self.isLive(ledger: values[2]) else { return .absent }
         guard bytes.count > Scripts.reignLength else { throw .unavailable }

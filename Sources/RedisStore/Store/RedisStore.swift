@@ -41,6 +41,9 @@ package final class RedisStore: SessionStore {
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
+    /// What has ended, whatever a primary that was replaced or started again says.
+    let endings: EndingMemory
+    private let replay: EndingReplay
     /// How long a lost answer is worth waiting for a new connection.
     let readBackPatience: Duration
     /// The subjects' names, which cost an HMAC each.
@@ -64,18 +67,48 @@ package final class RedisStore: SessionStore {
         self.seals = RecordSeals(ring: ring)
         self.clock = clock
         self.caches = caches
-        self.feed = InvalidationFeed(client: client, caches: caches)
+        let endings = EndingMemory(clock: clock)
+        self.endings = endings
+        self.replay = EndingReplay(client: client, memory: endings)
+        self.feed = InvalidationFeed(
+            client: client,
+            caches: caches,
+            heard: { Self.remember($0, in: endings, client: client, clock: clock) }
+        )
+    }
+
+    /// Within so many milliseconds this gateway hears of what it ended itself, and more.
+    private static let echo: UInt64 = 5000
+
+    /// Keeps an end that was heard of. What epoch a subject has now, it must ask for.
+    private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
+        switch ended {
+        case .session(let key): endings.note(.session(key))
+        case .lineage(let lineage): endings.note(.lineage(lineage))
+        case .subject(let name):
+            client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
+                let epoch = try? Values(try Self.reply(result), count: 1).latestEpoch(from: 0)
+                if let epoch { return endings.note(.subject(name, epoch: epoch)) }
+                // Epochs are times of the same clock. What this gateway has just ended it hears, too, and knows better.
+                let now = UInt64(clamping: clock.now().milliseconds)
+                guard endings.epoch(of: name) + Self.echo < now else { return }
+                endings.note(.subject(name, epoch: now))
+            }
+        case .all: break
+        }
     }
 
     /// Begins to listen for what ends elsewhere, and starts the client; `RedisClient.start` says what is waited for. Until
     /// everything is heard, all caches doubt.
     package func start() async throws {
         self.feed.start()
+        self.replay.start()
         try await self.client.start()
     }
 
     /// Listens no more, and shuts the client down.
     package func shutDown() async throws {
+        self.replay.shutDown()
         try await self.feed.shutDown()
         try await self.client.shutDown()
     }
@@ -143,6 +176,12 @@ package final class RedisStore: SessionStore {
         }
     }
 
+    /// Fails when a key that `MGET` gave no value for has one of another type: what is damaged is no reason to say that
+    /// there is nothing.
+    func verify(absent keys: [[UInt8]], on loop: any EventLoop) -> EventLoopFuture<Void> {
+        EventLoopFuture.andAllSucceed(keys.map { self.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }, on: loop)
+    }
+
     /// Whether the lineage with this ledger lives.
     static func isLive(ledger: [UInt8]?) throws(StoreError) -> Bool {
         guard let ledger else { return false }
@@ -176,6 +215,7 @@ package final class RedisStore: SessionStore {
             guard case .integer(let moved) = reply, moved > 0 else {
                 return loop.makeFailedFuture(StoreError.unavailable)
             }
+            self.endings.note(.subject(name, epoch: UInt64(moved)))
             return self.moveEpoch(names.dropFirst(), to: UInt64(moved), on: loop)
         }
     }

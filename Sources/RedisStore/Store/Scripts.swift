@@ -3,8 +3,9 @@
 /// A lineage's ledger is `L` while it lives and `E` once it ended, and outlives every record of the lineage. So a ledger
 /// that is gone means that something was lost (or time ran out), and the records count as ended with it.
 ///
-/// Each script writes what needs room before it deletes anything: Redis refuses the first write when memory is out, and
-/// then nothing has been done.
+/// When memory is out, Redis refuses a script's first write if that needs room, and takes every later one, so that no
+/// script stops half-way. So what makes something writes it before it deletes anything, and then nothing has been done;
+/// what ends something deletes first, so that everybody can be signed out.
 package enum Scripts {
     /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended; 1 when written.
     ///
@@ -124,20 +125,41 @@ package enum Scripts {
         isDurable: false
     )
 
-    /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read.
+    /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read. The last
+    /// key only tells those who follow its prefix that this was an end: a session is also written, and expires.
     ///
     /// Where it is gone already, the ledger's TTL is written anew, for the sake of the write (`confirm` tells why): whoever
     /// repeats a sign-out that no replica has confirmed is told that it is done when one has.
     ///
-    /// Keys: session, ledger, idle.
+    /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
         """
         local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
-        if redis.call('DEL', KEYS[1], KEYS[3]) == 0 then
-          local life = redis.call('PTTL', KEYS[2])
-          if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
+        if redis.call('DEL', KEYS[1], KEYS[3]) > 0 then
+          redis.call('SET', KEYS[4], '', 'PX', ARGV[1])
+        else
+          \(Self.rewriteLedger)
         end
         return found
+        """,
+        kind: .endSession
+    )
+
+    /// Writes the ledger's TTL anew, if there is a ledger.
+    private static let rewriteLedger = """
+        local life = redis.call('PTTL', KEYS[2])
+        if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
+        """
+
+    /// For whoever repeats the end of a session whose record is gone: 1, and the ledger's TTL is written anew, for the sake
+    /// of the write (`confirm` tells why); 0 when the record is there after all, as it may be after a failover.
+    ///
+    /// Keys: session, ledger.
+    static let confirmEnd = RedisScript(
+        """
+        if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+        \(Self.rewriteLedger)
+        return 1
         """,
         kind: .endSession
     )
@@ -149,6 +171,7 @@ package enum Scripts {
     static let endLineage = RedisScript(
         """
         local life = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[1]))
+        redis.call('DEL', KEYS[2])
         redis.call('SET', KEYS[1], 'E', 'PX', string.format('%.0f', life))
         redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
         return 1
@@ -169,8 +192,22 @@ package enum Scripts {
           epoch = time[1] * 1000 + math.floor(time[2] / 1000)
         end
         if epoch <= old then epoch = old + 1 end
+        redis.call('DEL', KEYS[1])
         redis.call('SET', KEYS[1], string.format('%.0f', epoch), 'PX', ARGV[1])
         return epoch
+        """,
+        kind: .endSubject
+    )
+
+    /// Moves a subject's epoch to one that was given before, unless it is there or beyond.
+    ///
+    /// Keys: epoch. Arguments: TTL (ms), the epoch.
+    static let raiseEpoch = RedisScript(
+        """
+        if tonumber(redis.call('GET', KEYS[1]) or '0') >= tonumber(ARGV[2]) then return 0 end
+        redis.call('DEL', KEYS[1])
+        redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
+        return 1
         """,
         kind: .endSubject
     )
@@ -229,6 +266,7 @@ package enum Scripts {
     /// All of them.
     package static let all = [
         Self.createSession, Self.createTransfer, Self.consume, Self.confirm, Self.touch, Self.endSession,
-        Self.endLineage, Self.endSubject, Self.allow, Self.giveBack, Self.forgive,
+        Self.confirmEnd,
+        Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.allow, Self.giveBack, Self.forgive,
     ]
 }

@@ -35,7 +35,8 @@ final class ClusterTopology: TopologySource {
 
     func start(
         adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
+        replacing: @escaping @Sendable (Bool) -> Void
     ) {
         self.lookout.start(adopt: adopt, refused: refused) { current, refused in
             await self.look(current, refused)
@@ -43,6 +44,10 @@ final class ClusterTopology: TopologySource {
     }
 
     func lookAgain() { self.lookout.lookAgain() }
+
+    /// Whoever listens at the primaries knows.
+    func heard(within time: Duration) -> Quorum? { nil }
+
     func shutDown() async { await self.lookout.shutDown() }
 
     // MARK: A round

@@ -11,6 +11,14 @@ final class SentinelTopology: TopologySource {
     /// Where sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that was cut off from them
     /// but not from this gateway keeps its connections: nothing else tells that it was replaced.
     private static let newsChannel = "+switch-master"
+    /// Where the sentinel that fails over publishes `<role> <name> <host> <port> @ <primary's name> ...`: it tells a replica
+    /// to become the primary, and has seen that it did. Until most sentinels know, the old one takes writes, which its
+    /// other replicas confirm, and all of them are lost.
+    private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
+    /// Where it publishes `master <name> ...` when it gives up.
+    private static let abortChannels = [
+        "-failover-abort-not-elected", "-failover-abort-no-good-slave", "-failover-abort-slave-timeout",
+    ]
 
     private let sentinels: RedisConfiguration.Sentinels
     private let connector: RedisConnector
@@ -28,15 +36,23 @@ final class SentinelTopology: TopologySource {
 
     func start(
         adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
+        replacing: @escaping @Sendable (Bool) -> Void
     ) {
         self.lookout.start(adopt: adopt, refused: refused) { current, refused in
             await self.look(current, refused)
         }
-        self.loop.execute { self.listen() }
+        self.loop.execute { self.listen(replacing) }
     }
 
     func lookAgain() { self.lookout.lookAgain() }
+
+    func heard(within time: Duration) -> Quorum? {
+        let subscriptions = self.subscriptions.value
+        guard !subscriptions.isEmpty else { return nil }
+        let since = NIODeadline.now() - TimeAmount(time)
+        return Quorum(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
+    }
 
     func shutDown() async {
         let listened = self.loop.flatSubmit {
@@ -50,14 +66,14 @@ final class SentinelTopology: TopologySource {
 
     // MARK: News
 
-    private func listen() {
+    private func listen(_ replacing: @escaping @Sendable (Bool) -> Void) {
         let plan = SubscriptionPlan(
             greeting: self.greeting,
-            channels: [Self.newsChannel],
+            channels: [Self.newsChannel] + Self.beginChannels + Self.abortChannels,
             handshakeTimeout: self.connector.configuration.connectTimeout
         )
         let lookout = self.lookout
-        let name = Array("\(self.sentinels.primaryName) ".utf8)
+        let name = self.sentinels.primaryName
         self.subscriptions.value = self.sentinels.endpoints.map { sentinel in
             RedisSubscription(
                 to: sentinel,
@@ -68,10 +84,20 @@ final class SentinelTopology: TopologySource {
                     // What was said before is not repeated.
                     up: { lookout.lookAgain() },
                     messages: { messages in
-                        let isOurs = messages.contains { message in
-                            if case .text(let text) = message.payload { text.starts(with: name) } else { false }
+                        for message in messages {
+                            guard case .text(let text) = message.payload else { continue }
+                            let words = text.split(separator: 0x20)
+                            func says(_ index: Int) -> Bool {
+                                words.indices.contains(index) && words[index].elementsEqual(name.utf8)
+                            }
+                            if message.channel == Self.newsChannel, says(0) {
+                                lookout.lookAgain(isNews: true)
+                            } else if Self.beginChannels.contains(message.channel), says(5) {
+                                replacing(true)
+                            } else if Self.abortChannels.contains(message.channel), says(1) {
+                                replacing(false)
+                            }
                         }
-                        if isOurs { lookout.lookAgain(isNews: true) }
                     },
                     // A round tells what is wrong with it.
                     down: { _, _ in }

@@ -7,10 +7,17 @@ protocol TopologySource: Sendable {
     ///     from the one before.
     ///   - refused: Called, from any thread and as often as it happens, when a server that was asked for the primaries
     ///     answered with an error.
+    ///   - replacing: Called, from any thread, with true when another server is being made the primary, and with false
+    ///     when that was given up. If it succeeds, the next topology says so.
     func start(
         adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
+        replacing: @escaping @Sendable (Bool) -> Void
     )
+
+    /// How many of those who decide which server is the primary were heard within this time; nil where nobody does but the
+    /// primaries themselves. On the first loop.
+    func heard(within time: Duration) -> Quorum?
 
     /// What was found may be out of date: look again, at once but not more often than makes sense.
     func lookAgain()
@@ -25,8 +32,10 @@ struct FixedTopology: TopologySource {
 
     func start(
         adopt: @escaping @Sendable (Topology) -> Void,
-        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void
+        refused: @escaping @Sendable (RedisEndpoint, RedisServerError) -> Void,
+        replacing: @escaping @Sendable (Bool) -> Void
     ) { adopt(Topology(self.endpoint)) }
+    func heard(within time: Duration) -> Quorum? { nil }
     func lookAgain() {}
     func shutDown() async {}
 }

@@ -46,16 +46,25 @@ extension DownstreamConnection {
     /// answer that has not begun may be a stream: if it is still on its way at the next sweep, it ends then.
     func sessionEnded() {
         self.facts.hasSessionEnded = true
+        self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
+    }
+
+    /// The session behind a stream could not be read for too long: whether it lives, nobody can say.
+    func sessionUnreadable() {
+        self.endStream(.storeUnavailable, WebSocketFrames.tryAgainLater)
+    }
+
+    private func endStream(_ reason: Reason, _ close: [UInt8]) {
         guard self.phase == .tunnel else {
-            if self.phase == .exchange, self.facts.hasBegunAnswer { self.abort(.sessionRevoked) }
+            if self.phase == .exchange, self.facts.hasBegunAnswer { self.abort(reason) }
             return
         }
         if self.frames.isBetweenFrames, let context = self.context {
-            context.writeAndFlush(NIOAny(ByteBuffer(bytes: WebSocketFrames.sessionEnded)), promise: nil)
+            context.writeAndFlush(NIOAny(ByteBuffer(bytes: close)), promise: nil)
         }
         self.upstream?.abandon()
         self.upstream = nil
-        self.conclude(.sessionRevoked)
+        self.conclude(reason)
         self.linger()
     }
 

@@ -75,4 +75,6 @@ package struct WebSocketFrames: Sendable, Equatable {
 
     /// A close frame from the server with status 1008, "policy violation" (RFC 6455 7.4.1): the session has ended.
     package static let sessionEnded: [UInt8] = [0x88, 0x02, 0x03, 0xF0]
+    /// The same with status 1013, "try again later" (IANA, WebSocket Close Code Number Registry).
+    package static let tryAgainLater: [UInt8] = [0x88, 0x02, 0x03, 0xF5]
 }

@@ -77,6 +77,10 @@ package final class PathLoop {
         self.pools = self.makePools(configuration)
         self.sessions.cache.onInvalidation = { [unowned self] endings in self.ended(endings) }
         self.streamSessions.onGone = { [unowned self] key in self.ended(Endings([.session(key)])) }
+        self.streamSessions.onUnreadable = { [unowned self] key in
+            let session = Endings([.session(key)])
+            for connection in self.connections.filter({ $0.isEnded(by: session) }) { connection.sessionUnreadable() }
+        }
     }
 
     /// Starts the sweep of deadlines; on the loop.

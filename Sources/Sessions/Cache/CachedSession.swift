@@ -36,6 +36,9 @@ package final class CachedSession {
     /// From here on a use is told to the store.
     var touchAt: UnixTime
 
+    /// When the first of the reads for a stream failed that have failed since the last one that did not.
+    var unreadSince: UnixTime?
+
     private var rendering: ContiguousArray<UInt8>?
     private var generation: UInt64 = 0
 
@@ -90,6 +93,7 @@ package final class CachedSession {
     func confirm(readAt: UnixTime, turn: UInt64) {
         self.readAt = readAt
         self.turn = turn
+        self.unreadSince = nil
         self.servesUntil = Self.end(of: self.session, readAt)
         self.refreshAt = Self.refresh(readAt)
     }

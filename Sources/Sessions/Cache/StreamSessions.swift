@@ -12,7 +12,8 @@ package import Vocabulary
 /// - otherwise once a minute, or a tenth of its idle lifetime if that is shorter: this finds what has idled out.
 ///
 /// Many are asked for over half a second rather than at once. A store that cannot answer is left alone for a second, and
-/// then asked again until it does: no stream ends because a store is unavailable. Confined to its loop.
+/// then asked again. When a session could not be read for `patience`, its streams are to close: it may have ended where the
+/// store can be reached. Confined to its loop.
 package final class StreamSessions {
     /// The time over which all the sessions of a loop are asked for, when all are doubted at once.
     private static let spread = TimeAmount.milliseconds(500)
@@ -21,8 +22,14 @@ package final class StreamSessions {
     /// How long a store that could not answer is left alone.
     private static let pause = TimeAmount.seconds(1)
 
+    /// How long a stream outlives the first read of its session that failed.
+    package static let patience = Duration.seconds(30)
+
     /// Called on the loop with the key of a session that is gone.
     package var onGone: ((RecordKey) -> Void)?
+    /// Called on the loop with the key of a session that could not be read for `patience`, and again until its streams are
+    /// closed.
+    package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
     private let resolver: SessionResolver
@@ -84,7 +91,12 @@ package final class StreamSessions {
             switch result {
             case .success(true): break
             case .success(false): self.onGone?(entry.key)
-            case .failure: self.restsUntil = self.loop.now + Self.pause
+            case .failure:
+                self.restsUntil = self.loop.now + Self.pause
+                let now = self.clock.now()
+                let since = entry.unreadSince ?? now
+                entry.unreadSince = since
+                if now.since(since) >= Self.patience { self.onUnreadable?(entry.key) }
             }
         }
     }

@@ -174,6 +174,12 @@ extension Section {
             default: "true",
             "Not ready while Redis could push out what it must remember, or fails to save it."
         ),
+        SettingsKey(
+            "require_appendonly",
+            .boolean,
+            default: "false",
+            "Not ready while Redis has appendonly no: a crash of it may then bring back sessions that had ended."
+        ),
     ])
 
     private static let memory = Section([

@@ -43,6 +43,7 @@ extension SettingsBuilder {
         }
         var redis = RedisSettings(url: url)
         redis.requireSafe = tree.boolean("require_safe") ?? redis.requireSafe
+        redis.requireAppendOnly = tree.boolean("require_appendonly") ?? redis.requireAppendOnly
         return redis
     }
 

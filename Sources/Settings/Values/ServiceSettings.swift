@@ -52,10 +52,12 @@ package struct StoreSettings: Sendable, Equatable {
 /// ## Configuration keys (`store.redis`)
 /// - `url` (Redis URL) or `url_file` (path of a file with it): exactly one.
 /// - `require_safe` (boolean, default: true): not ready while Redis could push out what it must remember.
+/// - `require_appendonly` (boolean, default: false): not ready while Redis keeps no append-only file.
 package struct RedisSettings: Sendable, Equatable {
     /// Holds a password as a rule.
     package var url: Secret
     package var requireSafe = true
+    package var requireAppendOnly = false
 
     package init(url: Secret) {
         self.url = url

@@ -74,7 +74,12 @@ struct CheckCommand: AsyncParsableCommand {
             let faults = configuration.tls.map(RedisCheck.faults) ?? []
             guard faults.isEmpty else { return faults }
             let loop = MultiThreadedEventLoopGroup.singleton.any()
-            return try await RedisCheck(configuration, requireSafe: redis.requireSafe, loop: loop).run()
+            return try await RedisCheck(
+                configuration,
+                requireSafe: redis.requireSafe,
+                requireAppendOnly: redis.requireAppendOnly,
+                loop: loop
+            ).run()
         } catch {
             let finding = "ca=, cert= or key= of the URL cannot be used: \(error)"
             return [Verdict(level: .error, subject: "certificates", finding: finding)]

@@ -14,6 +14,7 @@ final class RedisBacking: Sendable {
     private let journal: RedisJournal
     private let watch: RedisWatch
     private let requireSafe: Bool
+    private let requireAppendOnly: Bool
 
     /// Nothing is connected before `start()`.
     ///
@@ -45,6 +46,7 @@ final class RedisBacking: Sendable {
             let check = try RedisCheck(
                 configuration,
                 requireSafe: settings.requireSafe,
+                requireAppendOnly: settings.requireAppendOnly,
                 patience: .milliseconds(500),
                 loop: group.any()
             )
@@ -58,6 +60,7 @@ final class RedisBacking: Sendable {
         self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
         self.requireSafe = settings.requireSafe
+        self.requireAppendOnly = settings.requireAppendOnly
     }
 
     /// What is wrong with a Redis URL, in words that quote none of it; nil: nothing.
@@ -116,14 +119,25 @@ final class RedisBacking: Sendable {
                     : "what ends elsewhere is not heard: each session is read before it is used"
             )
         )
+        checks.append(
+            (
+                name: "store_quorum",
+                ok: status.cutOff == nil,
+                detail: status.cutOff.map { RedisWords.silence($0.quorum) }
+                    ?? "whoever would tell of another primary is heard"
+            )
+        )
         let unsafe = status.nodes.flatMap { node in
             (node.facts.map(RedisWords.dangers) ?? []).map { "\(node.address): \($0)" }
         }
+        let forgetful = status.nodes.filter { self.requireAppendOnly && $0.facts?.writesAppendOnlyFile == false }
+            .map { "\($0.address): \(RedisWords.snapshotsOnly)" }
+        let dangers = unsafe + forgetful
         checks.append(
             (
                 name: "store_safety",
-                ok: unsafe.isEmpty || !self.requireSafe,
-                detail: unsafe.isEmpty ? "nothing that is needed is pushed out" : unsafe.joined(separator: "; ")
+                ok: (unsafe.isEmpty || !self.requireSafe) && forgetful.isEmpty,
+                detail: dangers.isEmpty ? "nothing that is needed is pushed out" : dangers.joined(separator: "; ")
             )
         )
         return checks
@@ -157,6 +171,8 @@ final class RedisBacking: Sendable {
         }
         registry.read(MetricNames.redisClockOffset) { client.clock.now().since(Clock.system.now()).inSeconds }
         registry.read(MetricNames.redisPrimaryChanges) { Double(journal.primaryChanges) }
+        registry.read(MetricNames.redisRestoredEnds) { Double(journal.restoredEnds) }
+        registry.read(MetricNames.redisCutOff) { client.status.cutOff == nil ? 0 : 1 }
         registry.read(MetricNames.redisQuarantine) { journal.quarantine(of: handoffLifetime()).inSeconds }
     }
 }

@@ -23,6 +23,7 @@ struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     let connector: RedisConnector
     private let requireSafe: Bool
+    private let requireAppendOnly: Bool
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
@@ -32,6 +33,7 @@ struct RedisCheck: Sendable {
     init(
         _ configuration: RedisConfiguration,
         requireSafe: Bool,
+        requireAppendOnly: Bool,
         patience: Duration = .seconds(2),
         loop: any EventLoop
     ) throws {
@@ -42,6 +44,7 @@ struct RedisCheck: Sendable {
         self.configuration = patient
         self.connector = try RedisConnector(patient)
         self.requireSafe = requireSafe
+        self.requireAppendOnly = requireAppendOnly
         self.loop = loop
     }
 
@@ -237,10 +240,9 @@ struct RedisCheck: Sendable {
         } else {
             verdicts.append(
                 Verdict(
-                    level: .warning,
+                    level: self.requireAppendOnly ? .error : .warning,
                     subject: "\(endpoint) persistence",
-                    finding:
-                        "no append-only file: a restart signs users out back to the last snapshot; set appendonly yes"
+                    finding: RedisWords.snapshotsOnly
                 )
             )
         }

@@ -8,6 +8,9 @@ import Vocabulary
 final class RedisJournal: Sendable {
     private struct State {
         var primaryChanges = 0
+        var restoredEnds = 0
+        /// What was last said of each primary's safety.
+        var dangers: [RedisEndpoint: [String]] = [:]
         var changedAt: UnixTime?
         /// When it was last said that replicas are short, and how often that came true since.
         var shortSaidAt: UnixTime?
@@ -30,6 +33,9 @@ final class RedisJournal: Sendable {
 
     /// Failovers and restarts that were seen.
     var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
+
+    /// Sign-outs that were written again to primaries which had forgotten them.
+    var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
     /// For how long transfer tokens of this lifetime from before the last change may still turn up; zero when none may.
     func quarantine(of lifetime: Duration) -> Duration {
@@ -73,6 +79,26 @@ final class RedisJournal: Sendable {
             )
         case .replicasShort(let endpoint):
             self.noteShortReplicas(endpoint)
+        case .replacementBegun(let endpoint):
+            self.logger.warning(
+                "redis: another server is being made the primary: what must outlive that is answered with 503",
+                metadata: ["address": "\(endpoint)"]
+            )
+        case .endsRestored(let endpoint, let count):
+            self.state.withLock { $0.restoredEnds += count }
+            self.logger.warning(
+                "redis: the primary had forgotten what was ended; it was ended again",
+                metadata: ["address": "\(endpoint)", "count": "\(count)"]
+            )
+        case .cutOff(let quorum):
+            self.logger.error("redis: \(RedisWords.silence(quorum))")
+            let details = [("heard", "\(quorum.heard)"), ("of", "\(quorum.count)")]
+            self.audit.emit(AuditEvent(.storeCutOff, code: .warning, details: details))
+        case .rejoined:
+            self.logger.info("redis: most of those are heard again who would tell of another primary")
+            self.audit.emit(AuditEvent(.storeRejoined))
+        case .observed(let endpoint, let facts):
+            self.noteSafety(of: endpoint, facts)
         case .doubted:
             self.logger.warning("redis: what ends elsewhere is not heard: each session is read before it is used")
         case .trusted:
@@ -92,6 +118,22 @@ final class RedisJournal: Sendable {
         self.audit.emit(
             AuditEvent(.storePrimaryChanged, code: .warning, details: [("address", endpoint.description)])
         )
+    }
+
+    /// Says what makes a server unsafe, once for as long as it lasts.
+    private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
+        let dangers = RedisWords.dangers(facts)
+        let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
+        // A count that grows is no news.
+        guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
+        if dangers.isEmpty {
+            self.logger.info("redis: nothing that is needed is pushed out", metadata: ["address": "\(endpoint)"])
+        } else {
+            self.logger.error(
+                "redis: it may forget what must be remembered: \(dangers.joined(separator: "; "))",
+                metadata: ["address": "\(endpoint)"]
+            )
+        }
     }
 
     private func noteShortReplicas(_ endpoint: RedisEndpoint) {

@@ -11,6 +11,8 @@ enum RedisWords {
         case .overloaded: "too much waits for an answer"
         case .protocolError: "it does not speak Redis's protocol"
         case .shuttingDown: "the gateway stops"
+        case .replaced: "another server is being made the primary"
+        case .cutOff: "too few of those are heard who would tell of another primary"
         }
     }
 
@@ -29,6 +31,7 @@ enum RedisWords {
         case "OOM": "its memory is full and it refuses writes: raise maxmemory"
         case "NOREPLICAS": "it has fewer replicas than min-replicas-to-write demands"
         case "NOMASTER": "this sentinel watches no primary of the name at the end of the URL"
+        case "UNCONFIRMED": "no replica confirms what is written: is its only one stopped, or cut off from it?"
         case "BUSY": "a script keeps it busy: SCRIPT KILL ends one that has written nothing"
         default: Self.other(error)
         }
@@ -74,6 +77,18 @@ enum RedisWords {
         }
         return words.joined(separator: "; ") + "; nobody can sign in or be handed over, and sessions are still read"
     }
+
+    /// That too few are heard of those who know which servers are primaries, and what that means.
+    static func silence(_ quorum: Quorum) -> String {
+        "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, are heard: another primary may have "
+            + "been chosen without this gateway; no session is read and nothing is written until most are heard again"
+    }
+
+    /// What a restart brings back of a server that does not write each change to disk.
+    static let snapshotsOnly =
+        "no append-only file: a crash takes it back to its last snapshot. Whoever signed in since signs in again; the "
+        + "gateways end again what they know to have ended in the last 15 minutes, and what ended before that, or at "
+        + "gateways that were restarted, lives again: set appendonly yes"
 
     /// By what a server could forget what must be remembered, with the mend: a used-up token's marker that is gone makes
     /// the token good again.

@@ -59,13 +59,23 @@ import Vocabulary
                 await #expect(throws: StoreError.unavailable) { try await consume() }
                 #expect(try await fixture.session(parent.key) != nil)
                 #expect(Self.unreplicated(client) - before == 2)
+                try await waitUntil("a status that says so") {
+                    client.status.nodes[0].writeRefusal?.error == .unconfirmed
+                }
                 replica.resume()
                 // The same attempt asks again, and finds its own work.
                 #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
                 _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
 
-                // Gone for good: nobody could confirm, and no failover could forget.
+                try await waitUntil("a status without it") { client.status.nodes[0].writeRefusal == nil }
+
+                // It may have been promoted, and those who say so may be late.
                 replica.kill()
+                try await waitUntil("a primary without replicas") { try primary.info("connected_slaves") == "0" }
+                for _ in 0..<3 {
+                    await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
+                }
+                // Gone for good: nobody could confirm, and no failover could forget.
                 let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
                 #expect(await fixture.tryToConsume(last) == .done)
             }
@@ -94,6 +104,64 @@ import Vocabulary
                 #expect(try await end(holder.key) == (false, ["cmdstat_del:calls=2", "cmdstat_pexpire:calls=1"]))
                 let nobody = fixture.draft(lineage: Lineage(tag: "0000000000"))
                 #expect(try await end(nobody.key) == (false, ["cmdstat_del:calls=3", "cmdstat_pexpire:calls=1"]))
+            }
+        }
+    }
+
+    @Test(
+        "A sign-out that is repeated is done when a replica has it, whatever the primary has made of the session",
+        arguments: [EndReach.session, .lineage]
+    )
+    func repeatedSignOut(_ reach: EndReach) async throws {
+        try await Self.withReplica { _, replica, configuration in
+            try await withClient(configuration) { client in
+                try await client.waitUntilConnected()
+                let fixture = StoreFixture(client)
+                let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
+                func signOut() async throws -> Session? {
+                    let store = fixture.store
+                    let end = try await store.end(presented: holder.key, reaching: { _ in reach }, on: loops.next()).get()
+                    guard case .ended(let session) = end else { return nil }
+                    return session
+                }
+                func isLiveAtReplica() throws -> Bool {
+                    let ledger = String(decoding: Keyspace.lineage(holder.key.lineage), as: UTF8.self)
+                    let record = String(decoding: Keyspace.record(holder.key), as: UTF8.self)
+                    return try replica.command("GET", ledger) == "L" && replica.command("EXISTS", record) == "1"
+                }
+                #expect(try isLiveAtReplica())
+                replica.pause()
+                for _ in 0..<3 {
+                    await #expect(throws: StoreError.unavailable) { try await signOut() }
+                    #expect(try await fixture.session(holder.key) == nil)
+                }
+                replica.resume()
+                let ended = try await fixture.untilAnswered("a sign-out") { try await signOut() }
+                #expect(try !isLiveAtReplica())
+                #expect(ended?.id == (reach == .lineage ? holder.session.id : nil))
+            }
+        }
+    }
+
+    @Test("A token that names nothing of the presenter's ends nothing")
+    func presentedInVain() async throws {
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let holder = try await fixture.signIn()
+                func signOut(_ key: RecordKey, _ reach: EndReach) async throws -> String {
+                    let store = fixture.store
+                    return switch try await store.end(presented: key, reaching: { _ in reach }, on: loops.next()).get() {
+                    case .absent: "absent"
+                    case .kept: "kept"
+                    case .ended: "ended"
+                    }
+                }
+                #expect(try await signOut(holder.key, .nothing) == "kept")
+                // A forged token of the same family.
+                let forged = fixture.authority.make(.session, in: holder.key.lineage).key
+                #expect(try await signOut(forged, .lineage) == "absent")
+                #expect(try await fixture.session(holder.key) != nil)
             }
         }
     }

@@ -1,0 +1,68 @@
+internal import NIOCore
+import Synchronization
+
+/// How many are heard of those who know which servers are primaries: sentinels, or the primaries of a cluster.
+package struct Quorum: Sendable, Hashable {
+    package let heard: Int
+    package let count: Int
+
+    package init(heard: Int, count: Int) {
+        self.heard = heard
+        self.count = count
+    }
+
+    /// They could have agreed on another primary without our hearing of it.
+    package var isLost: Bool { self.heard <= self.count / 2 }
+}
+
+/// Whether this gateway may stand on the wrong side of a split network: alone with a primary that the others have replaced,
+/// which still has what was ended since and takes what will be lost. For any thread.
+final class QuorumWatch: Sendable {
+    /// Whoever said nothing for so long is not heard. Silence is broken once a second (`SubscriptionPlan`).
+    static let silence = Duration.seconds(5)
+    private static let interval = TimeAmount.milliseconds(250)
+
+    private struct State {
+        var cutOff: RedisStatus.CutOff?
+        var timer: RepeatedTask?
+    }
+
+    /// The same as in the state, for every command.
+    private let isLost = Atomic(false)
+    private let state = Mutex(State())
+    private let quorum: @Sendable () -> Quorum?
+    private let tell: @Sendable (RedisEvent) -> Void
+
+    /// - Parameters:
+    ///   - quorum: Asked on the loop; nil where nobody knows better than the primary itself.
+    ///   - tell: Told when most have become silent, and when they are heard again.
+    init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
+        self.quorum = quorum
+        self.tell = tell
+    }
+
+    var isCutOff: Bool { self.isLost.load(ordering: .relaxed) }
+    var cutOff: RedisStatus.CutOff? { self.state.withLock { $0.cutOff } }
+
+    func start(on loop: any EventLoop) {
+        let timer = loop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { [weak self] _ in
+            self?.look()
+        }
+        self.state.withLock { $0.timer = timer }
+    }
+
+    func shutDown() {
+        self.state.withLock { $0.timer }?.cancel()
+    }
+
+    private func look() {
+        guard let quorum = self.quorum() else { return }
+        let event: RedisEvent? = self.state.withLock { state in
+            guard quorum.isLost != (state.cutOff != nil) else { return nil }
+            state.cutOff = quorum.isLost ? RedisStatus.CutOff(quorum: quorum, since: .now) : nil
+            self.isLost.store(quorum.isLost, ordering: .relaxed)
+            return quorum.isLost ? .cutOff(quorum) : .rejoined
+        }
+        if let event { self.tell(event) }
+    }
+}

@@ -1,0 +1,175 @@
+internal import NIOCore
+import Synchronization
+internal import Vocabulary
+
+// What becomes of the servers, and who is told.
+extension RedisClient {
+    func adopt(_ topology: Topology) {
+        let endpoints = Set(topology.shards.map(\.endpoint))
+        self.writes.keep(only: endpoints)
+        let isChange = self.state.withLock { state in
+            defer { state.topology = topology }
+            state.facts = state.facts.filter { endpoints.contains($0.key) }
+            state.refusals = state.refusals.filter { endpoints.contains($0.key) }
+            return state.topology != nil && state.topology != topology
+        }
+        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
+        if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
+        let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
+        EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
+    }
+
+    /// A node that serves something before any topology says so: whoever must hear of all that ends is told at once.
+    func met(_ endpoint: RedisEndpoint) {
+        let topology = self.state.withLock { state -> Topology? in
+            guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
+                return nil
+            }
+            topology.shards.append(Topology.Shard(endpoint: endpoint, slots: []))
+            state.topology = topology
+            return topology
+        }
+        guard let topology else { return }
+        for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
+    }
+
+    func endFirstTopology(_ result: Result<Void, any Error>) {
+        let first = self.state.withLock { state in
+            defer { state.firstTopology = nil }
+            return state.firstTopology
+        }
+        first?.completeWith(result)
+    }
+
+    func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
+        // Before anything is asked over this connection.
+        self.setClock(by: facts, of: endpoint, roundTrip: handshake)
+        let isFirst = self.state.withLock { state in
+            state.refusals[endpoint] = nil
+            return state.connected[endpoint, default: []].insert(loop).inserted && state.connected[endpoint]?.count == 1
+        }
+        if isFirst { self.tell(.nodeUp(endpoint)) }
+        self.note(facts, of: endpoint)
+    }
+
+    func disconnected(
+        _ endpoint: RedisEndpoint,
+        _ cause: RedisError.Cause,
+        _ refusal: RedisServerError?,
+        loop: Int
+    ) {
+        let (isLast, isNewRefusal, isShutDown) = self.state.withLock { state in
+            let wasConnected = state.connected[endpoint]?.remove(loop) != nil
+            let isNew = refusal != nil && state.refusals[endpoint]?.code != refusal?.code
+            if let refusal { state.refusals[endpoint] = refusal }
+            return (wasConnected && state.connected[endpoint]?.isEmpty == true, isNew, state.isShutDown)
+        }
+        guard !isShutDown else { return }
+        if isLast { self.tell(.nodeDown(endpoint, cause)) }
+        if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
+    }
+
+    /// A sentinel, or a node of a cluster, has not told who the primaries are; or a primary nothing of itself.
+    func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
+        let isNew = self.state.withLock { state in
+            defer { state.refusals[endpoint] = refusal }
+            return state.refusals[endpoint]?.code != refusal.code
+        }
+        if isNew { self.tell(.refused(endpoint, refusal)) }
+    }
+
+    func replicasShort(_ endpoint: RedisEndpoint) {
+        self.tell(.replicasShort(endpoint))
+        if self.hasReplicas(endpoint) { self.writes.refused(endpoint, .unconfirmed) }
+        self.askForFacts(of: endpoint)
+    }
+
+    /// Sentinels make another server the primary, or have given it up.
+    func replacing(_ isUnderWay: Bool) {
+        for loop in self.loops {
+            _ = self.on(loop) { router in
+                router.hold(isUnderWay)
+                return loop.makeSucceededVoidFuture()
+            }
+        }
+        guard isUnderWay, let endpoint = self.state.withLock({ $0.topology })?.shards.first?.endpoint else { return }
+        self.tell(.replacementBegun(endpoint))
+    }
+
+    /// On the first loop.
+    func heard(within time: Duration) -> Quorum? {
+        self.source.heard(within: time)
+            ?? self.followers.withLock { $0 }.lazy.compactMap { $0.primariesHeard?(time) }.first
+    }
+
+    func writeRefused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
+        self.meter.countRefusedWrite(refusal.code)
+        self.writes.refused(endpoint, refusal)
+    }
+
+    /// Writes to this primary what is gone after a millisecond, to see whether it takes it.
+    func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
+        let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
+        let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
+        guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
+        return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
+            // Without replicas it is asked for confirmations no longer than a promotion takes.
+            guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
+            return .null
+        }
+    }
+
+    /// Whether a replica is in step with it that could confirm its writes, as far as is known.
+    private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
+        self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
+    }
+
+    func poll() {
+        for shard in self.state.withLock({ $0.topology })?.shards ?? [] { self.askForFacts(of: shard.endpoint) }
+    }
+
+    private func askForFacts(of endpoint: RedisEndpoint) {
+        let asked = NIODeadline.now()
+        self.on(self.loops[0]) { $0.send(RedisCommand("INFO"), to: endpoint) }.whenSuccess { reply in
+            let roundTrip = Duration(.now() - asked)
+            if case .error(let error) = reply { self.refused(endpoint, error) }
+            guard let facts = RedisFacts(reply) else { return }
+            self.state.withLock { $0.refusals[endpoint] = nil }
+            self.note(facts, of: endpoint)
+            if facts.isPrimary { self.setClock(by: facts, of: endpoint, roundTrip: roundTrip) }
+            for loop in self.loops {
+                self.on(loop) { router in
+                    router.adopt(facts, of: endpoint)
+                    return loop.makeSucceededVoidFuture()
+                }.whenComplete { _ in }
+            }
+        }
+    }
+
+    /// Keeps what a primary says of itself. Under another reign than before, whatever was known of it is in doubt.
+    private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
+        let isNewReign = self.state.withLock { state in
+            // Sentinel's primary may have moved here from another address: there is one shard, and one reign.
+            let former = state.facts[endpoint] ?? (self.connector.configuration.isCluster ? nil : state.lastFacts)
+            state.facts[endpoint] = facts
+            state.lastFacts = facts
+            return former.map { $0.replicationID != facts.replicationID } ?? false
+        }
+        if isNewReign { self.tell(.primaryChanged(endpoint)) }
+        self.tell(.observed(endpoint, facts))
+        guard facts.isPrimary else { return }
+        for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
+    }
+
+    /// The primaries of a cluster have a clock each: all gateways go by the same one's. Where that does not tell the time,
+    /// they go by what they have in common nevertheless, NTP.
+    private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
+        guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
+        self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip)
+    }
+
+    func tell(_ event: RedisEvent) {
+        self.observe(event)
+        for follower in self.followers.withLock({ $0 }) { follower.event(event) }
+    }
+}

@@ -1,0 +1,133 @@
+internal import NIOCore
+package import Sessions
+import Synchronization
+package import Vocabulary
+
+/// What has ended lately, by this gateway or as it has heard: a failover, or a restart from what lies on disk, may bring
+/// it back to life. For any thread.
+///
+/// An end is kept for `span` at least and twice that at most: of two generations the older one goes as a whole. When a
+/// generation is full the older one goes early. Then nobody knows any more what has ended, so that under the next reign of
+/// a primary every session that is older than what was forgotten counts as ended, too.
+package final class EndingMemory: Sendable {
+    package static let span = Duration.seconds(900)
+    /// Ends in one generation, of some 100 bytes each. Two of them hold what ends at 290 a second.
+    package static let capacity = 131_072
+
+    /// Something that has ended.
+    package enum Ending: Sendable, Hashable {
+        case session(RecordKey)
+        case lineage(Lineage)
+        /// All of a subject's, by the store's name for it, that was born before this epoch.
+        case subject(String, epoch: UInt64)
+    }
+
+    private struct Generation {
+        var sessions: Set<RecordKey> = []
+        var lineages: Set<Lineage> = []
+        var subjects: [String: UInt64] = [:]
+        /// By the steady clock; a new primary's clock may be far from the former one's.
+        var began: ContinuousClock.Instant
+
+        var count: Int { self.sessions.count + self.lineages.count + self.subjects.count }
+
+        var endings: [Ending] {
+            self.sessions.map { .session($0) } + self.lineages.map { .lineage($0) }
+                + self.subjects.map { .subject($0.key, epoch: $0.value) }
+        }
+    }
+
+    private struct State {
+        var current: Generation
+        var previous: Generation
+        /// When the last end of `previous` came.
+        var previousEnd: UnixTime
+        /// What went early: when, and when the last of it had ended.
+        var forgotten: (at: ContinuousClock.Instant, before: UnixTime)?
+        /// Sessions from before it count as ended.
+        var barrier: UnixTime?
+
+        var isEmpty: Bool { self.barrier == nil && self.current.count == 0 && self.previous.count == 0 }
+    }
+
+    private let capacity: Int
+    private let clock: Clock
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - clock: By which sessions are stamped.
+    ///   - now: A steady clock.
+    package init(
+        capacity: Int = EndingMemory.capacity,
+        clock: Clock,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.capacity = capacity
+        self.clock = clock
+        self.now = now
+        let generation = Generation(began: now())
+        self.state = Mutex(State(current: generation, previous: generation, previousEnd: clock.now()))
+    }
+
+    /// Keeps an end that is certain.
+    package func note(_ ending: Ending) {
+        let (now, time) = (self.now(), self.clock.now())
+        self.state.withLock { state in
+            if state.current.count >= self.capacity {
+                if state.previous.count > 0, now - state.current.began < Self.span {
+                    state.forgotten = (now, state.previousEnd)
+                }
+                Self.turn(&state, now, time)
+            } else if now - state.current.began >= Self.span {
+                Self.turn(&state, now, time)
+            }
+            switch ending {
+            case .session(let key): state.current.sessions.insert(key)
+            case .lineage(let lineage): state.current.lineages.insert(lineage)
+            case .subject(let name, let epoch):
+                state.current.subjects[name] = max(state.current.subjects[name] ?? 0, epoch)
+            }
+        }
+    }
+
+    private static func turn(_ state: inout State, _ now: ContinuousClock.Instant, _ time: UnixTime) {
+        state.previous = state.current
+        state.previousEnd = time
+        state.current = Generation(began: now)
+    }
+
+    /// A primary reigns that may have forgotten what is kept here. Returns that.
+    package func beginReign() -> [Ending] {
+        let now = self.now()
+        return self.state.withLock { state in
+            if let forgotten = state.forgotten, now - forgotten.at < Self.span {
+                state.barrier = max(state.barrier ?? forgotten.before, forgotten.before)
+            }
+            return state.current.endings + state.previous.endings
+        }
+    }
+
+    /// The latest epoch that is kept of the subject that the store calls so; 0: none.
+    package func epoch(of name: String) -> UInt64 {
+        self.state.withLock { max($0.current.subjects[name] ?? 0, $0.previous.subjects[name] ?? 0) }
+    }
+
+    /// Whether this session has ended, whatever the store says.
+    ///
+    /// - Parameter names: What the store calls a subject; asked only while subjects are kept.
+    package func hasEnded(_ key: RecordKey, _ session: Session, names: (String) -> [String]) -> Bool {
+        self.state.withLock { state in
+            if state.isEmpty { return false }
+            if let barrier = state.barrier, session.issuedAt < barrier { return true }
+            for generation in [state.current, state.previous] where generation.count > 0 {
+                if generation.sessions.contains(key) || generation.lineages.contains(key.lineage) { return true }
+                guard !generation.subjects.isEmpty else { continue }
+                for name in names(session.subject) {
+                    if let epoch = generation.subjects[name], session.epoch < epoch { return true }
+                }
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,196 @@
+internal import NIOCore
+internal import Sessions
+internal import Vocabulary
+
+/// Ends again, at a primary that is new or was started again, what it may have forgotten (`EndingMemory`).
+///
+/// A replica that is promoted lacks what another one confirmed, and a server that was started again what it had not written
+/// to disk. This gateway refuses what it knows to have ended, whatever the store says; that other gateways do is what this
+/// is for. It looks first: of all that was ended nearly everything is known to the new primary.
+final class EndingReplay: Sendable {
+    /// What is known on the loop.
+    private struct State {
+        var topology: Topology?
+        /// The last reign of each primary.
+        var reigns: [RedisEndpoint: String] = [:]
+        /// Those of which everything has been, or is being, ended again.
+        var begun: [RedisEndpoint: String] = [:]
+        var isShutDown = false
+    }
+
+    /// How much is looked at with one command.
+    private static let stride = 256
+    /// After a failure, until the next try.
+    private static let pause = TimeAmount.milliseconds(100)
+    /// Then all is looked at once more: another loop may have ended something at the former primary meanwhile.
+    private static let aftermath = TimeAmount.seconds(2)
+
+    private let client: RedisClient
+    private let memory: EndingMemory
+    private let loop: any EventLoop
+    private let state: NIOLoopBoundBox<State>
+
+    init(client: RedisClient, memory: EndingMemory) {
+        self.client = client
+        self.memory = memory
+        self.loop = client.firstLoop
+        self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
+    }
+
+    /// Begins to follow the client's primaries. To be called once, before the client starts.
+    func start() {
+        self.client.follow(
+            RedisClient.Follower(
+                topology: { [weak self] topology in
+                    self?.onLoop { replay in
+                        replay.state.value.topology = topology
+                        replay.judge()
+                    }
+                },
+                event: { _ in },
+                reign: { [weak self] endpoint, reign in
+                    self?.onLoop { replay in
+                        replay.state.value.reigns[endpoint] = reign
+                        replay.judge()
+                    }
+                }
+            )
+        )
+    }
+
+    func shutDown() {
+        self.onLoop { $0.state.value.isShutDown = true }
+    }
+
+    // MARK: Steps, on the loop
+
+    private func onLoop(_ step: @escaping @Sendable (EndingReplay) -> Void) {
+        self.loop.execute { step(self) }
+    }
+
+    /// Begins where there is a reign that nothing was done for. A primary whose slots are not known yet waits for them.
+    private func judge() {
+        for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
+            guard let reign = self.state.value.reigns[shard.endpoint],
+                self.state.value.begun.updateValue(reign, forKey: shard.endpoint) != reign
+            else { continue }
+            self.go(through: Reign(shard: shard, name: reign), isLast: false)
+        }
+    }
+
+    private struct Reign {
+        let shard: Topology.Shard
+        let name: String
+        var endpoint: RedisEndpoint { self.shard.endpoint }
+    }
+
+    private func isOver(_ reign: Reign) -> Bool {
+        self.state.value.isShutDown || self.state.value.reigns[reign.endpoint] != reign.name
+    }
+
+    private func go(through reign: Reign, isLast: Bool) {
+        guard !self.isOver(reign) else { return }
+        var endings = self.memory.beginReign()
+        if self.client.isCluster {
+            endings.removeAll { ending in
+                let slot = UInt16(clamping: HashSlot.of(ending.place[...]))
+                return !reign.shard.slots.contains { $0.contains(slot) }
+            }
+        }
+        self.go(on: endings[...], reign, restored: 0)
+        if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
+    }
+
+    private func go(on endings: ArraySlice<EndingMemory.Ending>, _ reign: Reign, restored: Int) {
+        guard !endings.isEmpty else {
+            if restored > 0 { self.client.noteRestored(restored, at: reign.endpoint) }
+            return
+        }
+        guard !self.isOver(reign) else { return }
+        let next = Array(endings.prefix(Self.stride))
+        self.restore(next).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let count):
+                self.go(on: endings.dropFirst(next.count), reign, restored: restored + count)
+            case .failure:
+                self.loop.scheduleTask(in: Self.pause) { self.go(on: endings, reign, restored: restored) }
+            }
+        }
+    }
+
+    /// Ends those of them that live; how many that were.
+    private func restore(_ endings: [EndingMemory.Ending]) -> EventLoopFuture<Int> {
+        self.values(of: endings).flatMap { values in
+            let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
+            let ended = alive.map { ending in
+                self.client.evaluate(ending.call, on: self.loop).flatMapThrowing { reply in
+                    if case .error(let error) = reply { throw RedisError.server(error) }
+                }.flatMapErrorThrowing { error in
+                    // It is done here; should this primary be replaced too, it is done again.
+                    guard case RedisError.unreplicated = error else { throw error }
+                }
+            }
+            return EventLoopFuture.andAllSucceed(ended, on: self.loop).map { alive.count }
+        }
+    }
+
+    /// What stands where each of them lies.
+    private func values(of endings: [EndingMemory.Ending]) -> EventLoopFuture<[[UInt8]?]> {
+        let places = endings.map(\.place)
+        // Where keys lie on several nodes, each command has one.
+        let commands = self.client.isCluster ? places.map { [$0] } : [places]
+        let asked = commands.map { keys in
+            RedisStore.answered(self.client.send(RedisCommand("MGET", keys), on: self.loop)).flatMapThrowing { reply in
+                let values = try RedisStore.Values(reply, count: keys.count)
+                return keys.indices.map { values[$0] }
+            }
+        }
+        return EventLoopFuture.whenAllSucceed(asked, on: self.loop).map { $0.flatMap(\.self) }
+    }
+}
+
+extension EndingMemory.Ending {
+    /// Where it is seen that something has ended.
+    fileprivate var place: [UInt8] {
+        switch self {
+        case .session(let key): Keyspace.idle(key)
+        case .lineage(let lineage): Keyspace.lineage(lineage)
+        case .subject(let name, _): Keyspace.epoch(name)
+        }
+    }
+
+    /// Whether a primary with this value there knows of the end.
+    fileprivate func isKnown(by value: [UInt8]?) -> Bool {
+        switch self {
+        case .session: return value == nil
+        // A lineage without a ledger has no sessions.
+        case .lineage: return value?.elementsEqual("E".utf8) ?? true
+        case .subject(_, let epoch):
+            return (value.flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0) >= epoch
+        }
+    }
+
+    /// What ends it, whether or not it has ended.
+    var call: ScriptCall {
+        switch self {
+        case .session(let key):
+            ScriptCall(
+                Scripts.endSession,
+                keys: Keyspace.all(of: key) + [Keyspace.ending(key)],
+                arguments: [RedisStore.digits(RedisStore.margin)]
+            )
+        case .lineage(let lineage):
+            ScriptCall(
+                Scripts.endLineage,
+                keys: [Keyspace.lineage(lineage), Keyspace.ending(lineage)],
+                arguments: [RedisStore.digits(RedisStore.markerLife), RedisStore.digits(RedisStore.margin)]
+            )
+        case .subject(let name, let epoch):
+            ScriptCall(
+                Scripts.raiseEpoch,
+                keys: [Keyspace.epoch(name)],
+                arguments: [RedisStore.digits(RedisStore.longestLife + RedisStore.margin), Array("\(epoch)".utf8)]
+            )
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import GatewayBench
+import RedisServers
+import Synchronization
+
+/// Sign-outs at a steady rate over all gateways, whatever happens to Redis, and what must hold of those that were
+/// acknowledged.
+final class SignOuts: Sendable {
+    /// A sign-out that somebody was told is done.
+    private struct Done: Sendable {
+        let cookie: String
+        let gateway: Int
+    }
+
+    private struct State {
+        /// Sessions that nobody has ended, by the gateway that is to end them.
+        var waiting: [[String]]
+        var done: [Done] = []
+        var refused = 0
+        var isStopped = false
+    }
+
+    private let fleet: Fleet
+    private let pause: useconds_t
+    private let state: Mutex<State>
+    private let running = Flag()
+    private let ended = Flag()
+
+    /// - Parameters:
+    ///   - sessions: Cookies of sessions that live; they are ended in turn.
+    ///   - rate: Sign-outs a second, over all gateways together.
+    init(_ fleet: Fleet, sessions: [String], rate: Int) {
+        self.fleet = fleet
+        self.pause = useconds_t(1_000_000 * fleet.count / rate)
+        var waiting = [[String]](repeating: [], count: fleet.count)
+        for (index, session) in sessions.enumerated() { waiting[index % fleet.count].append(session) }
+        self.state = Mutex(State(waiting: waiting))
+        for index in 0..<fleet.count {
+            self.running.raise()
+            let thread = Thread { [self] in
+                self.run(index)
+                self.ended.raise()
+            }
+            thread.stackSize = 1 << 20
+            thread.start()
+        }
+    }
+
+    /// Cookies of so many sessions: most are born of a handoff and end alone, the others with their family.
+    static func sessions(_ count: Int, of fleet: Fleet, _ minter: Minter) throws -> [String] {
+        let consumer = Consumer { fleet[0].port }
+        return try (0..<count).map { number in
+            try patiently {
+                if number % 40 == 0 {
+                    let address = "127.3.\(UInt8.random(in: 0...250)).\(UInt8.random(in: 1...250))"
+                    return try fleet[0].browser(.grace, from: address)
+                }
+                guard case .signedIn(let cookie) = consumer.complete(try minter.mint()) else {
+                    throw BenchFailure("no session of a transfer token")
+                }
+                return cookie
+            }
+        }
+    }
+
+    /// How many were acknowledged so far.
+    var doneCount: Int { self.state.withLock { $0.done.count } }
+
+    /// Waits until so many more are acknowledged.
+    func waitUntilDone(_ count: Int) async throws {
+        let before = self.doneCount
+        try await waitUntil("sign-outs are acknowledged", within: .seconds(30)) { self.doneCount >= before + count }
+    }
+
+    /// Ends it and waits for the last answer.
+    func stop() {
+        self.state.withLock { $0.isStopped = true }
+        _ = eventually(within: 60) { self.ended.count == self.running.count }
+    }
+
+    /// How many of the acknowledged ones live: at the gateway that has acknowledged it, or at another one if `elsewhere`.
+    func revived(elsewhere: Bool) -> Int {
+        self.state.withLock(\.done).count { done in
+            let gateway = self.fleet[elsewhere ? (done.gateway + 1) % self.fleet.count : done.gateway]
+            var status = 0
+            // 503 says neither.
+            _ = eventually(within: 20) {
+                status = (try? gateway.get("/", ["Cookie: sallyport=\(done.cookie)"]).status) ?? 0
+                return [200, 401].contains(status)
+            }
+            return status != 401
+        }
+    }
+
+    /// Says in the test's output how it went.
+    func report(_ what: String) {
+        let (done, refused) = self.state.withLock { ($0.done.count, $0.refused) }
+        print("report: \(what): \(done) sign-outs acknowledged, \(refused) answered with 503 or not at all")
+    }
+
+    /// Signs out one after the other; who is told to try again does, as browsers do, a while later.
+    private func run(_ index: Int) {
+        while let cookie = self.next(index) {
+            let began = ContinuousClock.now
+            let isDone = (try? self.fleet[index].signOut(cookie).status) == 303
+            self.state.withLock { state in
+                if isDone {
+                    state.done.append(Done(cookie: cookie, gateway: index))
+                } else {
+                    state.refused += 1
+                    state.waiting[index].insert(cookie, at: state.waiting[index].count / 2)
+                }
+            }
+            let left = Int(self.pause) - Int((ContinuousClock.now - began) / .microseconds(1))
+            if left > 0 { usleep(useconds_t(left)) }
+        }
+    }
+
+    private func next(_ index: Int) -> String? {
+        self.state.withLock { $0.isStopped ? nil : $0.waiting[index].popLast() }
+    }
+}

@@ -1,0 +1,114 @@
+import Cryptography
+import RedisStore
+import Sessions
+import StoreConformance
+import Synchronization
+import Testing
+import Vocabulary
+
+/// What a gateway keeps of what has ended.
+@Suite struct EndingMemoryTests {
+    private let clock = MovableClock()
+    private let steady = SteadyTime()
+    private let authority = TokenAuthority(secret: Secret("the secret of the tests"))
+
+    private final class SteadyTime: Sendable {
+        private let time = Mutex(ContinuousClock.now)
+        var now: ContinuousClock.Instant { self.time.withLock { $0 } }
+        func advance(by duration: Duration) { self.time.withLock { $0 += duration } }
+    }
+
+    private func memory(capacity: Int = 100) -> EndingMemory {
+        EndingMemory(capacity: capacity, clock: self.clock.clock, now: { [steady] in steady.now })
+    }
+
+    private func pass(_ duration: Duration) {
+        self.clock.advance(by: duration)
+        self.steady.advance(by: duration)
+    }
+
+    /// A session that begins now.
+    private func holder(_ subject: String = "alice", epoch: UInt64 = 5) -> NewSession {
+        let lineage = self.authority.newLineage()
+        var session = StoreFixture.session(subject: subject, lineage: lineage, now: self.clock.now)
+        session.epoch = epoch
+        return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
+    }
+
+    private func hasEnded(_ holder: NewSession, in memory: EndingMemory) -> Bool {
+        memory.hasEnded(holder.key, holder.session) { ["name of \($0)", "old name of \($0)"] }
+    }
+
+    @Test("A session ends by itself, with its lineage, and with its subject if it was born before")
+    func kinds() {
+        let memory = self.memory()
+        let (one, two, three) = (self.holder(), self.holder(), self.holder("bob"))
+        let later = self.holder("bob", epoch: 6)
+        for holder in [one, two, three, later] { #expect(!self.hasEnded(holder, in: memory)) }
+        memory.note(.session(one.key))
+        memory.note(.lineage(two.key.lineage))
+        memory.note(.subject("old name of bob", epoch: 6))
+        memory.note(.subject("old name of bob", epoch: 3))
+        for holder in [one, two, three] { #expect(self.hasEnded(holder, in: memory)) }
+        #expect(!self.hasEnded(later, in: memory))
+        #expect(!self.hasEnded(self.holder(), in: memory))
+        #expect(
+            Set(memory.beginReign())
+                == [.session(one.key), .lineage(two.key.lineage), .subject("old name of bob", epoch: 6)]
+        )
+    }
+
+    @Test("What has ended is kept for fifteen minutes, and not for ever")
+    func span() {
+        let memory = self.memory()
+        let first = self.holder()
+        memory.note(.session(first.key))
+        for _ in 0..<14 {
+            self.pass(.seconds(60))
+            memory.note(.session(self.holder().key))
+        }
+        #expect(self.hasEnded(first, in: memory))
+        for _ in 0..<20 {
+            self.pass(.seconds(60))
+            memory.note(.session(self.holder().key))
+        }
+        #expect(!self.hasEnded(first, in: memory))
+        #expect(memory.beginReign().count >= 15)
+        // What is older was not forgotten: its time was over.
+        #expect(!self.hasEnded(first, in: memory))
+    }
+
+    @Test(
+        "When more has ended than can be kept, all that is older counts as ended under the next reign, and no earlier"
+    )
+    func full() {
+        let memory = self.memory(capacity: 10)
+        let old = self.holder()
+        self.pass(.seconds(1))
+        for _ in 0..<21 { memory.note(.session(self.holder().key)) }
+        let new = self.holder()
+        #expect(!self.hasEnded(old, in: memory))
+        #expect(memory.beginReign().count == 11)
+        #expect(self.hasEnded(old, in: memory))
+        #expect(!self.hasEnded(new, in: memory))
+    }
+
+    @Test("What was forgotten long ago ends nothing")
+    func fullLongAgo() {
+        let memory = self.memory(capacity: 10)
+        let old = self.holder()
+        self.pass(.seconds(1))
+        for _ in 0..<21 { memory.note(.session(self.holder().key)) }
+        self.pass(EndingMemory.span)
+        _ = memory.beginReign()
+        #expect(!self.hasEnded(old, in: memory))
+    }
+
+    @Test("An end that is told twice takes one place")
+    func twice() {
+        let memory = self.memory(capacity: 10)
+        let holder = self.holder()
+        for _ in 0..<100 { memory.note(.session(holder.key)) }
+        #expect(memory.beginReign() == [.session(holder.key)])
+    }
+}

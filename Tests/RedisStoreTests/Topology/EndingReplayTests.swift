@@ -1,0 +1,137 @@
+import NIOCore
+import RedisServers
+import RedisStore
+import Sessions
+import Testing
+import Vocabulary
+
+/// What ended stays ended, though a primary has forgotten it.
+@Suite(.serialized) struct EndingReplayTests {
+    /// Which gateway outlives the restart.
+    private enum Survivor: CaseIterable { case ender, listener }
+
+    /// One session for each way to end it.
+    private struct Holders {
+        let single: NewSession
+        let family: NewSession
+        let subject: NewSession
+        /// Nobody ends it.
+        let kept: NewSession
+
+        init(_ fixture: StoreFixture) async throws {
+            self.single = try await fixture.signIn(subject: "ada")
+            self.family = try await fixture.signIn(subject: "grace")
+            self.subject = try await fixture.signIn(subject: "mary")
+            self.kept = try await fixture.signIn(subject: "bob")
+        }
+
+        var ended: [RecordKey] { [self.single.key, self.family.key, self.subject.key] }
+
+        func end(through store: RedisStore) async throws {
+            #expect(try await store.end(self.single.key, on: loops.next()).get())
+            try await store.end(self.family.key.lineage, on: loops.next()).get()
+            try await store.end(subject: "mary", on: loops.next()).get()
+        }
+    }
+
+    /// What the store says as soon as it says anything.
+    private func read(_ key: RecordKey, through store: RedisStore) async throws -> Stored<Session>? {
+        var answer: Stored<Session>??
+        try await waitUntil("an answer") {
+            answer = try? await store.session(key, on: loops.next()).get()
+            return answer != nil
+        }
+        return answer ?? nil
+    }
+
+    @Test(
+        "After a restart from an old snapshot the gateway that ended sessions, or heard of it, serves none, and ends them",
+        arguments: Survivor.allCases
+    )
+    private func oldSnapshot(_ survivor: Survivor) async throws {
+        try await RedisServer.with(["--dbfilename", "dump.rdb"]) { server in
+            try await Listener.with(server.configuration()) { listener in
+                let holders = try await withClient(server.configuration()) { other in
+                    let fixture = StoreFixture(other)
+                    let holders = try await Holders(fixture)
+                    try server.command("SAVE")
+                    try await holders.end(through: survivor == .ender ? listener.store : fixture.store)
+                    // What is heard of is heard within milliseconds.
+                    try await Task.sleep(for: .milliseconds(500))
+                    // Born after the end of all its subject's.
+                    let again = try await fixture.signIn(subject: "mary")
+                    #expect(try await self.read(again.key, through: listener.store) != nil)
+                    return holders
+                }
+                server.kill()
+                try await server.start()
+                try await waitUntil("it is used again") {
+                    try await self.read(holders.kept.key, through: listener.store) != nil
+                }
+                // From the first answer on.
+                for key in holders.ended { #expect(try await self.read(key, through: listener.store) == nil) }
+                // One that knows nothing of it.
+                try await withClient(server.configuration()) { other in
+                    let stranger = StoreFixture(other)
+                    for key in holders.ended {
+                        try await waitUntil("it has ended for all") {
+                            try await self.read(key, through: stranger.store) == nil
+                        }
+                    }
+                    #expect(try await stranger.session(holders.kept.key) != nil)
+                }
+                // It had forgotten all three.
+                try await waitUntil("it is told") {
+                    listener.events.contains { event in
+                        if case .endsRestored(_, 3) = event { true } else { false }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Where nothing was forgotten, nothing is written again")
+    func nothingForgotten() async throws {
+        try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "always"]) { server in
+            try await Listener.with(server.configuration()) { listener in
+                let holders = try await withClient(server.configuration()) { try await Holders(StoreFixture($0)) }
+                try await holders.end(through: listener.store)
+                server.kill()
+                try await server.start()
+                try await waitUntil("it is used again") {
+                    try await self.read(holders.kept.key, through: listener.store) != nil
+                }
+                try await Task.sleep(for: .milliseconds(2500))
+                #expect(try server.calls(of: "mget") >= 2)
+                #expect(try server.calls(of: "set") == 0 && server.calls(of: "del") == 0)
+            }
+        }
+    }
+
+    @Test("Each primary of a cluster is told of what lies in its slots")
+    func cluster() async throws {
+        try await RedisCluster.with(arguments: ["--dbfilename", "dump.rdb"]) { cluster in
+            try await Listener.with(cluster.configuration()) { listener in
+                let server = cluster.primaries[1]
+                let ended = try await withClient(cluster.configuration()) { other in
+                    let fixture = StoreFixture(other)
+                    var keys: [RecordKey] = []
+                    for primary in [0, 1, 1, 2] {
+                        keys.append(try await fixture.signIn(in: cluster.lineage(at: primary, fixture)).key)
+                    }
+                    try server.command("SAVE")
+                    for key in keys { _ = try await listener.store.end(key, on: loops.next()).get() }
+                    return keys
+                }
+                server.kill()
+                try await server.start()
+                try await waitUntil("it is told") {
+                    listener.events.contains { event in
+                        if case .endsRestored(_, 2) = event { true } else { false }
+                    }
+                }
+                for key in ended { #expect(try await self.read(key, through: listener.store) == nil) }
+            }
+        }
+    }
+}
