@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import Vocabulary
 
@@ -34,7 +35,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// For whom it is kept.
     var owner = UpstreamPool.Owner.anybody
     /// More than the answer may come: it had no content, or came before the request was whole.
-    private var isDoubtful = false
+    private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     private var isPaused = false
     private var hasPendingRead = false
@@ -64,6 +65,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// The turn in which the request was judged has ended: its head leaves, and with it what there is of its body.
     @inline(__always)
     func send() {
+        if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
         self.hasSent = true
         self.client?.headLeaves()
         self.context?.flush()
@@ -125,12 +127,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         var buffer = self.unwrapInboundIn(data)
         switch self.phase {
         case .head where !self.hasSent:
-            // It was sent before our request, whatever it is: the end of an earlier exchange, maybe of another user.
-            self.pool.countUnasked()
-            let client = self.client
-            self.client = nil
-            self.close()
-            client?.upstreamSpokeFirst()
+            self.refuseUnasked()
         case .head:
             self.hasAnswered = true
             if var partial = self.partial {
@@ -146,12 +143,30 @@ final class UpstreamConnection: ChannelDuplexHandler {
             buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
             self.client?.tunnelled(buffer)
         case .idle:
-            // An answer to nothing: whoever was next on this connection would have got it.
-            self.pool.countUnasked()
-            self.close()
+            self.refuseUnasked()
         case .closed:
             break
         }
+    }
+
+    /// Something came before our request has left, so it is no answer to it, but the end of an earlier exchange: whoever
+    /// is next on this connection would get it.
+    private func refuseUnasked() {
+        self.pool.countUnasked()
+        let client = self.client
+        self.client = nil
+        self.close()
+        client?.upstreamSpokeFirst()
+    }
+
+    /// Something has come since the loop looked at its sockets: a system call, for connections that are doubtful.
+    private var hasUnreadBytes: Bool {
+        let pipeline = self.context?.channel.pipeline.syncOperations
+        let count = try? pipeline?.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
+            var byte: UInt8 = 0
+            return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        }
+        return (count ?? 0) > 0
     }
 
     private func readHead(_ buffer: inout ByteBuffer) {
@@ -253,7 +268,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         if isClean {
             self.phase = .idle
             self.resume()
-            self.pool.giveBack(self, isDoubtful: self.isDoubtful)
+            self.pool.giveBack(self)
         } else {
             self.close()
         }

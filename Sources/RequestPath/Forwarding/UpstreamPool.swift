@@ -8,11 +8,11 @@ import Vocabulary
 /// One loop's connections to one app: the idle ones on a stack, so that the warmest is used first.
 ///
 /// ```
-///   in use ──▶ resting ──▶ idle ──▶ in use      resting: until the loop's turn ends; for 5 ms after an answer without
-///     └───────────┴──────────┴────▶ closed               content, or one that came before the request was whole
+///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been looked at
+///     └──────────┴─────────┴────▶ closed
 /// ```
-/// An app may send more than its answer: two answers, or a body where there is none. What comes while a connection rests or
-/// idles closes it, so that the next user does not get it.
+/// An app may send more than its answer: two answers, or a body where there is none. What comes before the connection's next
+/// request has left closes it, so that the next user does not get it. Connections on which that is likely are used last.
 final class UpstreamPool {
     /// For whom a connection is kept.
     enum Owner: Equatable {
@@ -28,10 +28,6 @@ final class UpstreamPool {
         }
     }
 
-    /// How long a connection rests whose answer may well have something behind it. An app that sends a body to `HEAD` sends it
-    /// at once, in its next write.
-    private static let longRest = TimeAmount.milliseconds(5)
-
     let target: UpstreamTarget
     unowned let loop: PathLoop
     private let index: Int
@@ -41,8 +37,6 @@ final class UpstreamPool {
     private var idle: [UpstreamConnection] = []
     /// Given back in this turn.
     private var ending: [UpstreamConnection] = []
-    /// Given back as doubtful.
-    private var resting: [UpstreamConnection] = []
     /// Where the next connect starts in the list of addresses.
     private var nextAddress = 0
     private var isRetired = false
@@ -69,39 +63,21 @@ final class UpstreamPool {
     }
 
     /// Keeps a connection whose exchange ended cleanly, or that was not used.
-    ///
-    /// - Parameter isDoubtful: it rests for longer.
     @inline(__always)
-    func giveBack(_ connection: UpstreamConnection, isDoubtful: Bool = false) {
+    func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
-        if isDoubtful {
-            self.resting.append(connection)
-            nonisolated(unsafe) let pool = self
-            nonisolated(unsafe) let rested = connection
-            self.loop.eventLoop.scheduleTask(in: Self.longRest) { pool.rested(rested) }
-        } else {
-            if self.ending.isEmpty { self.loop.tellTurnEnd(self) }
-            self.ending.append(connection)
-        }
+        if self.ending.isEmpty { self.loop.tellTurnEnd(self) }
+        self.ending.append(connection)
     }
 
     /// The turn has ended in which the connections in `ending` were given back.
     func turnEnded() {
-        for connection in self.ending { self.becomeIdle(connection) }
+        for connection in self.ending {
+            connection.idleSince = self.loop.now
+            if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
+            self.loop.metrics.upstreamConnections(active: -1, idle: 1)
+        }
         self.ending.removeAll(keepingCapacity: true)
-    }
-
-    private func rested(_ connection: UpstreamConnection) {
-        guard let index = self.resting.firstIndex(where: { $0 === connection }) else { return }
-        self.resting.remove(at: index)
-        self.becomeIdle(connection)
-    }
-
-    @inline(__always)
-    private func becomeIdle(_ connection: UpstreamConnection) {
-        connection.idleSince = self.loop.now
-        self.idle.append(connection)
-        self.loop.metrics.upstreamConnections(active: -1, idle: 1)
     }
 
     /// The connection has closed.
@@ -112,7 +88,6 @@ final class UpstreamPool {
             self.loop.metrics.upstreamConnections(active: 0, idle: -1)
         } else {
             self.ending.removeAll { $0 === connection }
-            self.resting.removeAll { $0 === connection }
             self.loop.metrics.upstreamConnections(active: -1, idle: 0)
         }
     }
@@ -122,23 +97,25 @@ final class UpstreamPool {
         self.loop.metrics.upstreamUnasked(self.index)
     }
 
-    /// Closes connections that have been idle too long: the oldest lie at the bottom of the stack.
+    /// Closes connections that have been idle too long.
     func sweep() {
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
-        while let oldest = self.idle.first, self.loop.now - oldest.idleSince > limit { self.closeOldest() }
+        for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
+            self.closeIdle(at: index)
+        }
     }
 
-    private func closeOldest() {
-        let oldest = self.idle.removeFirst()
+    private func closeIdle(at index: Int) {
+        let connection = self.idle.remove(at: index)
         self.loop.metrics.upstreamConnections(active: 1, idle: -1)
-        oldest.close()
+        connection.close()
     }
 
     /// Closes a connection that carries nothing, in favour of one that will; false when there is none.
     private func makeRoom() -> Bool {
         if !self.idle.isEmpty {
-            self.closeOldest()
-        } else if let connection = self.resting.first ?? self.ending.first {
+            self.closeIdle(at: 0)
+        } else if let connection = self.ending.first {
             connection.close()
         } else {
             return false
@@ -149,8 +126,9 @@ final class UpstreamPool {
     /// A reload has put another pool in this one's place: exchanges under way end here, nothing is kept.
     func retire() {
         self.isRetired = true
-        while !self.idle.isEmpty { self.closeOldest() }
-        for connection in self.ending + self.resting { connection.close() }
+        while !self.idle.isEmpty { self.closeIdle(at: self.idle.count - 1) }
+        let connections = self.ending
+        for connection in connections { connection.close() }
     }
 
     /// Connects for `client`, trying every address of the app in turn.
