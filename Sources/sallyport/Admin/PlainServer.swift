@@ -257,7 +257,7 @@ private final class PlainHandler: ChannelInboundHandler {
             self.budget.stage = .body
             if let length = head.headers.first(name: "content-length").flatMap({ Int($0) }), length > self.limits.body {
                 self.refuseBody()
-            } else if head.version >= .http1_1, head.headers.first(name: "expect")?.lowercased() == "100-continue" {
+            } else if head.version == .http1_1, head.headers.first(name: "expect")?.lowercased() == "100-continue" {
                 self.budget.invite()
             }
         case .body(let bytes):
