@@ -96,7 +96,7 @@ extension DownstreamConnection {
         if let id = self.trustedRequestID(head, base) { self.facts.requestID.given = id }
         // It asks about the server, and that is the gateway (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
-            return .answer(LocalAnswer(status: 200, fields: [("Allow", MethodSet.allow)]))
+            return .answer(LocalAnswer(status: 204, fields: [("Allow", MethodSet.allow)]))
         }
         let path = head.path.bytes(in: base)
         let method = head.method.bytes(in: base)
