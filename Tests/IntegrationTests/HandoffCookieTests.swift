@@ -29,7 +29,8 @@ import Testing
         _ = try gateway.get("/?session_transfer_token=\(burned)", from: "127.0.0.2")
         return [
             ("handoff.malformed", "x"), ("handoff.malformed", ""),
-            ("handoff.unknown", "spt_" + String(repeating: "A", count: 55)),
+            ("handoff.unknown", String(used.dropLast(8)) + "AAAAAAAA"),
+            ("credential.other_key", "spt_" + String(repeating: "A", count: 55)),
             ("handoff.replayed", used), ("handoff.burned", burned),
             ("binding.ip_mismatch", try gateway.mint(native, from: "127.0.0.2")),
         ]

@@ -148,10 +148,16 @@ import Testing
             ] { #expect(link(try post(["Referer: \(referer)"])) == login + target, "\(referer)") }
             #expect(link(try post([])) == login + "/")
 
-            let stale = "Cookie: sallyport=sps_" + String(repeating: "A", count: 55)
-            let ended = try post([stale, "Origin: \(Request.origin)"])
-            self.expectPage(ended, 401, "session.unknown")
-            #expect(ended.text.contains("Your session has ended. What you entered was not sent on."))
+            let signedOut = try gateway.browser()
+            _ = try gateway.signOut(signedOut)
+            let stale = [
+                ("session.unknown", signedOut), ("credential.other_key", "sps_" + String(repeating: "A", count: 55)),
+            ]
+            for (reason, token) in stale {
+                let ended = try post(["Cookie: sallyport=\(token)", "Origin: \(Request.origin)"])
+                self.expectPage(ended, 401, reason)
+                #expect(ended.text.contains("Your session has ended. What you entered was not sent on."))
+            }
             #expect(app.requests.isEmpty)
         }
     }

@@ -78,8 +78,8 @@ import Testing
             try add(
                 "a category",
                 ["on", "~sp:*", Self.channel, "+@all", "-@scripting", "-@connection", "+auth"],
-                says: "commands: the ACL user lacks +eval +evalsha +ping +wait +client|id +client|tracking: "
-                    + "ACL SETUSER NAME +eval +evalsha +ping +wait +client|id +client|tracking"
+                says: "commands: the ACL user lacks +eval +evalsha +wait +client|id +client|tracking: "
+                    + "ACL SETUSER NAME +eval +evalsha +wait +client|id +client|tracking"
             )
             #expect(mistakes.count > 20)
             // The category takes the name away, too.

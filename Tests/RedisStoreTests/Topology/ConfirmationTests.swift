@@ -120,7 +120,8 @@ import Vocabulary
                 let holder = try await fixture.untilAnswered("a sign-in") { try await fixture.signIn() }
                 func signOut() async throws -> Session? {
                     let store = fixture.store
-                    let end = try await store.end(presented: holder.key, reaching: { _ in reach }, on: loops.next()).get()
+                    let end = try await store.end(presented: holder.key, reaching: { _ in reach }, on: loops.next())
+                        .get()
                     guard case .ended(let session) = end else { return nil }
                     return session
                 }
@@ -151,7 +152,9 @@ import Vocabulary
                 let holder = try await fixture.signIn()
                 func signOut(_ key: RecordKey, _ reach: EndReach) async throws -> String {
                     let store = fixture.store
-                    return switch try await store.end(presented: key, reaching: { _ in reach }, on: loops.next()).get() {
+                    return
+                        switch try await store.end(presented: key, reaching: { _ in reach }, on: loops.next()).get()
+                    {
                     case .absent: "absent"
                     case .kept: "kept"
                     case .ended: "ended"
