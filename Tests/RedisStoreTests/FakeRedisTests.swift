@@ -70,6 +70,8 @@ final class FakeRedis: Sendable {
         private let answer: @Sendable ([String]) -> Act
         private let info: String
         private let reader = ReplyReader()
+        /// When the reply before is sent: a server answers in the order in which it was asked.
+        private var due = NIODeadline.now()
 
         init(_ answer: @escaping @Sendable ([String]) -> Act, info: String) {
             self.answer = answer
@@ -101,7 +103,13 @@ final class FakeRedis: Sendable {
                     context.channel.writeAndFlush(buffer, promise: nil)
                     if act.closes { context.channel.close(promise: nil) }
                 }
-                if act.delay == .zero { send() } else { context.eventLoop.scheduleTask(in: act.delay, send) }
+                let isFirst = self.due <= .now()
+                self.due = max(self.due, .now() + act.delay)
+                if act.delay == .zero, isFirst {
+                    send()
+                } else {
+                    context.eventLoop.scheduleTask(deadline: self.due, send)
+                }
             }
         }
     }
