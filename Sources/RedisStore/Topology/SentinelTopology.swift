@@ -15,10 +15,9 @@ final class SentinelTopology: TopologySource {
     /// to become the primary, and has seen that it did. Until most sentinels know, the old one takes writes, which its
     /// other replicas confirm, and all of them are lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
-    /// Where it publishes `master <name> ...` when it gives up.
-    private static let abortChannels = [
-        "-failover-abort-not-elected", "-failover-abort-no-good-slave", "-failover-abort-slave-timeout",
-    ]
+    /// Where it publishes `master <name> ...` when the replica does not become one. (What else is aborted has not begun
+    /// so far, and may be another sentinel's.)
+    private static let abortChannel = "-failover-abort-slave-timeout"
 
     private let sentinels: RedisConfiguration.Sentinels
     private let connector: RedisConnector
@@ -69,7 +68,7 @@ final class SentinelTopology: TopologySource {
     private func listen(_ replacing: @escaping @Sendable (Bool) -> Void) {
         let plan = SubscriptionPlan(
             greeting: self.greeting,
-            channels: [Self.newsChannel] + Self.beginChannels + Self.abortChannels,
+            channels: [Self.newsChannel] + Self.beginChannels + [Self.abortChannel],
             handshakeTimeout: self.connector.configuration.connectTimeout
         )
         let lookout = self.lookout
@@ -94,7 +93,7 @@ final class SentinelTopology: TopologySource {
                                 lookout.lookAgain(isNews: true)
                             } else if Self.beginChannels.contains(message.channel), says(5) {
                                 replacing(true)
-                            } else if Self.abortChannels.contains(message.channel), says(1) {
+                            } else if message.channel == Self.abortChannel, says(1) {
                                 replacing(false)
                             }
                         }
