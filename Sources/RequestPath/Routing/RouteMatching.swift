@@ -48,7 +48,8 @@ extension HostEntry {
 
     /// `chosen` if every app would be at a route with the same demands, whatever of its habits it has.
     ///
-    /// A reading that leads to no route cannot lead past one, so it does not count: `/x;jsessionid=1` is `/x`.
+    /// A reading that leads to no route cannot lead past one, so it does not count: `/x;jsessionid=1` is `/x`. It does when
+    /// an exact route stands in front of it, which may be run with the rest for its path information.
     private func agreed(
         _ chosen: RouteEntry,
         _ method: UnsafeBufferPointer<UInt8>,
@@ -66,7 +67,7 @@ extension HostEntry {
                     let path = UnsafeBufferPointer(start: output, count: habits.read(rawPath, into: output))
                     switch self.match(path, method) {
                     case .route(let other) where other.demands == chosen.demands: break
-                    case .notFound: break
+                    case .notFound where !self.tree.demandsMore(than: chosen, path, method): break
                     default: return .refused(.pathAmbiguous)
                     }
                     if self.demandsMoreByCase(than: chosen, path, method) { return .refused(.pathAmbiguous) }

@@ -37,6 +37,24 @@ struct PathInfoTests {
         #expect(Self.secret.ask(path) == .route("/**"))
     }
 
+    @Test("A reading that no route takes counts as well where a protected path stands in front of it")
+    func unroutedReadings() {
+        for sensitive in [false, true] {
+            let routes = [
+                route("/*", .public) { $0.allowEncodedSlashes = true },
+                route("/secret.php", .required) { $0.allowEncodedSlashes = true },
+            ]
+            let gate = Gate([
+                HostSettings(publicURL: Gate.app, endpoints: false, caseSensitive: sensitive, routes: routes)
+            ])
+            for path in ["/secret.php%2Fx", "/secret.php%2fx/y", "/%73ecret.php%2Fx"] {
+                guard case .route = gate.ask(path) else { continue }
+                Issue.record("\(path) passes")
+            }
+            #expect(gate.ask("/other%2Fx") == .route("/*"))
+        }
+    }
+
     @Test("A path of thousands of segments and oddities is judged")
     func longPaths() {
         let deep = Gate([route("/**", .public), route("/a/*/c.php", .required), route("/*/*", .required)])
