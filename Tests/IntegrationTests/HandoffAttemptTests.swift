@@ -113,6 +113,22 @@ import Testing
         }
     }
 
+    @Test("Another site's token is not moved when the store cannot tell what became of the cookie's")
+    func crossSiteTokenIsNotMoved() throws {
+        try self.whenFull { gateway, _, token, grace in
+            let planted = try gateway.mint(grace)
+            let site = Self.navigation.dropLast()
+            let target = "/hello?a=1&session_transfer_token=\(planted)"
+            let jar = ["Cookie: session_transfer_token=\(token)"]
+            let foreign = try gateway.get(target, site + ["Sec-Fetch-Site: cross-site"] + jar)
+            #expect(foreign.status == 303 && foreign.value("location") == "\(Request.origin)/hello?a=1")
+            _ = try self.attempt(foreign)
+            // The site's own link keeps its token for the reload.
+            let own = try gateway.get(target, Self.navigation + jar)
+            #expect(own.values("set-cookie").contains { $0.hasPrefix("sallyport-attempt=") && $0.contains(planted) })
+        }
+    }
+
     @Test("A token that was moved leads no URL back to itself twice, whoever asks for which page")
     func movedAndNotWanted() throws {
         let app = try FakeUpstream()

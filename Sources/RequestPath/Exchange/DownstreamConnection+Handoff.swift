@@ -60,20 +60,24 @@ extension DownstreamConnection {
         guard let parameter = credentials.handoffParameter else { return nil }
         // Another user's session ended with the token in the cookie: login follows, whatever the query has.
         if self.facts.ignoresSessionCookie { return .answer(self.withoutParameter(head, base, self.facts.note)) }
-        var reason: Reason?
-        if !client.takes(.query) {
-            reason = .handoffMethodNotAllowed
-        } else if parameter.isRepeated {
-            reason = .handoffRepeated
-        } else if Navigation.isCrossSite(head, base) {
-            // Until the user has confirmed, another site's link must not sign them in (login CSRF).
-            reason = .handoffCrossSite
-        }
-        if let reason {
+        if let reason = Self.objection(to: parameter, of: head, base, client) {
             consumer.turnAway(reason, request(nil, .query))
             return .answer(self.withoutParameter(head, base, reason))
         }
         return self.consumption(of: request(parameter.value, .query), head, base, credentials, route, host, session)
+    }
+
+    /// Why a token in the query is not even tried; nil: it is.
+    private static func objection(
+        to parameter: HandoffParameter.Found,
+        of head: RequestHead,
+        _ base: Bytes,
+        _ client: ClientSettings
+    ) -> Reason? {
+        if !client.takes(.query) { return .handoffMethodNotAllowed }
+        if parameter.isRepeated { return .handoffRepeated }
+        // Until the user has confirmed, another site's link must not sign them in (login CSRF).
+        return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
     }
 
     private func handoffRequest(
@@ -204,13 +208,20 @@ extension DownstreamConnection {
         var value = attempt.value
         var answer = LocalAnswer.problem(503, reason, requestID: self.facts.requestID)
         self.withWaitingHead { head, base, credentials in
-            guard let token = credentials.handoffParameter.map(\.value) ?? credentials.movedToken,
-                AttemptCookie.canHold(token.bytes(in: base))
-            else { return }
-            let isInURL = credentials.handoffParameter != nil
-            guard self.facts.wantsPage || !isInURL else { return }
-            value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
-            if isInURL { answer = self.withoutParameter(head, base, reason) }
+            if let parameter = credentials.handoffParameter {
+                guard self.facts.wantsPage else { return }
+                // It may be the cookie's token that could not be tried, and the one in the query is one that never is. As a
+                // moved token it would be tried with the next navigation, whoever made the link to this one.
+                if let client = self.facts.route?.settings.client.flatMap(self.configuration.clients.client),
+                    Self.objection(to: parameter, of: head, base, client) == nil, let token = parameter.value,
+                    AttemptCookie.canHold(token.bytes(in: base))
+                {
+                    value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+                }
+                answer = self.withoutParameter(head, base, reason)
+            } else if let token = credentials.movedToken {
+                value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+            }
         }
         if let host = self.facts.host {
             self.addLine("Set-Cookie", self.configuration.attemptCookie(of: host).setting(value))
