@@ -10,6 +10,9 @@ package import Vocabulary
 extension HandoffConsumer {
     /// How many values are marked at once: no honest browser has more, and ours must stay a small cookie.
     private static let mostMarks = 8
+    /// The most bytes that the cookie has: marks with a dot between them. Of a longer value, which we have not set, no
+    /// mark counts, or one request could have thousands of values compared with thousands of marks.
+    package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
     /// The value of the cookie that marks these values of handoff cookies.
     ///

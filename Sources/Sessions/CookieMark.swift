@@ -2,6 +2,8 @@ internal import Cryptography
 
 extension TokenAuthority {
     private static let markBytes = 12
+    /// The length of a mark in bytes.
+    package static let markLength = Self.markBytes / 3 * 4
 
     /// What a browser shows to say that this value of a handoff cookie was dealt with: 96 bits of a keyed hash in
     /// base64url, from which nobody learns the value and which nobody can make for another one.
@@ -15,6 +17,6 @@ extension TokenAuthority {
 
     /// Whether a browser shows what can be a mark.
     package static func isMark(_ text: some Collection<UInt8>) -> Bool {
-        text.count == Self.markBytes / 3 * 4 && Base64URL.decoded(ArraySlice(text)) != nil
+        text.count == Self.markLength && Base64URL.decoded(ArraySlice(text)) != nil
     }
 }

@@ -16,7 +16,8 @@ extension DownstreamConnection {
         else { return [] }
         let values = self.configuration.cookies(of: host).handoffValues(in: head.fields[line].value, base)
         self.facts.handoffCookies = values.map { Array($0.bytes(in: base)) }
-        guard let marks = credentials.cookies.handled?.bytes(in: base) else { return values }
+        guard let marks = credentials.cookies.handled?.bytes(in: base), marks.count <= HandoffConsumer.longestMarks
+        else { return values }
         self.facts.handoffMarks = Array(marks)
         return zip(values, self.facts.handoffCookies).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
     }
