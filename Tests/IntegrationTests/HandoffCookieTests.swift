@@ -77,6 +77,21 @@ import Testing
         }
     }
 
+    @Test("An answer of a public page that clears a handoff cookie is for this browser alone, whatever the app says")
+    func notForCaches() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in link.answer("200 OK", "Cache-Control: public\r\n") }
+        )
+        defer { app.stop() }
+        let routes = "  - path: /**\n    auth: public\n    client: web\n"
+        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+            let answer = try gateway.get("/hello", Self.page + ["Cookie: session_transfer_token=x"])
+            #expect(answer.status == 200 && self.mark(answer) != nil)
+            #expect(answer.values("cache-control") == ["private"], "\(answer.lines)")
+            #expect(try gateway.get("/hello", Self.page).values("cache-control") == ["public"])
+        }
+    }
+
     @Test("A user who is not signed in gets to login, signs in, and then gets the page")
     func signingIn() throws {
         try self.with { gateway, app throws in

@@ -166,7 +166,9 @@ extension DownstreamConnection {
         changes.dropsContentLength = head.status == 204
         changes.closes = !self.facts.keepsAlive
         changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0
-        changes.marksPrivate = route.settings.cachePrivate && self.facts.session != nil
+        // A cookie of ours is one browser's, and `Set-Cookie` alone keeps no cache from giving it to others (RFC 9111 7.3).
+        changes.marksPrivate =
+            route.settings.cachePrivate && (self.facts.session != nil || !self.facts.extraLines.isEmpty)
         if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
         self.facts.answerFraming = changes.framing
         self.loop.stage.begin()
