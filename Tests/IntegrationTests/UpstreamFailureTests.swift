@@ -144,6 +144,30 @@ import Glibc
         }
     }
 
+    @Test("Row 11: a POST of which only the head was sent is not sent again: the app may have acted on it")
+    func noRetryOfHead() throws {
+        let again = Flag()
+        let app = try FakeUpstream { link in
+            if link.number == 0 {
+                guard link.next() != nil else { return }
+                link.answer(body: "first")
+                guard link.nextHead() != nil else { return }
+                link.wire.reset()
+            } else if link.nextHead() != nil {
+                again.raise()
+                link.wire.reset()
+            }
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
+            let wire = try gateway.connect()
+            #expect(try wire.request(Request.get()).text == "first")
+            let head = Request.get("/once", ["Content-Length: 5"], method: "POST")
+            self.expectProblem(try wire.request(head), 502, "upstream.reset")
+            #expect(!again.isRaised(within: 0.2))
+        }
+    }
+
     @Test("Row 11: retries do not multiply: an app that dies every time is asked twice, not more")
     func noStorm() throws {
         let app = try FakeUpstream { link in

@@ -254,14 +254,14 @@ extension DownstreamConnection {
     }
 
     /// A kept connection may have been closed just as we wrote: once, on a new one, and only what cannot have had an effect
-    /// or has none twice (RFC 9110 9.2.2).
+    /// or has none twice. An app may act on a head whose body it never reads, so a POST does not leave twice (RFC 9110 9.2.2).
     private func mayRetry(_ connection: UpstreamConnection) -> Bool {
         guard self.facts.upstreamReused else { return false }
         if !connection.hasSent { return true }
         guard !connection.hasAnswered, self.body.byteCount == 0 else { return false }
         // The end of an empty chunked body has been sent and would have to be sent again.
         if self.body.isDone, self.facts.requestFraming == .chunked { return false }
-        return self.facts.method.isIdempotent || !self.body.isDone
+        return self.facts.method.isIdempotent
     }
 
     /// The answer broke off: the client must not take what it has for the whole (security.md 8, row 12).
