@@ -188,11 +188,20 @@ private struct PathInspection {
             let trimmed = PathSegments.trimmed(bytes, start, end)
             if trimmed < end { self.habits.insert(.trims) }
             if trimmed == start, next < count { self.habits.insert(.merges) }
+            if self.isOdd(beforeEnd: bytes, start, end) { return .pathDotSegment }
             // Trailing dots and spaces may also stand behind the parameters.
             if PathSegments.trimmed(bytes, end, next) < next { self.habits.insert(.trims) }
             start = next + 1
         }
         return nil
+    }
+
+    /// Notes dots and spaces before a `#` or `?`, which are at the end of the path for an app that takes it for a URL; true
+    /// when they make a dot segment.
+    private mutating func isOdd(beforeEnd bytes: UnsafeMutablePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        guard let cut = (start..<end).first(where: { PathHabits.endsPath(bytes[$0]) }) else { return false }
+        if PathSegments.trimmed(bytes, start, cut) < cut { self.habits.insert(.trims) }
+        return PathSegments.isDots(bytes, start, cut)
     }
 
     /// Looks at what a second decoding would bring to light.

@@ -86,6 +86,23 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/api/x%3Fpath=/status") == .refused(.pathAmbiguous))
     }
 
+    @Test(
+        "What stands before an encoded end of the path is read as the end of a name, too",
+        arguments: [
+            "/admin.%3F", "/admin%20%3Fx", "/admin.%23/x", "/ADMIN.%3F", "/%61dmin%2E%3Fx=y", "/x/%3F/../admin",
+            "/public/..%3F", "/public/.%23x", "/public/%2E%2E%3Fx/y", "/public/..%20%3F", "/admin.%253F",
+            "/public/..%253F",
+        ]
+    )
+    func endOfName(path: String) {
+        guard case .refused = Gate.protectedAdmin.ask(path) else {
+            Issue.record("\(path) passes")
+            return
+        }
+        #expect(Gate.protectedAdmin.ask("/public/x%3Fy.z") == .route("/**"))
+        #expect(Gate.protectedAdmin.ask("/public/x.%3Fy") == .route("/**"))
+    }
+
     @Test("CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing")
     func fragment() {
         #expect(Gate.protectedAdmin.ask("/admin#/public") == .refused(.requestTarget))
