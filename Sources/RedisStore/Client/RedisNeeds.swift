@@ -36,6 +36,9 @@ package enum RedisNeeds {
     /// The types of keys (`Keyspace`): an ACL that leaves one out is found by asking for each.
     package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l"]
 
+    /// Where sentinels tell of failovers. Who may not hear one of them hears none: they are asked for with one command.
+    package static var sentinelChannels: [String] { SentinelTopology.channels }
+
     /// Commands with which requests are served, those that scripts call included.
     ///
     /// - Parameter tag: The hash tag of the keys that are tried, for a node of a cluster serves only some slots.

@@ -60,7 +60,7 @@ final class RedisRouter {
         for (endpoint, node) in self.nodes where !current.contains(endpoint) {
             self.nodes[endpoint] = nil
             _ = node.shutDown()
-            self.events.down(endpoint, .shuttingDown, nil)
+            self.events.down(endpoint, .replaced, nil)
         }
         self.nodeOfSlot = nodeOfSlot
         self.onlyNode = topology.shards.count == 1 ? self.nodes[topology.shards[0].endpoint] : nil

@@ -95,7 +95,7 @@ package enum RedisError: Error, Sendable, Hashable {
         case overloaded
         case protocolError(ReplyError)
         case shuttingDown
-        /// Another server is being made the primary, and may not have what this one is told now.
+        /// Another server is the primary, or is being made it and may not have what this one is told now.
         case replaced
         /// Too few of those are heard who would tell that another server is the primary.
         case cutOff

@@ -20,8 +20,10 @@ final class EndingReplay: Sendable {
 
     /// How much is looked at with one command.
     private static let stride = 256
-    /// After a failure, until the next try.
+    /// After a failure, until the next try; after each more in a row twice as long. A primary without its replicas may
+    /// refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
+    private static let longestPause = TimeAmount.milliseconds(1600)
     /// Then all is looked at once more: another loop may have ended something at the former primary meanwhile.
     private static let aftermath = TimeAmount.seconds(2)
 
@@ -97,11 +99,16 @@ final class EndingReplay: Sendable {
                 return !reign.shard.slots.contains { $0.contains(slot) }
             }
         }
-        self.go(on: endings[...], reign, restored: 0)
+        self.go(on: endings[...], reign, restored: 0, pause: Self.pause)
         if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
     }
 
-    private func go(on endings: ArraySlice<EndingMemory.Ending>, _ reign: Reign, restored: Int) {
+    private func go(
+        on endings: ArraySlice<EndingMemory.Ending>,
+        _ reign: Reign,
+        restored: Int,
+        pause: TimeAmount
+    ) {
         guard !endings.isEmpty else {
             if restored > 0 { self.client.noteRestored(restored, at: reign.endpoint) }
             return
@@ -111,9 +118,10 @@ final class EndingReplay: Sendable {
         self.restore(next).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let count):
-                self.go(on: endings.dropFirst(next.count), reign, restored: restored + count)
+                self.go(on: endings.dropFirst(next.count), reign, restored: restored + count, pause: Self.pause)
             case .failure:
-                self.loop.scheduleTask(in: Self.pause) { self.go(on: endings, reign, restored: restored) }
+                let longer = min(pause * 2, Self.longestPause)
+                self.loop.scheduleTask(in: pause) { self.go(on: endings, reign, restored: restored, pause: longer) }
             }
         }
     }

@@ -19,6 +19,8 @@ final class SentinelTopology: TopologySource {
     /// so far, and may be another sentinel's.)
     private static let abortChannel = "-failover-abort-slave-timeout"
 
+    static var channels: [String] { [Self.newsChannel] + Self.beginChannels + [Self.abortChannel] }
+
     private let sentinels: RedisConfiguration.Sentinels
     private let connector: RedisConnector
     private let loop: any EventLoop
@@ -41,7 +43,7 @@ final class SentinelTopology: TopologySource {
         self.lookout.start(adopt: adopt, refused: refused) { current, refused in
             await self.look(current, refused)
         }
-        self.loop.execute { self.listen(replacing) }
+        self.loop.execute { self.listen(replacing, refused) }
     }
 
     func lookAgain() { self.lookout.lookAgain() }
@@ -65,10 +67,10 @@ final class SentinelTopology: TopologySource {
 
     // MARK: News
 
-    private func listen(_ replacing: @escaping @Sendable (Bool) -> Void) {
+    private func listen(_ replacing: @escaping @Sendable (Bool) -> Void, _ refused: @escaping Lookout.Refused) {
         let plan = SubscriptionPlan(
             greeting: self.greeting,
-            channels: [Self.newsChannel] + Self.beginChannels + [Self.abortChannel],
+            channels: Self.channels,
             handshakeTimeout: self.connector.configuration.connectTimeout
         )
         let lookout = self.lookout
@@ -98,8 +100,10 @@ final class SentinelTopology: TopologySource {
                             }
                         }
                     },
-                    // A round tells what is wrong with it.
-                    down: { _, _ in }
+                    // One that answers questions may still refuse to be listened to; a round tells what else is wrong.
+                    down: { _, refusal in
+                        if let refusal { refused(sentinel, refusal) }
+                    }
                 )
             )
         }

@@ -8,11 +8,13 @@ extension RedisCheck {
         let greeting = RedisConfiguration.authentication(user: sentinels.user, password: sentinels.password)
         let questions = [
             RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinels.primaryName),
-            RedisCommand("SENTINEL", "MASTERS"), RedisCommand("SUBSCRIBE", "+switch-master"),
+            RedisCommand("SENTINEL", "MASTERS"),
         ]
+        let channels = RedisNeeds.sentinelChannels
+        let subscriptions = channels.map { RedisCommand("SUBSCRIBE", $0) }
         for endpoint in sentinels.endpoints {
             do {
-                let replies = try await self.ask(questions, of: endpoint, greeting: greeting)
+                let replies = try await self.ask(questions + subscriptions, of: endpoint, greeting: greeting)
                 switch replies.first {
                 case .array(let parts):
                     guard let primary = RedisEndpoint(sentinelAnswer: parts) else {
@@ -21,10 +23,13 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    if case .error(let error)? = replies.last, error.code == "NOPERM" {
+                    let unheard = zip(channels, replies.dropFirst(questions.count)).filter { _, reply in
+                        if case .error(let error) = reply { error.code == "NOPERM" } else { false }
+                    }
+                    if !unheard.isEmpty {
                         // The next look, every ten seconds, finds what was not told.
-                        let finding =
-                            "its user may not hear of failovers, which are noticed late: +subscribe &+switch-master"
+                        let rules = unheard.map { " &\($0.0)" }.joined()
+                        let finding = "its user may not hear of failovers, which are noticed late: +subscribe\(rules)"
                         verdicts.append(Verdict(level: .warning, subject: "\(endpoint) sentinel", finding: finding))
                     }
                 case .null:
@@ -32,7 +37,7 @@ extension RedisCheck {
                         self.error(
                             endpoint,
                             "sentinel",
-                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.dropLast().last))"
+                            "it watches no \(sentinels.primaryName)\(Self.names(in: replies.dropFirst().first))"
                         )
                     )
                 case .error(let error):

@@ -11,7 +11,7 @@ enum RedisWords {
         case .overloaded: "too much waits for an answer"
         case .protocolError: "it does not speak Redis's protocol"
         case .shuttingDown: "the gateway stops"
-        case .replaced: "another server is being made the primary"
+        case .replaced: "another server takes its place"
         case .cutOff: "too few of those are heard who would tell of another primary"
         }
     }

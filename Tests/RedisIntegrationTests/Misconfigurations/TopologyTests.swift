@@ -62,9 +62,13 @@ import Testing
                     ),
                 ])
             }
+            let unheard =
+                "&+failover-state-send-slaveof-noone &+promoted-slave &-failover-abort-not-elected "
+                + "&-failover-abort-no-good-slave &-failover-abort-slave-timeout"
             let lines = [
                 "requirepass \(Mistake.password)",
                 "user deaf on >\(Mistake.password) +auth +sentinel -@pubsub allchannels",
+                "user narrow on >\(Mistake.password) +auth +sentinel +subscribe resetchannels &+switch-master",
                 "user mute on >\(Mistake.password) -@all +subscribe allchannels",
             ]
             try await Self.withSentinel(of: server.port, lines) { sentinel in
@@ -87,7 +91,13 @@ import Testing
                         "deaf",
                         Self.url(sentinel.port, more: "?sentinel_user=deaf&\(password)"),
                         says: "sentinel: its user may not hear of failovers, which are noticed late: "
-                            + "+subscribe &+switch-master"
+                            + "+subscribe &+switch-master \(unheard)"
+                    ),
+                    Mistake(
+                        "narrow",
+                        Self.url(sentinel.port, more: "?sentinel_user=narrow&\(password)"),
+                        says: "sentinel: its user may not hear of failovers, which are noticed late: "
+                            + "+subscribe \(unheard)"
                     ),
                     Mistake(
                         "mute",

@@ -108,6 +108,38 @@ import Vocabulary
         }
     }
 
+    @Test("A primary that refuses writes is not stormed with what it has forgotten, and told when it takes them")
+    func refusing() async throws {
+        // Only a server that was started again has it: the first time it is taken back.
+        try await RedisServer.with(["--dbfilename", "dump.rdb", "--min-replicas-to-write", "1"]) { server in
+            try server.command("CONFIG", "SET", "min-replicas-to-write", "0")
+            try await Listener.with(server.configuration()) { listener in
+                let holders = try await withClient(server.configuration()) { other in
+                    let holders = try await Holders(StoreFixture(other))
+                    try server.command("SAVE")
+                    return holders
+                }
+                try await holders.end(through: listener.store)
+                server.kill()
+                try await server.start()
+                try await waitUntil("it is used again") {
+                    try await self.read(holders.kept.key, through: listener.store) != nil
+                }
+                let before = try server.calls(of: "mget")
+                try await Task.sleep(for: .seconds(3))
+                // Each try has two, one of them in the script that ends a session; there are two rounds of tries.
+                #expect(try server.calls(of: "mget") - before <= 24)
+                for key in holders.ended { #expect(try await self.read(key, through: listener.store) == nil) }
+                try server.command("CONFIG", "SET", "min-replicas-to-write", "0")
+                try await waitUntil("it is told") {
+                    listener.events.contains { event in
+                        if case .endsRestored(_, 3) = event { true } else { false }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("Each primary of a cluster is told of what lies in its slots")
     func cluster() async throws {
         try await RedisCluster.with(arguments: ["--dbfilename", "dump.rdb"]) { cluster in

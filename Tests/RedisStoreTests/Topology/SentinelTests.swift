@@ -57,6 +57,50 @@ import Vocabulary
         }
     }
 
+    @Test("A primary that another one has replaced is told of as replaced, not as if the gateway stopped")
+    func replaced() async throws {
+        try await RedisSentinelGroup.with { group in
+            let causes = Mutex<[RedisError.Cause]>([])
+            let client = try RedisClient(
+                configuration: group.configuration(),
+                group: loops,
+                observe: { event in
+                    if case .nodeDown(_, let cause) = event { causes.withLock { $0.append(cause) } }
+                }
+            )
+            try await client.start()
+            try await client.waitUntilConnected()
+            try await group.waitForPrimary(otherThan: group.failOver())
+            try await waitUntil("it has moved") { causes.withLock { !$0.isEmpty } }
+            try await client.shutDown()
+            #expect(!causes.withLock(\.self).contains(.shuttingDown))
+        }
+    }
+
+    @Test("It is told when sentinels answer questions but may not be listened to")
+    func unheard() async throws {
+        try await RedisSentinelGroup.with { group in
+            for sentinel in group.sentinels {
+                try sentinel.command("ACL", "SETUSER", "default", "resetchannels", "&+switch-master")
+            }
+            let refusals = Mutex<[String]>([])
+            let client = try RedisClient(
+                configuration: group.configuration(),
+                group: loops,
+                observe: { event in
+                    if case .refused(_, let error) = event { refusals.withLock { $0.append(error.code) } }
+                }
+            )
+            try await client.start()
+            try await client.waitUntilConnected()
+            try await waitUntil("it is told") { refusals.withLock(\.count) >= 3 }
+            try await Task.sleep(for: .seconds(3))
+            try await client.shutDown()
+            // Before and after the first topology, however often it is tried.
+            #expect(refusals.withLock { $0.allSatisfy { $0 == "NOPERM" } && $0.count <= 6 })
+        }
+    }
+
     @Test("A marker that no replica had is forgotten by the failover, and the replay is refused all the same")
     func lostMarker() async throws {
         try await RedisSentinelGroup.with { group in
