@@ -124,7 +124,7 @@ package enum Invalidation: Sendable, Hashable {
 /// Whoever asked for a session: called with it, with nil when there is none, or with why the store cannot say.
 package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
 
-/// Keeps sessions and single-use tokens (DESIGN 5). Records are immutable once written: the gateway judges in Swift and
+/// Keeps sessions and single-use tokens. Records are immutable once written: the gateway judges in Swift and
 /// the store compares and acts in one atomic step.
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`; "not there" is a value.

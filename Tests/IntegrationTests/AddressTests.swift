@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Whose address a request comes from (systems.md T14; peers C3).
+/// Whose address a request comes from (T14).
 @Suite("Client address", .blocking) struct AddressTests {
     @Test("T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address")
     func forwardedFor() throws {

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A transfer token is bound to the device that asked for it (systems.md T1, T15 to T18).
+/// A transfer token is bound to the device that asked for it (T1, T15 to T18).
 @Suite("Binding of a handoff", .blocking) struct HandoffBindingTests {
     private func with(
         _ settings: (Int) -> String,

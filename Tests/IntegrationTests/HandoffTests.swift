@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// From native app to browser (DESIGN 3; systems.md T1 to T9).
+/// From native app to browser (T1 to T9).
 @Suite("Handoff", .blocking) struct HandoffTests {
     private func with(
         _ settings: (Int) -> String,
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test("A parameter that stands twice is refused, and burns nothing (peers C1 #13)")
+    @Test("A parameter that stands twice is refused, and burns nothing")
     func repeated() throws {
         try self.with { gateway, app throws in
             let native = try gateway.native()

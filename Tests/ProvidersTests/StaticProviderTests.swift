@@ -67,7 +67,7 @@ struct StaticProviderTests {
         #expect(await empty.authenticate(identifier: "alice", password: Secret("x"), from: Self.home) == .refused)
     }
 
-    /// Peers #67 (CVE-2025-24806).
+    /// CVE-2025-24806.
     @Test("Identifiers are bytes after ASCII case folding: no other spelling is the user")
     func spelling() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))

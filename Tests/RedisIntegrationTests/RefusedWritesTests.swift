@@ -38,7 +38,7 @@ enum WriteRefusal: String, Sendable, CaseIterable {
     }
 }
 
-/// What the built binary does with a Redis that answers and takes no writes (security.md 8, row 4).
+/// What the built binary does with a Redis that answers and takes no writes.
 @Suite("Redis that refuses writes", .blocking) struct RefusedWritesTests {
     @Test(
         "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once",

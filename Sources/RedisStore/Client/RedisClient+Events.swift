@@ -19,7 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// A node that serves something before any topology says so: whoever must hear of all that ends is told at once.
+    /// A cluster's node that serves slots before any topology names it. The followers are told at once, so that they hear
+    /// what ends there.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {

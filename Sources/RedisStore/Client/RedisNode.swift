@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// One loop's connections to one primary: one for reads and what may be lost, and, while replicas are connected, one for
-/// what must not be (DESIGN 5). Confined to its loop.
+/// what must not be. Confined to its loop.
 final class RedisNode {
     /// What the node tells of itself, on the loop.
     struct Events {
@@ -119,8 +119,8 @@ final class RedisNode {
         }
     }
 
-    /// Takes what the server says of its replicas: where there is none for a while, there is nobody who could confirm a
-    /// write, and no failover that could forget it. (A primary that must refuse then has `min-replicas-to-write`.)
+    /// Takes what the server says of its replicas. Where there has been none for a while, none can confirm a write and no
+    /// failover can forget it. (A primary that must refuse then has `min-replicas-to-write`.)
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Sessions
 
-/// Hears what ends elsewhere and tells the caches of this process (DESIGN 5, "L1"): one subscription at every primary, all
+/// Hears what ends elsewhere and tells the caches of this process: one subscription at every primary, all
 /// on one loop.
 ///
 /// While any of them is not up, the caches doubt; only reads that begin when all are up are trusted. What ends is told in
