@@ -94,7 +94,7 @@ package struct NewSession: Sendable {
 
 /// How far the end of a presented session reaches.
 package enum EndReach: Sendable {
-    /// It is not the presenter's to end.
+    /// The presenter may not end it.
     case nothing
     case session
     /// All of its family.
@@ -105,7 +105,7 @@ package enum EndReach: Sendable {
 package enum PresentedEnd: Sendable {
     /// Nothing is known of it any more.
     case absent
-    /// It is not the presenter's to end, and was left.
+    /// The presenter may not end it: it lives on.
     case kept
     /// It ended now, or had ended and nothing brings it back.
     case ended(Session)

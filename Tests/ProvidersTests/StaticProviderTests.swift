@@ -148,7 +148,7 @@ struct StaticProviderTests {
         #expect(gauge.most <= 2)
     }
 
-    /// Somebody from an IPv4 /24 of their own.
+    /// A user from an IPv4 /24 of their own.
     private static func stranger(_ number: Int) -> SignInSource {
         SignInSource(IPAddress(v4: 0x0A00_0001 + UInt32(number) << 8), isFamiliar: false)
     }

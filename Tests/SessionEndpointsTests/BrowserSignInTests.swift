@@ -270,7 +270,7 @@ struct BrowserSignInTests {
         for _ in 0...10 { _ = try await failed("alice%40example.com") }
         #expect(gateway.audit.records.last?.reason == .signInThrottled)
         #expect(gateway.audit.records.last?.account == account)
-        // What can be nobody's has no name.
+        // Text that cannot be an identifier has no name.
         #expect(try await failed(String(repeating: "x", count: 300)).account == nil)
         for record in gateway.audit.records {
             for text in ["alice", "ALICE", "hunter2", "xxx"] {

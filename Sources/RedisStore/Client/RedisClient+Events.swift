@@ -108,7 +108,7 @@ extension RedisClient {
         self.writes.refused(endpoint, refusal)
     }
 
-    /// Writes to this primary what is gone after a millisecond, to see whether it takes it.
+    /// Writes a key that expires after a millisecond, to see whether this primary takes writes.
     func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
@@ -120,7 +120,7 @@ extension RedisClient {
         }
     }
 
-    /// Whether a replica is in step with it that could confirm its writes, as far as is known.
+    /// Whether a replica is connected that could confirm its writes, as far as is known.
     private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
         self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }

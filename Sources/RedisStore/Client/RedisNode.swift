@@ -91,7 +91,7 @@ final class RedisNode {
         return reply
     }
 
-    /// Writes what is gone after a millisecond, over the connection that what must not be lost takes.
+    /// Writes a key that expires after a millisecond, over the connection of durable writes where there is one.
     func writeNothing(tag: String) -> EventLoopFuture<RedisReply> {
         let deadline = self.newDeadline
         guard let commits = self.commits else {
@@ -100,8 +100,8 @@ final class RedisNode {
         return commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline)
     }
 
-    /// Another server is being made the primary in place of this one (or, with false, is not): until it is known as the
-    /// primary, nothing is promised that it may not have.
+    /// Another server is being made the primary in place of this one; false: that was given up. Until the new primary is
+    /// known, durable writes are refused, as it may not get them.
     func hold(_ isHeld: Bool) {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }

@@ -17,7 +17,7 @@ final class InvalidationFeed: Sendable {
         /// The error for which a server last refused, so that it is told once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
-        /// Who is heard may have been replaced.
+        /// The primary that is heard may have been replaced.
         var isCutOff = false
         var isShutDown = false
 
