@@ -48,11 +48,11 @@ extension EndpointResponse {
         .problem(503, reason, title: "Service temporarily unavailable", fields: [("retry-after", "1")])
     }
 
-    /// A page without script, that no other page may frame (T35).
+    /// A page without script, that no other page may frame.
     ///
     /// - Parameters:
     ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil: the page has none.
-    ///   - framing: A page with a form is for nobody's frame.
+    ///   - framing: Which sites may show the page in a frame; none may show one with a form.
     package static func html(
         _ status: Int,
         _ page: String,

@@ -8,7 +8,7 @@ package enum ReturnTo {
     /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same
     /// host; nil: refuse it and use `/`.
     ///
-    /// The rule is structural, so that no parser needs to be out-guessed (CVE-2022-23527, CVE-2024-52003, peers #56):
+    /// The rule is structural, so that no parser needs to be out-guessed (CVE-2022-23527, CVE-2024-52003):
     /// one leading `/`, the next byte neither `/` nor `\`; only visible ASCII, so no tab or line break that the WHATWG
     /// parser would drop; no backslash, which it reads as `/`; no fragment; in the path no dot segment and no encoded
     /// control, no encoded backslash and no encoded slash in front, which a careless decoder would turn into the above.

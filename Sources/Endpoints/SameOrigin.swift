@@ -1,4 +1,4 @@
-/// The check that a form post comes from a page of the host itself (T34, login CSRF).
+/// The check that a form post comes from a page of the host itself.
 package enum SameOrigin {
     /// Whether the browser says that a page of `request.origin`, which is configured, sent the request.
     ///

@@ -4,7 +4,7 @@ package import Vocabulary
 /// that lets it repeat a handoff whose answer was lost.
 ///
 /// Setting and clearing have the same attributes: browsers ignore a deletion of a `__Host-` cookie that lacks
-/// `Secure` or `Path=/` (CVE-2025-55162, peers #47).
+/// `Secure` or `Path=/` (CVE-2025-55162).
 package struct SessionCookie: Sendable, Hashable {
     /// The name under which the browser sends it back.
     package let name: String

@@ -19,7 +19,7 @@ package import Vocabulary
 ///
 /// A try whose answer was lost is `unavailable`. It may have been done, so it is repeated as the same `TransferAttempt`
 /// and finds its own marker: then it is completed, as soon as the store promises to remember that marker, and the session
-/// of the first time stands (DESIGN 5, Ambiguity).
+/// of the first time stands.
 package struct HandoffConsumer: Sendable {
     let store: any SessionStore
     let authority: TokenAuthority

@@ -4,10 +4,10 @@ package import Vocabulary
 /// Proves that a user is who they say.
 package protocol IdentityProvider: Sendable {
     /// Whether a try from this source could be begun now; answered at once. Where it could not, the source is told to come
-    /// again before anything is counted: a flood of such tries costs nobody anything.
+    /// again before anything is counted: a flood of such tries does no work and fills no limit.
     func hasRoom(for source: SignInSource) -> Bool
 
-    /// Checks a password. The answer takes the same time whether the user exists or not (T33).
+    /// Checks a password. The answer takes the same time whether the user exists or not.
     ///
     /// - Parameters:
     ///   - identifier: What the user typed, as it came.
@@ -36,7 +36,7 @@ package enum AuthenticationResult: Sendable, Equatable {
 /// The one spelling of an identifier: bytes, with ASCII letters in lower case and nothing else changed.
 ///
 /// Providers look users up by it and limits are counted under it, so no other spelling has a count of its own
-/// (CVE-2025-24806, peers #67). Bytes, because Swift's `String` takes different bytes for equal (Unicode equivalence).
+/// (CVE-2025-24806). Bytes, because Swift's `String` takes different bytes for equal (Unicode equivalence).
 package struct UserIdentifier: Sendable, Hashable {
     /// The longest identifier in bytes.
     package static let longest = 256

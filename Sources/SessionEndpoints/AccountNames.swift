@@ -5,7 +5,7 @@ package import Vocabulary
 /// Names accounts in the audit stream without telling what was typed: people type passwords into the wrong field, and an
 /// unknown identifier may be somebody's address elsewhere.
 ///
-/// A name is a keyed hash, so it cannot be computed from a list of addresses by whoever reads the log. The sign-in that
+/// A name is a keyed hash, so it cannot be computed from a list of addresses by a reader of the log. The sign-in that
 /// succeeds has it beside the subject: that is how a failed one is matched to its user.
 package struct AccountNames: Sendable {
     private let key: HMACKey

@@ -106,7 +106,8 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. Without a session it succeeds as
-    /// well. 204 for `Accept: application/json`, else 303 to `return_to`.
+    /// well. 204 for `Accept: application/json`, else 303 to `return_to`. When the store cannot confirm it, 503 and the
+    /// button once more.
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
@@ -120,14 +121,23 @@ package struct BrowserSessionEndpoints: Sendable {
         do {
             _ = try await self.service.signOutBrowser(request)
         } catch {
-            return .unavailable(SessionService.reason(error))
+            let reason = SessionService.reason(error)
+            guard !wantsJSON else { return .unavailable(reason) }
+            return Page.signOut(
+                503,
+                host: request.authority,
+                returnTo: returnTo,
+                notice: .signOutUncertain,
+                fields: [("retry-after", "1")],
+                reason: reason
+            )
         }
         let cleared = [(name: "set-cookie", value: self.service.cookie(request).clearing())]
         return wantsJSON ? .noContent(fields: cleared) : .seeOther(returnTo, fields: cleared)
     }
 
     /// `GET /.sallyport/session`: who the browser is signed in as, for the app's scripts. It reads the cookie alone, moves
-    /// no idle deadline and shows no credential (CVE-2024-39315, peers #53).
+    /// no idle deadline and shows no credential (CVE-2024-39315).
     @Sendable
     private func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
@@ -151,7 +161,7 @@ package struct BrowserSessionEndpoints: Sendable {
         }
     }
 
-    /// The one value given, when it is safe and does not lead back here; else `/` (T19).
+    /// The one value given, when it is safe and does not lead back here; else `/`.
     private func returnTo(_ values: [String]) -> String {
         guard values.count == 1, let path = ReturnTo.sanitized(values[0], without: self.handoffParameter),
             !path.hasPrefix(Page.login),

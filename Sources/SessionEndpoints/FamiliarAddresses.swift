@@ -17,7 +17,7 @@ package final class FamiliarAddresses: Sendable {
     /// - Parameter capacity: How many of the latest sign-ins are remembered at least; no more than four times as many hashes
     ///   are kept.
     package init(capacity: Int = 16_384) {
-        precondition(capacity > 0, "nobody could ever be familiar")
+        precondition(capacity > 0, "room for one sign-in at least")
         self.capacity = capacity
     }
 

@@ -210,7 +210,7 @@ package struct NativeSessionEndpoints: Sendable {
         }
     }
 
-    /// One answer for a missing, an unknown, an expired and an ended session (T33).
+    /// One answer for a missing, an unknown, an expired and an ended session.
     private static func unauthorized(_ reason: Reason) -> EndpointResponse {
         Herodot.error(
             401,

@@ -6,7 +6,7 @@ enum Page {
     static let login = SignInPath.path
     static let logout = "/.sallyport/logout"
 
-    /// Which of the sign-in page's sentences to show. None tells whether a user exists.
+    /// The sentence that a page shows above its form. None tells whether a user exists.
     enum Notice: String, Sendable {
         case refused = "The name or the password is not right. Please try again."
         case incomplete = "Please enter your name and your password."
@@ -14,9 +14,16 @@ enum Page {
         case unavailable = "Signing in is not possible at the moment. Please try again shortly."
         case crossSite = "This sign-in did not come from this page. Please enter your password again."
         case again = "The page that you want to open asks you to sign in again."
+        case signOutUncertain =
+            "Signing out is not possible at the moment: you may still be signed in. Please try again shortly."
 
         /// Nothing went wrong.
         var isCalm: Bool { self == .again }
+
+        var html: String {
+            let (kind, role) = self.isCalm ? ("notice calm", "status") : ("notice", "alert")
+            return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(self.rawValue)</p>"#
+        }
     }
 
     /// The sign-in page.
@@ -33,11 +40,6 @@ enum Page {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
-        let alert =
-            notice.map { notice in
-                let (kind, role) = notice.isCalm ? ("notice calm", "status") : ("notice", "alert")
-                return #"<p class="\#(kind)" id="notice" role="\#(role)">\#(notice.rawValue)</p>"#
-            } ?? ""
         let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
         let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
         return .page(
@@ -46,7 +48,7 @@ enum Page {
                 title: "Sign in",
                 content: """
                     <p>to continue to <strong>\(HTMLText.escaped(host))</strong></p>
-                    \(alert)
+                    \(notice?.html ?? "")
                     <form method="post" action="\(self.login)">
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
                     <label for="identifier">Email or user name</label>
@@ -69,6 +71,7 @@ enum Page {
         _ status: Int,
         host: String,
         returnTo: String,
+        notice: Notice? = nil,
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
@@ -78,6 +81,7 @@ enum Page {
                 title: "Sign out",
                 content: """
                     <p>Do you want to sign out of <strong>\(HTMLText.escaped(host))</strong>?</p>
+                    \(notice?.html ?? "")
                     <form method="post" action="\(self.logout)">
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
                     <button type="submit">Sign out</button>

@@ -45,7 +45,7 @@ extension SessionService {
                 record.sessionID = found.session.id
                 record.endedSessionID = ended.first?.session.id
                 guard self.audit(record) else {
-                    // Nobody has the token, so that the session is dead even if the store does not end it now.
+                    // The token is never handed out, so the session is of no use even if the store does not end it now.
                     _ = try? await self.end([found])
                     return await self.unavailable(.gatewayOverloaded, limits)
                 }
@@ -57,7 +57,7 @@ extension SessionService {
         }
     }
 
-    /// Says that a try could not be served, and gives it back: nobody has learnt anything from it.
+    /// Says that a try could not be served, and takes it out of the limits again: it told nothing about the password.
     private func unavailable(_ reason: Reason, _ limits: SignInLimits) async -> SignIn {
         let limiter = self.limiter
         // When that is lost, the try counts.

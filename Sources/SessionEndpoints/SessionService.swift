@@ -139,8 +139,8 @@ package struct SessionService: Sendable {
 
     /// Ends a native session with all that came of it.
     ///
-    /// - Returns: Why the token presents none and never did; nil when there is no such session any more, whether it ended
-    ///   now or before: whoever lost the answer asks again and is told the same.
+    /// - Returns: Why the token never named a native session; nil when its session has ended, now or before: a client that
+    ///   lost the answer may repeat the request and gets the same one.
     func signOutNative(_ token: String, _ request: EndpointRequest) async throws(StoreError) -> Reason? {
         switch self.authority.read(.session, Array(token.utf8)) {
         case .malformed: return .credentialMalformed
@@ -151,7 +151,8 @@ package struct SessionService: Sendable {
         }
     }
 
-    /// Ends what the token names, also where it was ended before: whoever was told that this is not sure asks again.
+    /// Ends what the token names, also where it was ended before: a client that got 503 because the end was not confirmed
+    /// repeats its request.
     private func signOut(
         _ key: RecordKey,
         _ kind: Session.Kind,
@@ -183,14 +184,14 @@ package struct SessionService: Sendable {
         return .nobody(.sessionUnknown)
     }
 
-    /// What the request's cookie presents on this host. Two of different values present nobody, which is recorded: another
-    /// site of the same domain may have planted one.
+    /// What the request's cookie presents on this host. Two cookies of different value sign nobody in, which is recorded:
+    /// another site of the same domain may have planted one.
     func web(_ request: EndpointRequest) async throws(StoreError) -> Presented {
         let values = self.cookieValues(request)
         guard let value = values.first else { return .nobody(.credentialMissing) }
         guard values.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, request)
-            // Of several users nobody knows which one it is.
+            // When the cookies are of several users, it is not known which one is the browser's.
             let subjects = Set(((try? await self.presented(request)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
             _ = self.audit(record)

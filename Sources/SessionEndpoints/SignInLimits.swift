@@ -2,8 +2,8 @@ internal import AddressIntelligence
 internal import Providers
 internal import Sessions
 
-/// What a sign-in with a password counts against. A device is known by its address key (an IPv6 /64 is one); whoever has
-/// one may have many more beside it, so the blocks around it count as well, each more generously than what it holds.
+/// What a sign-in with a password counts against. A device is known by its address key (an IPv6 /64 is one). A guesser who
+/// has one may have many more beside it, so the blocks around it count as well, each more generously than what it holds.
 ///
 /// Nothing is counted for a user alone: then anybody could lock anybody out, from anywhere. And where the user has signed in
 /// before, only the first two count: a neighbour can lock nobody out of their own address.
@@ -27,7 +27,8 @@ struct SignInLimits {
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: Who is tried, in their one spelling (CVE-2025-24806); nil: what can be nobody's identifier counts together.
+    ///   - user: Who is tried, in their one spelling (CVE-2025-24806); nil: all that cannot be an identifier
+    ///     counts together.
     ///   - isFamiliar: This user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)

@@ -6,7 +6,7 @@ extension TokenAuthority {
     package static let markLength = Self.markBytes / 3 * 4
 
     /// What a browser shows to say that this value of a handoff cookie was dealt with: 96 bits of a keyed hash in
-    /// base64url, from which nobody learns the value and which nobody can make for another one.
+    /// base64url. The value cannot be learnt from it, and without the secret no mark can be made for another value.
     ///
     /// It is made under the current secret. A browser that shows one of a former secret has the cookie judged once more.
     package func mark(of cookie: some Collection<UInt8>) -> [UInt8] {

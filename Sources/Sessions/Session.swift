@@ -53,7 +53,7 @@ package struct DeviceFacts: Sendable, Hashable {
     }
 }
 
-/// A signed-in user on one device: immutable once written (DESIGN 5).
+/// A signed-in user on one device: immutable once written.
 @usableFromInline
 package struct Session: Sendable, Hashable {
     /// What may present the session: a browser's cookie on one host, or a native app's bearer token.

@@ -94,7 +94,7 @@ package struct NewSession: Sendable {
 
 /// How far the end of a presented session reaches.
 package enum EndReach: Sendable {
-    /// It is not the presenter's to end.
+    /// The presenter may not end it.
     case nothing
     case session
     /// All of its family.
@@ -105,7 +105,7 @@ package enum EndReach: Sendable {
 package enum PresentedEnd: Sendable {
     /// Nothing is known of it any more.
     case absent
-    /// It is not the presenter's to end, and was left.
+    /// The presenter may not end it: it lives on.
     case kept
     /// It ended now, or had ended and nothing brings it back.
     case ended(Session)
@@ -124,7 +124,7 @@ package enum Invalidation: Sendable, Hashable {
 /// Whoever asked for a session: called with it, with nil when there is none, or with why the store cannot say.
 package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
 
-/// Keeps sessions and single-use tokens (DESIGN 5). Records are immutable once written: the gateway judges in Swift and
+/// Keeps sessions and single-use tokens. Records are immutable once written: the gateway judges in Swift and
 /// the store compares and acts in one atomic step.
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`; "not there" is a value.

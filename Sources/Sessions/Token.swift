@@ -8,7 +8,7 @@ package enum TokenKind: String, Sendable, CaseIterable {
     case transfer = "spt_"
 }
 
-/// The short random tag of a family of tokens: it names the hash slot that they share and they end together (DESIGN 5).
+/// The short random tag of a family of tokens: it names the hash slot that they share and they end together.
 package struct Lineage: Sendable, Hashable {
     /// Ten base64url characters.
     package let tag: String

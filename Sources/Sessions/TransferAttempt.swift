@@ -1,7 +1,7 @@
 internal import Cryptography
 package import Vocabulary
 
-/// What a browser shows to repeat a try whose answer was lost (DESIGN 5, Ambiguity): 256 random bits that are kept in
+/// What a browser shows to repeat a try whose answer was lost: 256 random bits that are kept in
 /// its attempt cookie for a minute and nowhere else, neither in the store nor in a log.
 package struct AttemptSecret: Sendable, Hashable {
     /// 43 characters of base64url.

@@ -309,7 +309,7 @@ final class Gateway: Sendable {
         }
     }
 
-    /// Readiness goes first, then new connections, then what is in flight, then the rest (security.md 8, row 22).
+    /// Readiness goes first, then new connections, then what is in flight, then the rest.
     func drainAndStop() async {
         let drain = self.state.withLock { state in
             state.isDraining = true

@@ -70,7 +70,7 @@ import Testing
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")
     }
 
-    /// Whoever copies the README's files gets settings that start.
+    /// The README's files are settings that start as they stand.
     @Test func acceptsTheSettingsOfTheReadme() throws {
         let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
         let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }

@@ -34,7 +34,6 @@ struct AnswerTests {
         #expect(self.value("retry-after", outage) == "1")
     }
 
-    /// T35.
     @Test("Pages cannot be framed and run no script")
     func pages() throws {
         let page = EndpointResponse.html(200, "<p>", styleDigest: "abc=")
@@ -57,7 +56,6 @@ struct AnswerTests {
         #expect(HTMLText.escaped(#"<a href="x" title='y'>&"#) == "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;")
     }
 
-    /// T34.
     @Test(
         "Only what the browser says of a page of this host counts as same origin",
         arguments: [

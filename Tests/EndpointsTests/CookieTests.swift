@@ -24,7 +24,7 @@ struct CookieTests {
         #expect(self.values("__Host-sallyport=x; __Host-sallyport=y", "__Host-sallyport=x") == ["x", "y", "x"])
     }
 
-    /// Peers #48 (CVE-2024-24814, CVE-2023-28625).
+    /// CVE-2024-24814, CVE-2023-28625.
     @Test("Crafted cookies are ignored")
     func crafted() {
         #expect(self.values("x=;=;;x_chunks=99999999", ";;;=", "=__Host-sallyport", "").isEmpty)
@@ -35,7 +35,7 @@ struct CookieTests {
         #expect(CookieField.values(of: "a", in: [("x-cookie", "a=1"), ("cookie2", "a=1")]).isEmpty)
     }
 
-    /// Peers #47 (CVE-2025-55162).
+    /// CVE-2025-55162.
     @Test("Setting and clearing have the same name and attributes")
     func attributes() {
         let cookie = SessionCookie(name: "__Host-sallyport", isSecure: true)

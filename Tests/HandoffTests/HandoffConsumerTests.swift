@@ -276,7 +276,7 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(app.token).refusal == .handoffMalformed)
     }
 
-    @Test("T33: unknown, expired, used and burned look alike to the caller's client")
+    @Test("Unknown, expired, used and burned look alike to the caller's client")
     func refusalsLookAlike() async throws {
         let world = try World()
         let app = try await world.signIn()

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)")
+    @Test("The login page leads back to exactly the page that was asked for, and nowhere else")
     func returnTo() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "On optional routes no credential is a stranger, a good one a user, and a bad explicit one 401 (peers C7 #61)"
+        "On optional routes no credential is a stranger, a good one a user, and a bad explicit one 401"
     )
     func optional() throws {
         let app = try FakeUpstream()

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Whose address a request comes from (systems.md T14; peers C3).
+/// Whose address a request comes from (T14).
 @Suite("Client address", .blocking) struct AddressTests {
     @Test("T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address")
     func forwardedFor() throws {
@@ -85,7 +85,7 @@ import Testing
         }
         try Gateway.with(Config.open(upstream: app.port, more: "trusted_proxies: [127.0.0.1]\n")) { gateway throws in
             for from in [nil, "127.0.0.2", "127.0.0.3", nil] {
-                // An identity field that nobody believes is no sign of a proxy.
+                // An identity field is stripped anyway and is no sign of a proxy.
                 _ = try gateway.get("/", ["X-Auth-Subject: x"], from: from)
             }
             _ = try gateway.get("/", [field])

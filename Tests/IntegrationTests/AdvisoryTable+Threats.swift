@@ -6,7 +6,7 @@ extension Advisory {
             id: "CVE-2022-23527",
             about: "mod_auth_openidc: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),
@@ -14,7 +14,7 @@ extension Advisory {
             id: "GHSA-5m6c",
             about: "oauth2-proxy: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),
@@ -22,7 +22,7 @@ extension Advisory {
             id: "GHSA-qqxw",
             about: "oauth2-proxy: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),
@@ -30,7 +30,7 @@ extension Advisory {
             id: "GHSA-j7px",
             about: "oauth2-proxy: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),
@@ -38,7 +38,7 @@ extension Advisory {
             id: "CVE-2024-52003",
             about: "Traefik: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),
@@ -46,7 +46,7 @@ extension Advisory {
             id: "CVE-2021-29651",
             about: "Pomerium: open redirects",
             tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else (T19, peers C6)",
+                "The login page leads back to exactly the page that was asked for, and nowhere else",
                 "What could lead to another host is refused",
             ]
         ),

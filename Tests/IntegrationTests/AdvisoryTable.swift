@@ -137,7 +137,7 @@ struct Advisory: Sendable {
             id: "C1 #13",
             about: "mod_auth_openidc: protocol parameters that stand twice",
             tests: [
-                "A parameter that stands twice is refused, and burns nothing (peers C1 #13)"
+                "A parameter that stands twice is refused, and burns nothing"
             ]
         ),
         Advisory(
@@ -297,7 +297,7 @@ struct Advisory: Sendable {
             id: "C2 #24",
             about: "patterns that are not anchored, or explode",
             tests: [
-                "Patterns are anchored, a dot is a dot, and no path makes a walk long (peers C2 #24)"
+                "Patterns are anchored, a dot is a dot, and no path makes a walk long"
             ]
         ),
         Advisory(

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// What the request path refuses because somebody else's session may be in play stands in the audit stream.
+/// Refusals that may be an attack on somebody's session stand in the audit stream.
 @Suite("Audit of refusals", .blocking) struct AuditTests {
     private let routes = """
           - path: /**
@@ -62,12 +62,12 @@ import Testing
             #expect(ambiguous.sessionCookie == "")
             let first = self.lines(gateway, "audit", "credential.ambiguous_cookie", count: 1)
             #expect(first.count == 1 && first[0].contains(#""subject":"user-1815""#), "\(first)")
-            // Of two users nobody knows which one it is.
+            // Two users: it is not known which one is the browser's.
             #expect(try gateway.get("/optional/", [cookies(ada, grace)]).status == 200)
             #expect(app.requests.last?.values("x-auth-subject") == [])
             let second = self.lines(gateway, "audit", "credential.ambiguous_cookie", count: 2)
             #expect(second.count == 2 && second[1].contains("subject") == false, "\(second)")
-            // Where nobody is asked who they are, a note in the access log is enough.
+            // A public route needs no session, so a note in the access log is enough.
             #expect(try gateway.get("/public/", [cookies(ada, grace)]).status == 200)
             let logged = self.lines(gateway, "access", "credential.ambiguous_cookie", count: 3)
             #expect(logged.count == 3, "\(logged)")

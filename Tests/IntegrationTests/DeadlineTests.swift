@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Clients that take their time (security.md 8, row 18).
+/// Clients that take their time.
 @Suite("Deadlines", .blocking) struct DeadlineTests {
     private static let short = "timeouts:\n  header: 1s\n  idle: 1s\n  body_rate: 1000\n  body_grace: 1s\n  write: 1s\n"
 

@@ -21,7 +21,7 @@ import Glibc
                 let threads = 12
                 for _ in 0..<threads {
                     Thread.detachNewThread {
-                        // Until nobody listens any more.
+                        // Until the port is closed.
                         while let wire = try? gateway.connect() {
                             do {
                                 let answer = try wire.request(Request.post("/", body: "a=1"))

@@ -2,25 +2,11 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A transfer token is bound to the device that asked for it (systems.md T1, T15 to T18).
+/// A transfer token is bound to the device that asked for it (T1, T15 to T18).
 @Suite("Binding of a handoff", .blocking) struct HandoffBindingTests {
-    private func with(
-        _ settings: (Int) -> String,
-        files: [String: String] = [:],
-        _ body: (Gateway, FakeUpstream) throws -> Void
-    ) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(settings(app.port), files: files) { try body($0, app) }
-    }
-
-    private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
-        try self.with({ Config.file(upstream: $0) }, body)
-    }
-
     @Test("T1: from another address the token signs nobody in and is burned; the log names both addresses")
     func otherAddress() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             let stolen = try gateway.get("/?session_transfer_token=\(token)", from: "127.0.0.2")
             #expect(stolen.status == 303 && stolen.sessionCookie == nil)
@@ -39,7 +25,7 @@ import Testing
             ("on_mismatch: keep", false, true), ("binding_dry_run: true", true, false),
         ] {
             let clients = Config.clients(more: "      \(more)")
-            try self.with({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+            try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
                 let token = try gateway.transferToken()
                 let target = "/?session_transfer_token=\(token)"
                 #expect((try gateway.get(target, from: "127.0.0.2").sessionCookie != nil) == stolenWorks, "\(more)")
@@ -56,7 +42,7 @@ import Testing
         let csv = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n2001:db8:1::/48,64500\n2001:db8:2::/48,64501\n"
         let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
         let settings = { Config.file(upstream: $0, clients: Config.clients(binding: binding), more: more) }
-        try self.with(settings, files: ["asn.csv": csv]) { gateway, _ throws in
+        try Gateway.withApp(settings, files: ["asn.csv": csv]) { gateway, _ throws in
             func attempt(_ minted: String, _ presented: String) throws -> Bool {
                 let token = try gateway.mint(gateway.native(), fields: ["X-Forwarded-For: \(minted)"])
                 let answer = try gateway.get("/?session_transfer_token=\(token)", ["X-Forwarded-For: \(presented)"])
@@ -79,7 +65,9 @@ import Testing
 
     @Test("T15: one device in two spellings of its address is one device")
     func spellings() throws {
-        try self.with({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) { gateway, _ throws in
+        try Gateway.withApp({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) {
+            gateway,
+            _ throws in
             for (minted, presented, expected) in [
                 ("203.0.113.7", "::ffff:203.0.113.7", true), ("2001:db8::1", "2001:DB8:0:0:ffff::9", true),
                 ("2001:db8::1", "2001:db8:0:1::1", false),
@@ -112,7 +100,7 @@ import Testing
         let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
         let csv = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n2001:db8:1::/48,64500\n"
         let settings = { Config.file(upstream: $0, routes: routes, more: more) }
-        try self.with(settings, files: ["asn.csv": csv]) { gateway, _ throws in
+        try Gateway.withApp(settings, files: ["asn.csv": csv]) { gateway, _ throws in
             let token = "Authorization: Bearer \(try gateway.native(fields: ["X-Forwarded-For: 203.0.113.7"]))"
             for address in ["203.0.113.7", "203.0.113.99", "2001:db8:1:2::3"] {
                 #expect(try gateway.get("/", [token, "X-Forwarded-For: \(address)"]).status == 200, "\(address)")
@@ -129,7 +117,7 @@ import Testing
     @Test("A live session that is bound to its device is refused from another one")
     func liveBinding() throws {
         let routes = "  - path: /**\n    client: web\n    binding: ip\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
             let cookie = try #require(
                 try gateway.get("/?session_transfer_token=\(try gateway.transferToken())").sessionCookie
             )

@@ -6,15 +6,6 @@ import Testing
 @Suite("Handoff cookies that come back", .blocking) struct HandoffCookieTests {
     private static let page = ["Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
 
-    private func with(
-        _ settings: (Int) -> String = { Config.file(upstream: $0) },
-        _ body: (Gateway, FakeUpstream) throws -> Void
-    ) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(settings(app.port)) { try body($0, app) }
-    }
-
     /// The cookie that marks others, as the browser sends it back.
     private func mark(_ answer: Answer, _ name: String = "sallyport-handled") -> String? {
         answer.values("set-cookie").first { $0.hasPrefix("\(name)=") }.map { String($0.prefix { $0 != ";" }) }
@@ -38,7 +29,7 @@ import Testing
 
     @Test("A signed-in user keeps reading pages, whatever a handoff cookie brings and however often it comes back")
     func signedIn() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let session = try gateway.browser(.ada)
             for (reason, value) in try self.refused(gateway) {
                 let cookies = "a=1; sallyport=\(session); auth0_session_transfer_token=\(value)"
@@ -94,7 +85,7 @@ import Testing
 
     @Test("A user who is not signed in gets to login, signs in, and then gets the page")
     func signingIn() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             for (reason, value) in try self.refused(gateway) {
                 let tossed = "session_transfer_token=\(value)"
                 let asked = try gateway.get("/hello?a=1", Self.page + ["Cookie: \(tossed)"])
@@ -124,7 +115,7 @@ import Testing
 
     @Test("A good token counts beside a stale one: in the query at once, in a cookie when the stale one is marked")
     func besideAStaleOne() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
             let stale = "session_transfer_token=spt_" + String(repeating: "A", count: 55)
             let query = try gateway.get(
@@ -160,7 +151,7 @@ import Testing
 
     @Test("A token that signed in and comes back after the sign-out is neither used nor taken for a replay")
     func afterSignOut() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let cookie = "session_transfer_token=\(try gateway.transferToken())"
             let answer = try gateway.get("/hello", ["Cookie: \(cookie)"])
             let session = try #require(answer.sessionCookie)
@@ -174,7 +165,7 @@ import Testing
 
     @Test("Another user's good token still ends both sessions, once: after the next sign-in its cookie does nothing")
     func otherUser() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let grace = try gateway.browser(.grace)
             let tossed = "session_transfer_token=\(try gateway.transferToken(.ada))"
             let ended = try gateway.get("/hello", Self.page + ["Cookie: sallyport=\(grace); \(tossed)"])
@@ -193,7 +184,7 @@ import Testing
             Config.file(upstream: port).replacing("public_url: http:", with: "public_url: https:")
                 .replacing("cookie: sallyport", with: "cookie: __Host-sallyport")
         }
-        try self.with(secure) { gateway, app throws in
+        try Gateway.withApp(secure) { gateway, app throws in
             let first = try gateway.get("/public/x", ["Cookie: session_transfer_token=x"])
             #expect(first.values("set-cookie").isEmpty, "no client takes tokens there")
             let refused = try gateway.get("/hello", ["Cookie: session_transfer_token=x"])

@@ -4,15 +4,6 @@ import Testing
 
 /// Where a token in a link may come from, where it is good, and where it goes.
 @Suite("Handoff links", .blocking) struct HandoffLinkTests {
-    private func with(
-        _ settings: (Int) -> String = { Config.file(upstream: $0) },
-        _ body: (Gateway, FakeUpstream) throws -> Void
-    ) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(settings(app.port)) { try body($0, app) }
-    }
-
     /// The audit events of a refused token.
     private func refusals(_ gateway: Gateway, _ reason: String) -> [Substring] {
         gateway.output.split(separator: "\n").filter {
@@ -23,7 +14,7 @@ import Testing
     @Test("A cross-site link, a repeated token and one in a wrong place are audit events, with the device")
     func audited() throws {
         let clients = Config.clients(methods: "query")
-        try self.with({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+        try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
             let token = try gateway.transferToken()
             let target = "/hello?session_transfer_token=\(token)"
             _ = try gateway.get(target, ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "User-Agent: UA/1"])
@@ -45,7 +36,7 @@ import Testing
 
     @Test("A mint's event has its audience where Auth0's has it, a refused token the sentence that Auth0 has for it")
     func auth0Words() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             _ = try gateway.get("/?session_transfer_token=\(token)", from: "127.0.0.2")
             _ = try gateway.get("/?session_transfer_token=\(token)")
@@ -86,7 +77,7 @@ import Testing
 
             """
         }
-        try self.with(settings) { gateway, _ throws in
+        try Gateway.withApp(settings) { gateway, _ throws in
             let native = try gateway.native()
             func signsIn(_ token: String, on host: String) throws -> Bool {
                 let text = Request.get("/?session_transfer_token=\(token)")
@@ -111,7 +102,7 @@ import Testing
     @Test("No return_to keeps a token: not in a refusal of ours, whatever the route, and not in what we are given")
     func returnTo() throws {
         let routes = "  - path: /**\n    client: web\n  - path: /off/**\n    handoff: false\n  - path: /none/**\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
             let token = try gateway.transferToken()
             let nested = "/y%3Fsession_transfer_token%3D\(token)"
             let page = ["Accept: text/html"]
@@ -146,7 +137,7 @@ import Testing
     @Test("A Referer with a token in it reaches the app without its query, any other as it came")
     func referer() throws {
         let routes = "  - path: /**\n    auth: public\n  - path: /off/**\n    auth: public\n    handoff: false\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
             let page = "\(Request.origin)/page"
             for (sent, received) in [
                 ("\(page)?session_transfer_token=spt_x", page), ("\(page)?a=1&session%5Ftransfer_token=spt_x&b", page),

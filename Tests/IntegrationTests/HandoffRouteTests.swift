@@ -4,20 +4,11 @@ import Testing
 
 /// What a token does by the route that it comes to and the session that the browser has.
 @Suite("Handoff by route and session", .blocking) struct HandoffRouteTests {
-    private func with(
-        _ settings: (Int) -> String = { Config.file(upstream: $0) },
-        _ body: (Gateway, FakeUpstream) throws -> Void
-    ) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(settings(app.port)) { try body($0, app) }
-    }
-
     @Test("With handoff off, said so, the parameter and its cookie pass untouched")
     func off() throws {
         let routes =
             "  - path: /**\n  - path: /off/**\n    auth: public\n    client: web\n    handoff: false\n  - path: /none/**\n    auth: public\n    handoff: false\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
             for path in ["/off/x", "/none/x"] {
                 let target = "\(path)?a&session_transfer_token=theirs&session_transfer_token=b"
                 #expect(
@@ -39,7 +30,7 @@ import Testing
     @Test("On a route without a client the token reaches the app neither by cookie nor by query nor by Referer")
     func noClient() throws {
         let routes = "  - path: /**\n    client: web\n  - path: /assets/**\n    auth: public\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
             let token = try gateway.transferToken()
             let answer = try gateway.get(
                 "/assets/x?a=1&session_transfer_token=\(token)",
@@ -61,7 +52,7 @@ import Testing
     @Test("On a public route with handoff the token does not reach the app, used or not")
     func publicRoute() throws {
         let routes = "  - path: /**\n    auth: public\n    client: web\n"
-        try self.with({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
             let token = try gateway.transferToken()
             #expect(try gateway.get("/x?session_transfer_token=\(token)", ["Sec-Fetch-Mode: cors"]).status == 200)
             #expect(app.requests.last?.target == "/x")
@@ -82,7 +73,7 @@ import Testing
     @Test("A token in a place where the client takes none is removed, not burned, and does not stand in another's way")
     func methods() throws {
         for (methods, isCookie) in [("cookie", true), ("query", false)] {
-            try self.with({
+            try Gateway.withApp({
                 Config.file(upstream: $0, clients: Config.clients(methods: methods))
             }) { gateway, app throws in
                 func get(byCookie: Bool, _ token: String, and other: String? = nil) throws -> Answer {
@@ -114,7 +105,7 @@ import Testing
 
     @Test("T7: another user's session and the token end each other, and login follows")
     func otherUser() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             for byCookie in [false, true] {
                 let grace = try gateway.browser(.grace)
                 let token = try gateway.transferToken(.ada)
@@ -132,7 +123,7 @@ import Testing
 
     @Test("The same user's longer session stays when a token is used up, a shorter one is replaced")
     func sameUser() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             for byCookie in [false, true] {
                 let old = try gateway.browser(.ada)
                 let token = try gateway.transferToken(.ada)
@@ -147,7 +138,7 @@ import Testing
             #expect(eventually { gateway.output.contains(#""session_stays":"true""#) })
         }
         let short = "session: {cookie: sallyport, idle: 1m, absolute: 1m}"
-        try self.with({
+        try Gateway.withApp({
             Config.file(upstream: $0).replacing("session:\n  cookie: sallyport", with: short)
         }) { gateway, _ throws in
             let old = try gateway.browser(.ada)

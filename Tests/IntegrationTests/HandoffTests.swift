@@ -2,25 +2,11 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// From native app to browser (DESIGN 3; systems.md T1 to T9).
+/// From native app to browser (T1 to T9).
 @Suite("Handoff", .blocking) struct HandoffTests {
-    private func with(
-        _ settings: (Int) -> String,
-        files: [String: String] = [:],
-        _ body: (Gateway, FakeUpstream) throws -> Void
-    ) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(settings(app.port), files: files) { try body($0, app) }
-    }
-
-    private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
-        try self.with({ Config.file(upstream: $0) }, body)
-    }
-
     @Test("By query: a new session, and a redirect to the same URL byte for byte without the token (T2)")
     func query() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
             for (before, after, rest) in [
                 ("/hello?a=1&", "", "/hello?a=1"), ("/hello?", "&b=%2F..%2f&&c", "/hello?b=%2F..%2f&&c"),
@@ -52,7 +38,7 @@ import Testing
         ]
     )
     func cookie(name: String) throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let token = try gateway.transferToken()
             let answer = try gateway.get("/hello", ["Cookie: a=1; \(name)=\(token); b=2"])
             let cookie = try #require(answer.sessionCookie)
@@ -67,7 +53,7 @@ import Testing
 
     @Test("The cookie beats the query, and both are gone afterwards")
     func both() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
             let first = try gateway.mint(native)
             let second = try gateway.mint(native)
@@ -85,7 +71,7 @@ import Testing
 
     @Test("T3: HEAD, prefetch, preview and subresources burn nothing, and the app never sees the token")
     func prefetch() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let token = try gateway.transferToken()
             let target = "/hello?session_transfer_token=\(token)"
             for (method, fields) in [
@@ -119,7 +105,7 @@ import Testing
 
     @Test("T7: a link on another site signs nobody in, and burns nothing")
     func crossSite() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             let target = "/hello?a=1&session_transfer_token=\(token)"
             let fields = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
@@ -133,9 +119,9 @@ import Testing
         }
     }
 
-    @Test("A parameter that stands twice is refused, and burns nothing (peers C1 #13)")
+    @Test("A parameter that stands twice is refused, and burns nothing")
     func repeated() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
             let first = try gateway.mint(native)
             let second = try gateway.mint(native)
@@ -155,7 +141,7 @@ import Testing
 
     @Test("T9: two transfer cookies of different value are not used, and both are cleared")
     func twoCookies() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             let answer = try gateway.get(
                 "/",
@@ -172,7 +158,7 @@ import Testing
 
     @Test("T5: whoever replays a token is not signed in, and the first session lives on")
     func replay() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             let cookie = try #require(try gateway.get("/?session_transfer_token=\(token)").sessionCookie)
             for from in [nil, "127.0.0.2"] {
@@ -191,7 +177,7 @@ import Testing
 
     @Test("T6: the browser that was signed in repeats its navigation and keeps its session")
     func reload() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             let token = try gateway.transferToken()
             let target = "/hello?session_transfer_token=\(token)"
             let cookie = try #require(try gateway.get(target).sessionCookie)
@@ -205,7 +191,7 @@ import Testing
 
     @Test("T4: of many browsers that race for one token exactly one is signed in")
     func race() throws {
-        try self.with({ Config.file(upstream: $0, loops: 2) }) { gateway, _ throws in
+        try Gateway.withApp({ Config.file(upstream: $0, loops: 2) }) { gateway, _ throws in
             let native = try gateway.native()
             for _ in 0..<10 {
                 let token = try gateway.mint(native)
@@ -220,7 +206,7 @@ import Testing
 
     @Test("T23: a session born of a transfer mints no token")
     func nested() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
             let cookie = try #require(try gateway.get("/?session_transfer_token=\(token)").sessionCookie)
             let answer = try gateway.exchange(cookie)
@@ -230,7 +216,7 @@ import Testing
 
     @Test("T32: odd tokens are refused like unknown ones, and never redirect twice to the same URL")
     func odd() throws {
-        try self.with { gateway, app throws in
+        try Gateway.withApp { gateway, app throws in
             for token in [
                 "x", "", "%00", "spt_%41", "a+b", "%ff%fe", String(repeating: "a", count: 6000),
                 "spt_" + String(repeating: "A", count: 55),
@@ -260,7 +246,7 @@ import Testing
 
     @Test("The native session's sign-out ends the web sessions that were born of it, and its tokens")
     func lineage() throws {
-        try self.with { gateway, _ throws in
+        try Gateway.withApp { gateway, _ throws in
             let native = try gateway.native()
             let cookie = try #require(
                 try gateway.get("/?session_transfer_token=\(try gateway.mint(native))").sessionCookie

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Identity headers are the gateway's alone (systems.md T11, T12; peers C1).
+/// Identity headers are the gateway's alone (T11, T12).
 @Suite("Identity headers", .blocking) struct IdentityTests {
     /// Names that a client could try, in spellings that some app reads as ours.
     private static let spoofs: [String] = {

@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// Stopping, reloading, and outputs that nobody reads (security.md 8, rows 22, 24 and 26).
+/// Stopping, reloading, and outputs that nobody reads.
 @Suite("Operation", .blocking) struct OperationTests {
     @Test("Row 22: SIGTERM fails no request: readiness goes first, connections are told to close, the exit code is 0")
     func drain() throws {

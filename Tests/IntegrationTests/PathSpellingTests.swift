@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// No spelling of a path makes a real server serve a protected file to a stranger (peers C2).
+/// No spelling of a path makes a real server serve a protected file to a stranger.
 @Suite("Spellings of a path", .blocking) struct PathSpellingTests {
     /// Ways to write the path of `protected`, a file that a public route must not open.
     private static func spellings(_ path: String, beside open: String) -> [String] {

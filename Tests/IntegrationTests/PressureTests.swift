@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Readers that do not read, clients that leave, and more of them than fit (security.md 8, rows 14, 19 and 21).
+/// Readers that do not read, clients that leave, and more of them than fit.
 @Suite("Pressure", .blocking, .serialized) struct PressureTests {
     static let soak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 

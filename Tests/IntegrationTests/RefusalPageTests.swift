@@ -24,9 +24,7 @@ import Testing
         """
 
     private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { try body($0, app) }
+        try Gateway.withApp({ Config.file(upstream: $0, routes: Self.routes) }, body)
     }
 
     private func expectPage(
@@ -194,7 +192,7 @@ import Testing
             #expect(try gateway.get("/", ["Accept: */*"] + cookies).reason == "request.fields_too_large")
             let long = try gateway.get("/\(String(repeating: "x", count: 9000))", ["Accept: text/html"])
             #expect(long.status == 414 && (long.pageReason ?? long.reason) == "request.line_too_long")
-            // Of what cannot be read nobody knows who sent it.
+            // A head that cannot be read does not say what sent it.
             let malformed = "GET / HTTP/1.1\r\nAccept: text/html\r\nHost : app.example.com\r\n\r\n"
             #expect(try gateway.request(malformed).reason == "request.malformed")
         }

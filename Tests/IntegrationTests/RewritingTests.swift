@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("T37: Set-Cookie of the app passes byte for byte and in order, but for our own names")
+    @Test("Set-Cookie of the app passes byte for byte and in order, but for our own names")
     func setCookie() throws {
         let lines = [
             "Set-Cookie: a=b; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT", "set-cookie:c=d",
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(
-        "T38: our cookies leave the Cookie field, and every other byte of it stays (peers C5 #50)",
+        "Our cookies leave the Cookie field, and every other byte of it stays",
         arguments: [
             ("a=1; sallyport=TOKEN; b=2", "a=1; b=2"), ("sallyport=TOKEN; b=\"x; y\"", "b=\"x; y\""),
             ("a=1;sallyport=TOKEN", "a=1"),

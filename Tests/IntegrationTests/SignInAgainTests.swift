@@ -18,9 +18,7 @@ import Testing
     private static let login = "\(Request.origin)/.sallyport/login?return_to="
 
     private func with(_ body: (Gateway, FakeUpstream) throws -> Void) throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, routes: Self.routes)) { try body($0, app) }
+        try Gateway.withApp({ Config.file(upstream: $0, routes: Self.routes) }, body)
     }
 
     @Test("A page that wants a recent sign-in asks for it, leads back, and lets in once; programs and forms are told")

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Clients that open connections and say nothing, or too little: they take nobody's place.
+/// Clients that open connections and say nothing, or too little, keep no other client out.
 @Suite("Silent clients", .blocking, .serialized) struct SilentClientTests {
     private static let crowd = "limits:\n  connections: 40\n  connections_per_address: 0\n"
 

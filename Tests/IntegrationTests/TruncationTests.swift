@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Answers that break off (security.md 8, row 12) and answers that nobody can read (row 13).
+/// Answers that break off and answers that nobody can read.
 @Suite("Broken answers", .blocking) struct TruncationTests {
     @Test("Row 12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
     func truncated(byReset: Bool) throws {

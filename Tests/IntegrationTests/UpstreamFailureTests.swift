@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// Apps that are not there, hang or break off before they answer (security.md 8, row 11).
+/// Apps that are not there, hang or break off before they answer.
 @Suite("Failures of the app", .blocking) struct UpstreamFailureTests {
     private func expectProblem(
         _ answer: Answer,

@@ -28,6 +28,24 @@ import Glibc
         (Request.post("/second", body: String(repeating: "x", count: 60_000)), String(repeating: "x", count: 60_000)),
     ]
 
+    /// Lets a request and what the app does when `cue` is raised arrive while the gateway is stopped, the request first, so that
+    /// it finds both in one turn of its loop; expects the answer to that request.
+    private func expectSecond(_ gateway: Gateway, _ request: String, _ cue: Flag, done: Flag) throws {
+        let wire = try gateway.connect()
+        #expect(try wire.request(Request.get("/first")).text == "/first")
+        usleep(20_000)
+        gateway.signal(SIGSTOP)
+        usleep(30_000)
+        wire.send(request)
+        usleep(50_000)
+        cue.raise()
+        #expect(done.isRaised())
+        usleep(50_000)
+        gateway.signal(SIGCONT)
+        let answer = try wire.answer()
+        #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
+    }
+
     @Test("Bytes that come before the next request has left close the connection; the request goes over another one")
     func beforeTheRequestLeaves() throws {
         for (request, body) in Self.requests {
@@ -44,20 +62,7 @@ import Glibc
             }
             defer { app.stop() }
             try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
-                let wire = try gateway.connect()
-                #expect(try wire.request(Request.get("/first")).text == "/first")
-                usleep(20_000)
-                // Both arrive while it sleeps, the request first: it finds them in one turn of its loop.
-                gateway.signal(SIGSTOP)
-                usleep(30_000)
-                wire.send(request)
-                usleep(50_000)
-                late.raise()
-                #expect(sent.isRaised())
-                usleep(50_000)
-                gateway.signal(SIGCONT)
-                let answer = try wire.answer()
-                #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
+                try self.expectSecond(gateway, request, late, done: sent)
                 let seconds = app.requests.filter { $0.target == "/second" }
                 #expect(seconds.map { String(latin1: $0.body) } == [body])
                 #expect(app.connectionCount == 2)
@@ -81,19 +86,7 @@ import Glibc
             }
             defer { app.stop() }
             try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
-                let wire = try gateway.connect()
-                #expect(try wire.request(Request.get("/first")).text == "/first")
-                usleep(20_000)
-                gateway.signal(SIGSTOP)
-                usleep(30_000)
-                wire.send(request)
-                usleep(50_000)
-                leave.raise()
-                #expect(left.isRaised())
-                usleep(50_000)
-                gateway.signal(SIGCONT)
-                let answer = try wire.answer()
-                #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
+                try self.expectSecond(gateway, request, leave, done: left)
                 #expect(
                     app.requests.filter { $0.target == "/second" }.map { String(latin1: $0.body) } == [body]
                 )

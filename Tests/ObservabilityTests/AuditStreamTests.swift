@@ -45,7 +45,7 @@ struct AuditStreamTests {
         #expect(String(decoding: try #require(sink.contents()), as: UTF8.self) == expected)
     }
 
-    /// systems.md 2.5: tools that read Auth0's logs find the same codes here.
+    /// Tools that read Auth0's logs find the same codes here.
     @Test func codesAreAuth0s() {
         #expect(
             AuditEvent.Code.allCases.map(\.rawValue) == ["sertft", "fertft", "s", "f", "ssa", "fsa", "slo", "flo", "w"]

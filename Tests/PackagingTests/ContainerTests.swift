@@ -30,7 +30,7 @@ import Testing
         let image = folder.appending(path: "image")
         try Self.build(image)
         try Self.write(Self.engine, to: folder.appending(path: "bin/docker"))
-        // Whoever types the commands is not root as a rule.
+        // The commands are not typed as root as a rule.
         try Self.write("#!/bin/sh\necho 1000\n", to: folder.appending(path: "bin/id"))
         let hash = "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:lHHYXaLrymOQDFxvQUuvdIYNDh7G2grhLeb5SKqkknk"
         let users = "- identifier: ada@example.com\n  id: user-1815\n  password_hash: \"\(hash)\"\n"

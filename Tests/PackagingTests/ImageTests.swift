@@ -49,7 +49,7 @@ import Testing
         for name in ["ENTRYPOINT ", "CMD "] {
             #expect(self.instructions.contains { $0.hasPrefix("\(name)[") }, "\(name)in exec form")
         }
-        // Whoever restarts what is unhealthy must not do so because a store is away: liveness.
+        // Liveness, not readiness: a container must not be restarted because the store is away.
         let probe = #"CMD ["/usr/bin/sallyport", "healthcheck", "--live"]"#
         #expect(self.instructions.contains { $0.hasPrefix("HEALTHCHECK ") && $0.hasSuffix(probe) })
     }

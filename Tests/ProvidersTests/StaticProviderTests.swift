@@ -67,7 +67,7 @@ struct StaticProviderTests {
         #expect(await empty.authenticate(identifier: "alice", password: Secret("x"), from: Self.home) == .refused)
     }
 
-    /// Peers #67 (CVE-2025-24806).
+    /// CVE-2025-24806.
     @Test("Identifiers are bytes after ASCII case folding: no other spelling is the user")
     func spelling() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))
@@ -148,7 +148,7 @@ struct StaticProviderTests {
         #expect(gauge.most <= 2)
     }
 
-    /// Somebody from an IPv4 /24 of their own.
+    /// A user from an IPv4 /24 of their own.
     private static func stranger(_ number: Int) -> SignInSource {
         SignInSource(IPAddress(v4: 0x0A00_0001 + UInt32(number) << 8), isFamiliar: false)
     }

@@ -4,7 +4,7 @@ import RedisServers
 import Synchronization
 import Testing
 
-/// Whoever is told anything is told of their own (security.md 8, row 31).
+/// Whoever is told anything is told of their own.
 @Suite("Canaries", .blocking) struct CanaryTests {
     private struct Canary: Sendable {
         let request: String

@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Gateways on machines whose clocks are wrong (systems.md T31; security.md 8, row 17).
+/// Gateways on machines whose clocks are wrong (T31).
 @Suite("Clocks that differ", .blocking) struct ClockTests {
     @Test("T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens")
     func skew() async throws {

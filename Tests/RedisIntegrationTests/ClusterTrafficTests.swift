@@ -2,7 +2,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Of all who present a token, one at most is signed in, whatever happens to a cluster meanwhile (security.md 8, row 5).
+/// Of all who present a token, one at most is signed in, whatever happens to a cluster meanwhile.
 @Suite("Exactly once in a cluster", .blocking, .serialized) struct ClusterTrafficTests {
     @Test("Slots that move while tokens are used lose none and let none be used twice")
     func migration() async throws {

@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Of all who present a token, exactly one is signed in (DESIGN 5; security.md 8, rows 5 and 23).
+/// Of all who present a token, exactly one is signed in.
 @Suite("Exactly once", .blocking, .serialized) struct ExactlyOnceTests {
     private static let tokenCount = 1000
     private static let consumerCount = 64

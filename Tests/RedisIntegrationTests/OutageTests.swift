@@ -4,7 +4,7 @@ import NIOCore
 import RedisServers
 import Testing
 
-/// How Redis can be away (security.md 8, rows 1 to 4).
+/// How Redis can be away.
 enum Outage: Sendable, CustomTestStringConvertible {
     case fault(FaultProxy.Fault)
     /// The process is stopped.

@@ -38,7 +38,7 @@ enum WriteRefusal: String, Sendable, CaseIterable {
     }
 }
 
-/// What the built binary does with a Redis that answers and takes no writes (security.md 8, row 4).
+/// What the built binary does with a Redis that answers and takes no writes.
 @Suite("Redis that refuses writes", .blocking) struct RefusedWritesTests {
     @Test(
         "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once",
@@ -71,7 +71,7 @@ enum WriteRefusal: String, Sendable, CaseIterable {
                 let series = #"sallyport_redis_refused_writes_total{code="\#(refusal.rawValue)"}"#
                 #expect(try gateway.metric(series) >= 5)
 
-                // What takes room from nobody is taken when memory is out.
+                // A sign-out needs no room, so it works when memory is out.
                 let isEnded = eventually { (try? gateway.signOut(leaving).status) == 303 }
                 #expect(isEnded == (refusal == .memory))
                 try await refusal.end(server)

@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Replicas confirm what must not be lost, and are asked for nothing else (security.md 8, row 7).
+/// Replicas confirm what must not be lost, and are asked for nothing else.
 @Suite("Replicas", .blocking) struct ReplicaTests {
     @Test("Row 7: of replicas that hang nothing is read, and while none confirms nothing is handed out or burnt")
     func frozen() async throws {

@@ -185,6 +185,16 @@ import Glibc
         }
     }
 
+    private static func start(
+        _ front: Front,
+        _ program: String,
+        before pair: Pair
+    ) throws -> (Servers.Running, port: Int) {
+        let port = try ServerPorts.take()
+        let folder = try Servers.folder()
+        return (try front.start(program, before: pair.ports, port: port, isHasty: true, in: folder), port)
+    }
+
     @Test(
         "Without Redis both fronts still serve public pages, and tell everyone else why not",
         arguments: Front.allCases
@@ -198,14 +208,7 @@ import Glibc
             defer { pair.stop() }
             for index in 0..<2 { try pair.waitUntilReady(index) }
             let cookie = "Cookie: sallyport=\(try patiently { try pair[0].browser() })"
-            let port = try ServerPorts.take()
-            let server = try front.start(
-                program,
-                before: pair.ports,
-                port: port,
-                isHasty: true,
-                in: try Servers.folder()
-            )
+            let (server, port) = try Self.start(front, program, before: pair)
             defer { server.stop() }
             func get(_ target: String) throws -> Answer { try Wire(to: port).request(Request.get(target, [cookie])) }
             #expect(eventually { (try? get("/private").status) == 200 })
@@ -236,7 +239,7 @@ import Glibc
                 if case .bytes(let bytes) = link.wire.receive() { link.wire.send(bytes) }
             case "/public/events":
                 link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 0\n\n")
-                // Whoever waits for the end has waited in vain.
+                // The stream stays open: a front that waits for its end passes nothing on.
                 _ = link.wire.receive(seconds: 20)
             default: link.answer(body: "\(request.body.count) \(request.values("x-forwarded-for"))")
             }
@@ -246,14 +249,7 @@ import Glibc
             let pair = try Pair(app: app.port, redis: redis)
             defer { pair.stop() }
             for index in 0..<2 { try pair.waitUntilReady(index) }
-            let port = try ServerPorts.take()
-            let server = try front.start(
-                program,
-                before: pair.ports,
-                port: port,
-                isHasty: true,
-                in: try Servers.folder()
-            )
+            let (server, port) = try Self.start(front, program, before: pair)
             defer { server.stop() }
             let socket = try Wire(to: port)
             let fields = [

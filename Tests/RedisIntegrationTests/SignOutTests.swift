@@ -20,7 +20,7 @@ private enum Replacement: String, CaseIterable {
     }
 }
 
-/// Whoever was told to be signed out stays so, whatever becomes of Redis (security.md 8, row 5).
+/// A user who was told to be signed out stays signed out, whatever becomes of Redis.
 @Suite("Sign-outs survive", .blocking, .serialized) struct SignOutTests {
     private static let rate = 200
     private static let perRound = isSoak ? 1000 : 160

@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// A feed of invalidations that stands and tells nothing (security.md 8, row 9).
+/// A feed of invalidations that stands and tells nothing.
 @Suite("Silent feed", .blocking) struct SilentFeedTests {
     @Test("Row 9: a gateway whose feed falls silent reads each session before it uses it")
     func silence() async throws {

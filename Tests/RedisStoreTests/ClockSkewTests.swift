@@ -6,7 +6,7 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// Gateways whose clocks differ (systems.md, T31).
+/// Gateways whose clocks differ (T31).
 @Suite struct ClockSkewTests {
     /// The clock of a machine that is ahead by so many seconds.
     private func machine(_ skew: Int) -> Clock { Clock { Clock.system.now().advanced(by: .seconds(skew)) } }

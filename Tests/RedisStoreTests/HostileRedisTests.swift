@@ -6,7 +6,7 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// Bytes that no healthy Redis sends (security.md 8, rows 4, 8 and 31): nobody gets another's reply, nothing is kept.
+/// Bytes that no healthy Redis sends: nobody gets another's reply, nothing is kept.
 @Suite struct HostileRedisTests {
     /// Whether the long forms run.
     private static let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"

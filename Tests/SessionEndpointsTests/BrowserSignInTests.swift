@@ -10,7 +10,6 @@ import Vocabulary
 struct BrowserSignInTests {
     private let login = "/.sallyport/login"
 
-    /// T35.
     @Test("The page cannot be framed, runs no script, and its one style is the one that the policy allows")
     func page() async throws {
         let gateway = try Gateway()
@@ -71,7 +70,6 @@ struct BrowserSignInTests {
         #expect(gateway.audit.records.map(\.code.rawValue) == ["s"])
     }
 
-    /// T33.
     @Test("A failed sign-in shows the form again and does not tell whether the user exists")
     func refusal() async throws {
         let gateway = try Gateway()
@@ -111,7 +109,7 @@ struct BrowserSignInTests {
         #expect(gateway.audit.records.isEmpty)
     }
 
-    /// T8, peers #46: an attacker's cookie in the jar must not become the victim's session.
+    /// T8: an attacker's cookie in the jar must not become the victim's session.
     @Test("A planted session never becomes the user's, and always goes")
     func fixation() async throws {
         let gateway = try Gateway()
@@ -126,7 +124,7 @@ struct BrowserSignInTests {
         }
     }
 
-    /// Peers #45 (CVE-2026-34454).
+    /// CVE-2026-34454.
     @Test("A new sign-in ends the browser's old session and says so in the audit stream; a failed one does not")
     func rotation() async throws {
         let gateway = try Gateway()
@@ -146,14 +144,14 @@ struct BrowserSignInTests {
         #expect(gateway.audit.records.last?.sessionID != oldID)
     }
 
-    /// Login CSRF; T34.
+    /// Login CSRF.
     @Test(
         "A form posted from elsewhere signs nobody in",
         arguments: [
             [("origin", "https://evil.example")], [("origin", "null")], [], [("sec-fetch-site", "cross-site")],
             [("sec-fetch-site", "same-site"), ("origin", "https://sub.example.com")],
             [("sec-fetch-site", "none")], [("origin", "https://app.example.com.evil.example")],
-            // What the client says about the host counts for nothing (peers #57).
+            // What the client says about the host counts for nothing.
             [("origin", "https://evil.example"), ("host", "evil.example"), ("x-forwarded-host", "evil.example")],
         ] as [[(String, String)]]
     )
@@ -174,7 +172,7 @@ struct BrowserSignInTests {
         #expect(event.account != nil && event.subject == nil)
     }
 
-    /// T19, peers #55 to #57; the whole corpus runs against the rule itself.
+    /// The whole corpus of such paths runs against the rule itself.
     @Test(
         "An unsafe return_to becomes / on the page and after the post",
         arguments: [
@@ -272,7 +270,7 @@ struct BrowserSignInTests {
         for _ in 0...10 { _ = try await failed("alice%40example.com") }
         #expect(gateway.audit.records.last?.reason == .signInThrottled)
         #expect(gateway.audit.records.last?.account == account)
-        // What can be nobody's has no name.
+        // Text that cannot be an identifier has no name.
         #expect(try await failed(String(repeating: "x", count: 300)).account == nil)
         for record in gateway.audit.records {
             for text in ["alice", "ALICE", "hunter2", "xxx"] {

@@ -12,7 +12,7 @@ import Vocabulary
 struct BrowserSignOutTests {
     private let logout = "/.sallyport/logout"
 
-    /// Peers #47: the deletion has the attributes of the cookie.
+    /// The deletion has the attributes of the cookie.
     @Test("Sign-out ends the session before it answers, clears the cookie and leads away")
     func signOut() async throws {
         let gateway = try Gateway()
@@ -46,7 +46,6 @@ struct BrowserSignOutTests {
         #expect(gateway.audit.records.map(\.code.rawValue) == ["s", "slo"])
     }
 
-    /// T34.
     @Test("A page of another host, a link and an image sign nobody out")
     func crossSite() async throws {
         let gateway = try Gateway()
@@ -79,7 +78,13 @@ struct BrowserSignOutTests {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
         gateway.store.fail(with: .unavailable)
-        #expect(try await gateway.post(self.logout, "", cookies: [token]).isOutage)
+        let page = try await gateway.post(self.logout, "return_to=/bye", cookies: [token])
+        #expect(page.isOutage && page.reason == .storeUnavailable)
+        #expect(page.text.contains("you may still be signed in") && page.text.contains(#"value="/bye""#))
+        #expect(page.text.contains(#"<button type="submit">Sign out</button>"#))
+        let json = [("accept", "application/json"), ("sec-fetch-site", "same-origin")] + Gateway.cookies([token])
+        let problem = try await gateway.send("POST", self.logout, fields: json)
+        #expect(problem.isOutage && problem.value("content-type") == "application/problem+json")
         #expect(try await gateway.session(token).isOutage)
         gateway.store.fail(with: nil)
         #expect(try await gateway.session(token).status == 200)
@@ -176,7 +181,7 @@ struct BrowserSignOutTests {
         return String(decoding: token.bytes, as: UTF8.self)
     }
 
-    /// Peers #53 (CVE-2024-39315).
+    /// CVE-2024-39315.
     @Test("What the browser's session document shows is no credential")
     func noCredentials() async throws {
         let gateway = try Gateway()

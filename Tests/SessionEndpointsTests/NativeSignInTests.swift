@@ -62,7 +62,6 @@ struct NativeSignInTests {
         #expect(answer.status == 200)
     }
 
-    /// T33.
     @Test("A wrong password and an unknown user get the same answer")
     func enumeration() async throws {
         let gateway = try Gateway()
@@ -212,7 +211,7 @@ struct NativeSignInTests {
         #expect(try await gateway.send("GET", "/self-service/login/api?aal=aal1").status == 200)
     }
 
-    /// Peers #67: the count is kept under one spelling of the identifier and the address.
+    /// The count is kept under one spelling of the identifier and the address.
     @Test("Too many tries are turned away, from that address and for that user only, in any spelling")
     func throttling() async throws {
         let gateway = try Gateway()

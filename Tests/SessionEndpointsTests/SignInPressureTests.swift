@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// That nobody can keep the others from signing in, whatever addresses they have.
+/// No client can keep others from signing in, whatever addresses it has.
 @Suite("Sign-in under pressure")
 struct SignInPressureTests {
     @Test(
@@ -92,7 +92,7 @@ struct SignInPressureTests {
             #expect(try await gateway.signInNative(flow: flow).isOutage)
         }
         gateway.store.fail(with: nil)
-        // The right password, though nobody could keep its session, has emptied the user's bucket.
+        // The right password has emptied the user's bucket, though its session could not be kept.
         for _ in 0..<10 { #expect(try await gateway.signInNative(flow: flow, wrong).status == 400) }
         #expect(try await gateway.signInNative(flow: flow, wrong).status == 429)
         #expect(try await gateway.signInNative(flow: flow).status == 429)

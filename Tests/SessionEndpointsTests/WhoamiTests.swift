@@ -44,7 +44,6 @@ struct WhoamiTests {
         #expect(try await id(("cookie", "__Host-sallyport=\(ended)"), ("authorization", "Bearer \(other)")) == nil)
     }
 
-    /// T33.
     @Test("Missing, malformed, unknown and ended credentials get one and the same 401")
     func unauthorized() async throws {
         let gateway = try Gateway()
@@ -81,7 +80,7 @@ struct WhoamiTests {
         }
     }
 
-    /// T8, peers #46: what presents a session is part of it.
+    /// T8: what presents a session is part of it.
     @Test("A browser's token is no bearer token, and a native one no cookie")
     func kinds() async throws {
         let gateway = try Gateway()

@@ -3,7 +3,7 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// While ends may be missed, what a loop knows is read again before it is used (DESIGN 5, security.md 8 rows 1, 9 and 29).
+/// While ends may be missed, what a loop knows is read again before it is used.
 @Suite struct DoubtTests {
     private let fixture = ResolverFixture()
 

@@ -68,7 +68,7 @@ struct SetUpTests {
         #expect(Fixture().problems(adding: apart).isEmpty)
     }
 
-    // MARK: A proxy that nobody named
+    // MARK: A proxy that trusted_proxies does not name
 
     @Test("https without trusted_proxies is warned of")
     func unnamedProxyIsWarnedOf() throws {

@@ -243,7 +243,7 @@ struct TokenEndpointTests {
         #expect(answer.error == (isAccepted ? nil : "invalid_request"))
     }
 
-    @Test("T33: unknown, foreign, odd and browser session tokens are refused with the same bytes")
+    @Test("Unknown, foreign, odd and browser session tokens are refused with the same bytes")
     func invalidGrant() async throws {
         let world = TokenWorld()
         let unknown = world.authority.make(.session, in: world.authority.newLineage()).token

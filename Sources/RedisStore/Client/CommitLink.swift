@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Vocabulary
 
-/// Scripts whose work a replica must confirm before anybody is told of it (DESIGN 5, group commit). Confined to its loop.
+/// Scripts whose work a replica must confirm before anybody is told of it. Confined to its loop.
 ///
 /// `WAIT` blocks its connection and covers what that connection wrote before it. So these scripts have a connection of
 /// their own, and those of one tick, and those that arrive while replicas confirm, leave together with one `WAIT` behind

@@ -1,7 +1,7 @@
 internal import NIOCore
 import Synchronization
 
-/// How many are heard of those who know which servers are primaries: sentinels, or the primaries of a cluster.
+/// How many of the servers that choose the primary are heard: sentinels, or the primaries of a cluster.
 package struct Quorum: Sendable, Hashable {
     package let heard: Int
     package let count: Int
@@ -11,14 +11,15 @@ package struct Quorum: Sendable, Hashable {
         self.count = count
     }
 
-    /// They could have agreed on another primary without our hearing of it.
+    /// Those that are silent are enough to have chosen another primary without this gateway.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
 /// Whether this gateway may stand on the wrong side of a split network: alone with a primary that the others have replaced,
 /// which still has what was ended since and takes what will be lost. For any thread.
 final class QuorumWatch: Sendable {
-    /// Whoever said nothing for so long is not heard. Silence is broken once a second (`SubscriptionPlan`).
+    /// A server that was silent for this long counts as not heard. It is asked for a sign of life once a second
+    /// (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
 
@@ -27,14 +28,14 @@ final class QuorumWatch: Sendable {
         var timer: RepeatedTask?
     }
 
-    /// The same as in the state, for every command.
+    /// The same as `State.cutOff != nil`; read before each command without taking the lock.
     private let isLost = Atomic(false)
     private let state = Mutex(State())
     private let quorum: @Sendable () -> Quorum?
     private let tell: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    ///   - quorum: Asked on the loop; nil where nobody knows better than the primary itself.
+    ///   - quorum: Asked on the loop; nil where no other server decides which one is the primary.
     ///   - tell: Told when most have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum

@@ -19,7 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// A node that serves something before any topology says so: whoever must hear of all that ends is told at once.
+    /// A cluster's node that serves slots before any topology names it. The followers are told at once, so that they hear
+    /// what ends there.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
@@ -107,7 +108,7 @@ extension RedisClient {
         self.writes.refused(endpoint, refusal)
     }
 
-    /// Writes to this primary what is gone after a millisecond, to see whether it takes it.
+    /// Writes a key that expires after a millisecond, to see whether this primary takes writes.
     func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
@@ -119,7 +120,7 @@ extension RedisClient {
         }
     }
 
-    /// Whether a replica is in step with it that could confirm its writes, as far as is known.
+    /// Whether a replica is connected that could confirm its writes, as far as is known.
     private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
         self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }

@@ -169,7 +169,7 @@ final class RedisLink {
 
     /// The server has said who it is: whether it is used.
     private func ready(_ facts: RedisFacts?, after handshake: Duration) -> Bool {
-        // Nothing is read from a replica: it may not know yet what has ended (security.md 8, row 7).
+        // Nothing is read from a replica: it may not know yet what has ended.
         guard !self.isShutDown, let facts, facts.isPrimary else {
             if !self.isShutDown { self.events.misplaced() }
             return false

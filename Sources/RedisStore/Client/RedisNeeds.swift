@@ -17,7 +17,7 @@ package enum RedisNeeds {
         }
     }
 
-    /// The keys of one type, with commands that change nothing that anybody could miss.
+    /// The keys of one type, with commands that change none of the gateway's keys.
     package struct KeyType: Sendable, Hashable {
         /// What an ACL's rule calls them, e.g. `sp:s:*`.
         package let pattern: String
@@ -68,7 +68,7 @@ package enum RedisNeeds {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// The same for a replica to confirm.
+    /// The same, to be confirmed by a replica.
     static func durableWrite(tag: String) -> ScriptCall {
         ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
     }

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 /// One loop's connections to one primary: one for reads and what may be lost, and, while replicas are connected, one for
-/// what must not be (DESIGN 5). Confined to its loop.
+/// what must not be. Confined to its loop.
 final class RedisNode {
     /// What the node tells of itself, on the loop.
     struct Events {
@@ -91,7 +91,7 @@ final class RedisNode {
         return reply
     }
 
-    /// Writes what is gone after a millisecond, over the connection that what must not be lost takes.
+    /// Writes a key that expires after a millisecond, over the connection of durable writes where there is one.
     func writeNothing(tag: String) -> EventLoopFuture<RedisReply> {
         let deadline = self.newDeadline
         guard let commits = self.commits else {
@@ -100,8 +100,8 @@ final class RedisNode {
         return commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline)
     }
 
-    /// Another server is being made the primary in place of this one (or, with false, is not): until it is known as the
-    /// primary, nothing is promised that it may not have.
+    /// Another server is being made the primary in place of this one; false: that was given up. Until the new primary is
+    /// known, durable writes are refused, as it may not get them.
     func hold(_ isHeld: Bool) {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
@@ -119,8 +119,8 @@ final class RedisNode {
         }
     }
 
-    /// Takes what the server says of its replicas: where there is none for a while, there is nobody who could confirm a
-    /// write, and no failover that could forget it. (A primary that must refuse then has `min-replicas-to-write`.)
+    /// Takes what the server says of its replicas. Where there has been none for a while, none can confirm a write and no
+    /// failover can forget it. (A primary that must refuse then has `min-replicas-to-write`.)
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {

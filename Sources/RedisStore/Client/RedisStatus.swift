@@ -28,7 +28,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let nodes: [Node]
     /// Whether everything is heard that ends elsewhere; false: cached sessions are read again before use.
     package let invalidationIsUp: Bool
-    /// Set while too few of those are heard who would tell that another server is the primary.
+    /// Set while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`).
     package let cutOff: CutOff?
 
     /// Most sentinels, or most primaries of a cluster, are silent. Nothing is read or written meanwhile.
@@ -66,7 +66,7 @@ package enum RedisEvent: Sendable, Hashable {
     case replacementBegun(RedisEndpoint)
     /// So many ends that a new or restarted primary had forgotten were written again.
     case endsRestored(RedisEndpoint, count: Int)
-    /// Too few of those are heard who would tell that another server is the primary: nothing is read or written.
+    /// Most sentinels, or most primaries of a cluster, are silent: nothing is read or written.
     case cutOff(Quorum)
     /// Most of them are heard again.
     case rejoined

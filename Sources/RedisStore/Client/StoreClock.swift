@@ -1,7 +1,7 @@
 import Synchronization
 package import Vocabulary
 
-/// The one clock of all gateways that share a Redis: that of its primary, told without asking (systems.md T31).
+/// The one clock of all gateways that share a Redis: that of its primary, told without asking.
 ///
 /// What lies in Redis holds absolute times, which one gateway writes and another judges, and it goes when Redis's own
 /// clock says so. So nothing of it is stamped or judged by the clock of a gateway's machine: time passes here as a steady

@@ -97,7 +97,7 @@ package enum RedisError: Error, Sendable, Hashable {
         case shuttingDown
         /// Another server is the primary, or is being made it and may not have what this one is told now.
         case replaced
-        /// Too few of those are heard who would tell that another server is the primary.
+        /// Most sentinels, or most primaries of a cluster, are silent: another server may be the primary.
         case cutOff
     }
 }

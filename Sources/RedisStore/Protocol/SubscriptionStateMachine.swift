@@ -62,7 +62,7 @@ package struct SubscriptionMessage: Sendable, Hashable {
 /// One subscriber's connection without its I/O: sign in, ask to be told, listen, and notice when nothing is told any more.
 ///
 /// A connection that asks for changes of keys redirects them **to itself**. In the usual form, one connection asks and
-/// another listens; when the first is lost the second goes on in silence (security.md 6: measured). This one is lost whole.
+/// another listens; when the first is lost the second goes on in silence. This one is lost whole.
 /// `NOLOOP` is not asked for: it would keep from this connection only what it writes itself, and it writes nothing.
 ///
 /// Commands of the handshake leave one at a time, since one of them depends on the answer to another, and nobody waits for

@@ -7,7 +7,7 @@ package import Vocabulary
 /// it back to life. For any thread.
 ///
 /// An end is kept for `span` at least and twice that at most: of two generations the older one goes as a whole. When a
-/// generation is full the older one goes early. Then nobody knows any more what has ended, so that under the next reign of
+/// generation is full the older one goes early. Then it is no longer known what has ended, so that under the next reign of
 /// a primary every session that is older than what was forgotten counts as ended, too.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Sessions
 
-/// Hears what ends elsewhere and tells the caches of this process (DESIGN 5, "L1"): one subscription at every primary, all
+/// Hears what ends elsewhere and tells the caches of this process: one subscription at every primary, all
 /// on one loop.
 ///
 /// While any of them is not up, the caches doubt; only reads that begin when all are up are trusted. What ends is told in
@@ -17,7 +17,7 @@ final class InvalidationFeed: Sendable {
         /// The error for which a server last refused, so that it is told once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
-        /// Who is heard may have been replaced.
+        /// The primary that is heard may have been replaced.
         var isCutOff = false
         var isShutDown = false
 

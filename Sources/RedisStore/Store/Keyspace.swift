@@ -1,7 +1,7 @@
 internal import Cryptography
 package import Sessions
 
-/// Where things lie in Redis: `sp:<type>:{tag}:<hmac>` (DESIGN 5). The braces make the lineage's tag the hash slot, so a
+/// Where things lie in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag the hash slot, so a
 /// token, its marker, the session it makes, its idle key and the lineage's ledger share one. No part is a secret.
 package enum Keyspace {
     /// The sealed session (`sp:s:`) or transfer token (`sp:t:`).
@@ -33,7 +33,7 @@ package enum Keyspace {
     /// Written only when the lineage ends, so that caches hear of it; nobody reads it.
     package static func ending(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
-    /// Written only when the session is ended, so that gateways can tell this from its birth and its expiry; nobody reads it.
+    /// Written only when the session is ended, so that gateways can tell this from its birth and its expiry; never read.
     package static func ending(_ session: RecordKey) -> [UInt8] { Self.key("sp:f:{", session) }
 
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.

@@ -1,4 +1,4 @@
-/// The steps that Redis takes at once. They compare and act on opaque bytes; everything is judged in Swift (DESIGN 5).
+/// The steps that Redis takes at once. They compare and act on opaque bytes; everything is judged in Swift.
 ///
 /// A lineage's ledger is `L` while it lives and `E` once it ended, and outlives every record of the lineage. So a ledger
 /// that is gone means that something was lost (or time ran out), and the records count as ended with it.
@@ -63,7 +63,7 @@ package enum Scripts {
     /// The compare-and-act on a single-use token: the standing marker if there is one, else 1 when done, 0 when the token
     /// is not what was judged or its parent is gone, -1 when it was written under another reign.
     ///
-    /// A failover or a restart can forget a marker and bring back the token (security.md 6: measured). Whatever was
+    /// A failover or a restart can forget a marker and bring back the token. Whatever was
     /// forgotten was written under an earlier reign, and so was its token: such tokens are never used again. This needs
     /// neither clocks nor a key that all gateways share.
     ///
@@ -128,8 +128,8 @@ package enum Scripts {
     /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read. The last
     /// key only tells those who follow its prefix that this was an end: a session is also written, and expires.
     ///
-    /// Where it is gone already, the ledger's TTL is written anew, for the sake of the write (`confirm` tells why): whoever
-    /// repeats a sign-out that no replica has confirmed is told that it is done when one has.
+    /// Where it is gone already, the ledger's TTL is written anew, for the sake of the write (`confirm` tells why): a
+    /// sign-out that is repeated because no replica had confirmed it succeeds only when a replica has.
     ///
     /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
@@ -151,8 +151,8 @@ package enum Scripts {
         if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
         """
 
-    /// For whoever repeats the end of a session whose record is gone: 1, and the ledger's TTL is written anew, for the sake
-    /// of the write (`confirm` tells why); 0 when the record is there after all, as it may be after a failover.
+    /// Ends a session again whose record is gone. Returns 1, and writes the ledger's TTL anew for the sake of the write
+    /// (`confirm` tells why); returns 0 when the record is there after all, as it may be after a failover.
     ///
     /// Keys: session, ledger.
     static let confirmEnd = RedisScript(

@@ -45,7 +45,7 @@ final class ClusterTopology: TopologySource {
 
     func lookAgain() { self.lookout.lookAgain() }
 
-    /// Whoever listens at the primaries knows.
+    /// nil: in a cluster the primaries decide, and the subscriptions at them tell which of them are heard.
     func heard(within time: Duration) -> Quorum? { nil }
 
     func shutDown() async { await self.lookout.shutDown() }

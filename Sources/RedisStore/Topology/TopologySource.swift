@@ -15,8 +15,8 @@ protocol TopologySource: Sendable {
         replacing: @escaping @Sendable (Bool) -> Void
     )
 
-    /// How many of those who decide which server is the primary were heard within this time; nil where nobody does but the
-    /// primaries themselves. On the first loop.
+    /// How many of the servers that choose the primary were heard within this time; nil where only the primaries
+    /// themselves do. On the first loop.
     func heard(within time: Duration) -> Quorum?
 
     /// What was found may be out of date: look again, at once but not more often than makes sense.

@@ -19,8 +19,7 @@ package struct OwnCookies: Sendable {
         package var attempt: Slice?
         /// The value of the cookie that marks handoff cookies as dealt with; nil when absent or ambiguous.
         package var handled: Slice?
-        /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared
-        /// (DESIGN 2 Credentials; systems.md T9).
+        /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared.
         package var sessionIsAmbiguous = false
         package var handoffIsAmbiguous = false
         package var attemptIsAmbiguous = false

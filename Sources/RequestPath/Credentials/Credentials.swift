@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// What a request presents to say who it is, before anything is looked up.
 package struct Credentials: Equatable {
-    /// The one credential that counts: an explicit one beats the ambient cookie and never falls back to it (DESIGN 2).
+    /// The one credential that counts: an explicit one beats the ambient cookie and never falls back to it.
     package enum Presented: Equatable {
         case none
         /// `X-Session-Token`, or `Authorization: Bearer`.

@@ -1,7 +1,7 @@
 /// What kind of request a browser says this is (Fetch Metadata), for the decisions that depend on it.
 package enum Navigation {
     /// A top-level page load that may consume a transfer token: not HEAD, prefetch, preview or a subresource, which link
-    /// scanners and browsers send on their own (systems.md T3).
+    /// scanners and browsers send on their own.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
         if let mode = head.value(.fetchMode, in: base), !ByteClass.equal(mode, "navigate") { return false }
@@ -14,7 +14,7 @@ package enum Navigation {
         head.line(.purpose) != nil
     }
 
-    /// Somebody looks at the answer: a browser loads a page or posts a form. It says so by `Sec-Fetch-Mode`; one that does
+    /// A person looks at the answer: a browser loads a page or posts a form. It says so by `Sec-Fetch-Mode`; one that does
     /// not send it accepts HTML and, unlike programs that take anything, no JSON by name.
     ///
     /// Sign-in redirects and the pages of refusals go by this and by nothing else.

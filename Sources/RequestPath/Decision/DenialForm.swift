@@ -11,7 +11,7 @@ package enum DenialForm: Equatable, Sendable {
 
     /// - Parameters:
     ///   - session: The session that does not suffice; nil: there is none.
-    ///   - provider: Who would be asked; nil: nobody can sign in here.
+    ///   - provider: Checks the sign-in; nil: none is configured, so signing in is not possible.
     package static func of(
         _ denial: Denial,
         _ head: RequestHead,

@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// The right to forward one request: made only by `Decision.judge`, consumed by the exchange that forwards it.
 ///
-/// A request without a permit cannot reach an app, because nothing else makes an upstream head (DESIGN 1).
+/// A request without a permit cannot reach an app, because nothing else makes an upstream head.
 package struct Permit: ~Copyable {
     package let route: RouteEntry
     /// The session whose identity the app sees; nil on public routes and for anonymous requests of optional ones.
@@ -62,7 +62,7 @@ package struct Evidence {
 }
 
 extension Decision {
-    /// Judges a request against its frozen route. Never cached: it is a few comparisons (peers C4 #34).
+    /// Judges a request against its frozen route. Never cached: it is a few comparisons.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ evidence: Evidence) -> Decision {
         if route.settings.auth == .public { return .permitted(Permit(route: route, session: nil)) }

@@ -5,10 +5,10 @@ package import Vocabulary
 /// Whether signing in again would open a route to the user of a session that does not suffice for it (`require.aal`,
 /// `require.max_age`). A redirect to the sign-in page is only for those whom it helps: all others would come back to it.
 package enum StepUp {
-    /// Whoever signed in more recently than this and still does not suffice is not sent to do it once more.
+    /// A user who signed in more recently than this, and whose session still does not suffice, is not sent to sign in again.
     package static let recent: Duration = .seconds(3)
 
-    /// - Parameter provider: nil: nobody can sign in here.
+    /// - Parameter provider: nil: no provider is configured, so signing in is not possible.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,

@@ -147,7 +147,7 @@ extension DownstreamConnection {
 }
 
 /// A request to one of our endpoints: collected on the loop, answered by a task, cancelled when the client leaves unless
-/// it may have written something single-use (DESIGN 4).
+/// it may have written something single-use.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest

@@ -264,7 +264,7 @@ extension DownstreamConnection {
         return self.facts.method.isIdempotent
     }
 
-    /// The answer broke off: the client must not take what it has for the whole (security.md 8, row 12).
+    /// The answer broke off: the client must not take what it has for the whole.
     func abort(_ reason: Reason) {
         self.facts.keepsAlive = false
         self.upstream?.abandon()

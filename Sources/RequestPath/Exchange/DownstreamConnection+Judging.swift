@@ -39,7 +39,7 @@ enum SessionState {
 }
 
 /// The life of a request up to its permit: route, credentials, handoff, session, decision, head. Each step reads the
-/// canonical request and nothing else, and the route is frozen before a credential is looked at (DESIGN 1).
+/// canonical request and nothing else, and the route is frozen before a credential is looked at.
 extension DownstreamConnection {
     func judge(
         _ head: RequestHead,

@@ -12,7 +12,7 @@ extension DownstreamConnection {
         self.loop.stage.flush(to: context, exactly: true)
         guard self.phase == .tunnel else { return false }
         self.resumeReading()
-        // What the client sent behind its request waited until the upgrade was confirmed (peers C8 #73).
+        // What the client sent behind its request waited until the upgrade was confirmed.
         if let input = self.input {
             self.input = nil
             self.tunnelToUpstream(input)
@@ -49,7 +49,7 @@ extension DownstreamConnection {
         self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
     }
 
-    /// The session behind a stream could not be read for too long: whether it lives, nobody can say.
+    /// The session behind a stream could not be read for too long, so that it is not known whether it still lives.
     func sessionUnreadable() {
         self.endStream(.storeUnavailable, WebSocketFrames.tryAgainLater)
     }

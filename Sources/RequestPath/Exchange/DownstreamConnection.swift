@@ -254,8 +254,8 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     /// The most memory that an unfinished head keeps before it has grown so far itself.
     static let unfinishedHeadRoom = 16_384
 
-    /// A head may stand in a large buffer behind other requests, and NIO keeps several buffers for whoever has sent a large
-    /// body: neither is kept for a client that takes its time.
+    /// A head may stand in a large buffer behind other requests, and NIO keeps several buffers for a client that has sent
+    /// a large body. A client that takes its time with a head keeps neither.
     private func letGoOfRoom(_ buffer: inout ByteBuffer) {
         if buffer.storageCapacity > max(4096, 2 * buffer.readableBytes) {
             buffer = ByteBuffer(bytes: buffer.readableBytesView)

@@ -57,7 +57,7 @@ package struct LocalAnswer: Sendable {
         return answer
     }
 
-    /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12, systems.md T2).
+    /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12).
     package static func redirect(
         to location: String,
         reason: Reason? = nil,

@@ -71,7 +71,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Check how it is written, or begin at the start page.",
                 .start
             )
-        case .sessionUnknown, .sessionExpired, .sessionRevoked, .credentialOtherKey:
+        case .sessionUnknown, .sessionRevoked, .credentialOtherKey:
             return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return RefusalWords(

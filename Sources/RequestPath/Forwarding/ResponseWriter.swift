@@ -10,13 +10,13 @@ package enum OutgoingFraming: Equatable, Sendable {
     case untilClose
 }
 
-/// What the gateway changes in an answer; nothing else is touched (DESIGN 2).
+/// What the gateway changes in an answer; nothing else is touched.
 package struct AnswerChanges {
     package var framing = OutgoingFraming.asIs
     package var closes = false
     /// HTTP/1.0 clients that asked for it are told that the connection stays.
     package var saysKeepAlive = false
-    /// The answer carries somebody's identity: no shared cache may keep it (systems.md T36).
+    /// The answer carries somebody's identity: no shared cache may keep it.
     package var marksPrivate = false
     /// `Set-Cookie` lines of ours, each with its CRLF.
     package var extraLines: [UInt8] = []
@@ -31,7 +31,7 @@ package struct AnswerChanges {
 
 /// Writes an answer's head towards the client.
 package struct ResponseWriter: Sendable {
-    /// Our own cookie names: an app may not set them (systems.md T37).
+    /// Our own cookie names: an app may not set them.
     private let ownCookies: [[UInt8]]
 
     package init(ownCookies: [String]) {

@@ -149,8 +149,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Something came before our request has left, so it is no answer to it, but the end of an earlier exchange: whoever
-    /// is next on this connection would get it.
+    /// Something came before our request has left, so it is no answer to it but belongs to an earlier exchange. The next
+    /// user of this connection must not get it.
     private func refuseUnasked() {
         self.pool.countUnasked()
         let client = self.client

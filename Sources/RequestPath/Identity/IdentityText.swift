@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Writes values of a session as the text of a field (DESIGN 2): what comes out means one thing, or nothing comes out.
+/// Writes values of a session as the text of a field: what comes out means one thing, or nothing comes out.
 struct IdentityText {
     /// Stands between the elements of a list.
     let delimiter: UInt8
@@ -33,7 +33,7 @@ struct IdentityText {
             let first = bytes.count
             try self.append(element, to: &bytes)
             if bytes.count == first { bytes.removeSubrange(end...) }
-            // `a,admin` must not become two groups (peers C1 #9).
+            // `a,admin` must not become two groups.
             guard !bytes[first...].contains(self.delimiter) else { throw Unsafe() }
         }
     }

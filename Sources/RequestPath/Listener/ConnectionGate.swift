@@ -14,8 +14,8 @@ import Glibc
 ///  who is let in          everybody  │  everybody, and the    │  the same; when few are     │ nobody:
 ///                                    │  longest idle go out   │  idle, only who is known    │ the backlog waits
 /// ```
-/// Known are addresses with a live session, and trusted proxies. Whoever opens connections and says nothing fills the house
-/// with what is closed first: others get in.
+/// Known are addresses with a live session, and trusted proxies. Connections that are opened and stay silent are the
+/// first to be closed, so they keep no other client out.
 package final class ConnectionGate: Sendable {
     /// Why a client was turned away; the values of `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {
@@ -89,7 +89,7 @@ package final class ConnectionGate: Sendable {
         self.state = Mutex(State(limits: Limits(limits, trusted: trusted, descriptors: descriptors)))
     }
 
-    /// Takes new limits; whoever is in stays in.
+    /// Takes new limits. Clients that were let in before stay.
     package func adopt(_ limits: LimitSettings, trusted: [CIDRBlock]) {
         let limits = Limits(limits, trusted: trusted, descriptors: self.descriptors)
         self.state.withLock { $0.limits = limits }
@@ -171,7 +171,7 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Making room
 
-    /// What is to be closed now; nil: nothing, or it is being done. Whoever gets one says when it is `cleared`.
+    /// What is to be closed now; nil: nothing, or it is being done already. The caller closes it, then calls `cleared`.
     package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }
@@ -183,7 +183,7 @@ package final class ConnectionGate: Sendable {
     /// What `beginClearing` asked for is done.
     ///
     /// - Parameter count: how many were closed.
-    /// - Returns: true when that is too few: somebody should look again after a while.
+    /// - Returns: true when that is too few: the caller looks again after a while.
     package func cleared(_ count: Int, now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.isClearing = false

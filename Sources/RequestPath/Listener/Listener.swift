@@ -186,7 +186,7 @@ private final class AcceptHandler: ChannelDuplexHandler {
         nonisolated(unsafe) let me = self
         self.loops.close(clearing) { count in
             guard gate.cleared(count, now: .now()) else { return }
-            // Who is busy now may be idle soon, and nobody who comes would tell.
+            // Connections that are busy now may be idle soon; without this, only the next new client would cause a look.
             eventLoop.scheduleTask(in: .milliseconds(250)) { me.makeRoom(eventLoop) }
         }
     }

@@ -147,7 +147,7 @@ final class PathMetrics {
         if upstream < self.ids.upstreamRetries.count { self.shard.increment(self.ids.upstreamRetries[upstream]) }
     }
 
-    /// An app sent what nobody had asked for.
+    /// An app sent bytes on a connection before a request had left on it.
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }

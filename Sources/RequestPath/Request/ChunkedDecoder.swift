@@ -40,8 +40,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private var state = State.sizeStart
     private var remaining = 0
-    /// Bytes of one chunk's leading zeros and extensions, or of the trailers: few, or somebody is playing (CVE-2023-39326
-    /// and kin). They are counted for each chunk anew: a signature on every chunk is honest however long the body is.
+    /// Bytes of one chunk's leading zeros and extensions, or of the trailers: bounded, as many of them are an attack
+    /// (CVE-2023-39326). They are counted for each chunk anew: a signature on every chunk is honest however long the body is.
     private var overhead = 0
     private static let overheadLimit = 16_384
     /// The name of the trailer being read, in lower case, as far as it matters.

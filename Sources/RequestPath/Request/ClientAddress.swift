@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Settings
 
-/// Whose request it is: the peer, or what trusted peers say of it (DESIGN 2).
+/// Whose request it is: the peer, or what trusted peers say of it.
 package struct ClientAddressRule: Sendable {
     private let trusted: CIDRSet
     private let hasTrusted: Bool

@@ -30,7 +30,7 @@ package enum FieldRole: UInt8, Sendable {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// A second field of this name would let two readers see two different requests: 400 (peers C1 #11).
+    /// A second field of this name would let two readers see two different requests: 400.
     @inline(__always)
     package var isSingleton: Bool {
         switch self {

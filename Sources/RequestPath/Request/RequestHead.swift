@@ -61,7 +61,7 @@ package enum BodyFraming: Equatable, Sendable {
     case untilClose
 }
 
-/// The canonical request: what routing, authorisation, logging and forwarding read, and nothing else (DESIGN 1).
+/// The canonical request: what routing, authorisation, logging and forwarding read, and nothing else.
 ///
 /// Slices refer to the buffer the head was parsed from. One object per loop is filled again and again; an exchange that
 /// has to wait takes it along and gives it back.

@@ -38,7 +38,7 @@ package struct HeadLimits: Sendable {
     }
 }
 
-/// Parses a request head once, where it lies, and refuses whatever two readers could read in two ways (RFC 9112, DESIGN 2).
+/// Parses a request head once, where it lies, and refuses whatever two readers could read in two ways (RFC 9112).
 ///
 /// Nothing is normalised: what is accepted goes to the app as it came.
 package struct RequestParser: Sendable {
@@ -176,7 +176,7 @@ package struct RequestParser: Sendable {
 
     /// Origin-form; `*` for OPTIONS; absolute-form, which is cut down to its origin-form part once `Host` has agreed.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Refusal? {
-        // CONNECT would make us a tunnel, TRACE an echo of credentials: neither is a gateway's business (DESIGN 2).
+        // CONNECT would make us a tunnel, TRACE an echo of credentials: neither is a gateway's business.
         let method = head.method.bytes(in: base)
         if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return Refusal(405, .requestMethod) }
         if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return Refusal(405, .requestMethod) }

@@ -10,14 +10,14 @@ package final class HostEntry: Sendable {
     /// The public origin, as browsers write it in `Origin`.
     package let origin: [UInt8]
     let tree: RouteTree
-    /// Whatever way a path is read, it comes to the same demands.
+    /// All routes make the same demands for every method, so it does not matter how a path is read.
     let isUniform: Bool
     /// The routes as an app finds them that takes upper and lower case for one; nil where all tell them apart, or where it
     /// does not matter.
     let foldedTree: RouteTree?
     /// A path without capitals comes to the same by both trees.
     let hasFoldedPatterns: Bool
-    /// For each of `routes` whether whoever passes it passes them all.
+    /// For each of `routes`: a request that passes it would pass every one of them.
     private let isStrictest: [Bool]
 
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
@@ -38,7 +38,7 @@ package final class HostEntry: Sendable {
         self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)
     }
 
-    /// Whether whoever passes `route`, one of this host's, passes every other one as well.
+    /// Whether a request that passes `route`, one of this host's, would pass every other one as well.
     @inline(__always)
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.routes[0].index] }
 

@@ -28,7 +28,7 @@ package struct PathHabits: OptionSet, Sendable {
     /// The decoded path is taken for a URL: `%23` and `%3F` end it (CVE-2026-41059).
     package static let reparses = PathHabits(rawValue: 128)
 
-    /// The reading by which routes are matched (DESIGN 2): decoded once, runs of `/` merged, parameters dropped.
+    /// The reading by which routes are matched: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
 
     /// How many of them there are.

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// A path that means one thing, and what it means (DESIGN 2).
+/// A path that means one thing, and what it means.
 ///
 /// The pointers are those of the request's buffer and of the scratch: valid until either is used for the next path.
 package struct PathReading {

@@ -148,7 +148,7 @@ struct MethodSet: Sendable, Equatable {
     static let allow = MethodSet.common.joined(separator: ", ")
 
     /// The registered methods (IANA, RFC 9110 16.1) but CONNECT and TRACE, the usual ones first. What an app makes of a
-    /// method that nobody knows is not ours to guess: a route has to name it (peers C2 #25).
+    /// method that nobody knows is not ours to guess: a route has to name it.
     private static let registered = [
         "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
         "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL",

@@ -26,7 +26,7 @@ package struct RouteFinding: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// All hosts and routes of one configuration (DESIGN 2): made at load, read by every loop, swapped whole on reload.
+/// All hosts and routes of one configuration: made at load, read by every loop, swapped whole on reload.
 package final class RouteTable: Sendable {
     package let hosts: [HostEntry]
     /// The routes of all hosts; each stands at its `index`.

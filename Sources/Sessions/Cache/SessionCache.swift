@@ -20,7 +20,7 @@ package struct SessionCacheCounters: Sendable, Hashable {
     package var entries = 0
 }
 
-/// The sessions that one event loop knows, found by the raw bytes of the token (DESIGN 5, L1).
+/// The sessions that one event loop knows, found by the raw bytes of the token.
 ///
 /// A lookup allocates nothing, takes no lock and computes no HMAC. Tokens are hashed by the standard library's keyed,
 /// per-process seeded hash, so nobody can aim at a bucket, and compared in full. The table is bounded; when it is full

@@ -3,10 +3,9 @@ import Synchronization
 
 /// The caches of all event loops: whoever ends something tells all of them and waits for all of them.
 ///
-/// Whoever listens for ends that others cause (DESIGN 5, "Invalidation") says here whether it hears them. From `doubt()` to
-/// `trust()` no loop uses what it knows without asking the store; an entry that is younger than `SessionCache.hardAge`
-/// serves only when the store cannot be reached at all. What was read before `trust()` stays doubted until it is read
-/// again.
+/// The listener for ends that other gateways cause says here whether it hears them. From `doubt()` to `trust()` no loop uses
+/// what it knows without asking the store; an entry that is younger than `SessionCache.hardAge` serves only when the store
+/// cannot be reached at all. What was read before `trust()` stays doubted until it is read again.
 package final class SessionCaches: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop

@@ -9,9 +9,9 @@ package enum Resolution {
     case miss(SessionRead)
     /// A live session, but of the other kind.
     case otherKind
-    /// Made under a secret that is not one of ours; nobody was asked.
+    /// Made under a secret that is not one of ours; the store was not asked.
     case otherKey
-    /// Not a token of ours by its syntax; nobody was asked.
+    /// Not a token of ours by its syntax; the store was not asked.
     case malformed
 }
 

@@ -98,7 +98,7 @@ final class RedisBacking: Sendable {
                 detail: RedisWords.connection(status, reason: self.watch.reason)
             )
         ]
-        // Not ready, as with a Redis that is away (security.md 8, row 4), though sessions can still be read: nobody can sign
+        // Not ready, as with a Redis that is away, though sessions can still be read: nobody can sign
         // in or be handed over, and of a primary that was cut off `NOREPLICAS` is the only sign, whose gateways must not be
         // sent what others can serve. It is tried again without any request, so a gateway that is sent none recovers.
         let refusals = status.nodes.filter { $0.writeRefusal != nil }
@@ -115,8 +115,8 @@ final class RedisBacking: Sendable {
                 name: "store_invalidation",
                 ok: isHeard,
                 detail: isHeard
-                    ? "what ends elsewhere is heard"
-                    : "what ends elsewhere is not heard: each session is read before it is used"
+                    ? "sign-outs at other gateways are heard"
+                    : "sign-outs at other gateways are not heard: each session is read before it is used"
             )
         )
         checks.append(
@@ -124,7 +124,7 @@ final class RedisBacking: Sendable {
                 name: "store_quorum",
                 ok: status.cutOff == nil,
                 detail: status.cutOff.map { RedisWords.silence($0.quorum) }
-                    ?? "whoever would tell of another primary is heard"
+                    ?? "most of the servers that choose the primary are heard"
             )
         )
         let unsafe = status.nodes.flatMap { node in

@@ -81,13 +81,13 @@ final class RedisJournal: Sendable {
             self.noteShortReplicas(endpoint)
         case .replacementBegun(let endpoint):
             self.logger.warning(
-                "redis: another server is being made the primary: what must outlive that is answered with 503",
+                "redis: another server is being made the primary: until then sign-ins, sign-outs and transfer tokens are 503",
                 metadata: ["address": "\(endpoint)"]
             )
         case .endsRestored(let endpoint, let count):
             self.state.withLock { $0.restoredEnds += count }
             self.logger.warning(
-                "redis: the primary had forgotten what was ended; it was ended again",
+                "redis: the primary had forgotten sign-outs; they were written again",
                 metadata: ["address": "\(endpoint)", "count": "\(count)"]
             )
         case .cutOff(let quorum):
@@ -95,14 +95,16 @@ final class RedisJournal: Sendable {
             let details = [("heard", "\(quorum.heard)"), ("of", "\(quorum.count)")]
             self.audit.emit(AuditEvent(.storeCutOff, code: .warning, details: details))
         case .rejoined:
-            self.logger.info("redis: most of those are heard again who would tell of another primary")
+            self.logger.info("redis: most sentinels, or most primaries of the cluster, are heard again")
             self.audit.emit(AuditEvent(.storeRejoined))
         case .observed(let endpoint, let facts):
             self.noteSafety(of: endpoint, facts)
         case .doubted:
-            self.logger.warning("redis: what ends elsewhere is not heard: each session is read before it is used")
+            self.logger.warning(
+                "redis: sign-outs at other gateways are not heard: each session is read before it is used"
+            )
         case .trusted:
-            self.logger.info("redis: what ends elsewhere is heard")
+            self.logger.info("redis: sign-outs at other gateways are heard")
         }
     }
 

@@ -16,7 +16,7 @@ final class RedisWatch: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// How often it is looked whether a connection is missing; this asks nobody.
+    /// How often it is looked whether a connection is missing. This sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
 
@@ -25,7 +25,7 @@ final class RedisWatch: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// - Parameter check: One that is patient for as long as the log may wait.
+    /// - Parameter check: Its patience is how late the log may be.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
         self.client = client
         self.check = check

@@ -12,7 +12,7 @@ enum RedisWords {
         case .protocolError: "it does not speak Redis's protocol"
         case .shuttingDown: "the gateway stops"
         case .replaced: "another server takes its place"
-        case .cutOff: "too few of those are heard who would tell of another primary"
+        case .cutOff: "most sentinels, or most primaries of the cluster, are silent"
         }
     }
 
@@ -86,7 +86,7 @@ enum RedisWords {
 
     /// What a restart brings back of a server that does not write each change to disk.
     static let snapshotsOnly =
-        "no append-only file: a crash takes it back to its last snapshot. Whoever signed in since signs in again; the "
+        "no append-only file: a crash takes it back to its last snapshot. Users who signed in since sign in again; the "
         + "gateways end again what they know to have ended in the last 15 minutes, and what ended before that, or at "
         + "gateways that were restarted, lives again: set appendonly yes"
 

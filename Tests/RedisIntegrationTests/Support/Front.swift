@@ -46,7 +46,7 @@ enum Front: String, Sendable, CaseIterable {
         let file = folder.appending(path: name)
         switch self {
         case .nginx:
-            // It runs as whoever runs the tests.
+            // It runs as the user who runs the tests.
             text.replace(
                 "http {",
                 with: """

@@ -6,14 +6,14 @@ import Synchronization
 /// Sign-outs at a steady rate over all gateways, whatever happens to Redis, and what must hold of those that were
 /// acknowledged.
 final class SignOuts: Sendable {
-    /// A sign-out that somebody was told is done.
+    /// A sign-out that was acknowledged to its client.
     private struct Done: Sendable {
         let cookie: String
         let gateway: Int
     }
 
     private struct State {
-        /// Sessions that nobody has ended, by the gateway that is to end them.
+        /// Sessions that have not ended yet, by the gateway that is to end them.
         var waiting: [[String]]
         var done: [Done] = []
         var refused = 0

@@ -75,7 +75,7 @@ import Vocabulary
                 for _ in 0..<3 {
                     await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
                 }
-                // Gone for good: nobody could confirm, and no failover could forget.
+                // Gone for good: without replicas nothing is confirmed, and no failover can forget anything.
                 let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
                 #expect(await fixture.tryToConsume(last) == .done)
             }

@@ -15,7 +15,7 @@ import Vocabulary
         let single: NewSession
         let family: NewSession
         let subject: NewSession
-        /// Nobody ends it.
+        /// Never ended.
         let kept: NewSession
 
         init(_ fixture: StoreFixture) async throws {

@@ -48,7 +48,7 @@ struct RefusalWordsTests {
         func way(_ reason: Reason, _ status: Int) -> RefusalWords.Way {
             RefusalWords(reason, status: status, isForm: false).way
         }
-        #expect(way(.credentialMissing, 401) == .signIn && way(.sessionExpired, 401) == .signIn)
+        #expect(way(.credentialMissing, 401) == .signIn && way(.sessionUnknown, 401) == .signIn)
         #expect(way(.requireMaxAge, 403) == .signIn && way(.requireGroups, 403) == .otherAccount)
         #expect(way(.storeUnavailable, 503) == .again && way(.upstreamTimeout, 504) == .again)
         #expect(way(.pathAmbiguous, 400) == .start && way(.routeNotFound, 404) == .start)

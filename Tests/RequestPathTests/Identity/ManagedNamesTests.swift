@@ -3,7 +3,7 @@ import Settings
 import Testing
 import Vocabulary
 
-/// Advisories about identity and forwarding fields that clients send (peers C1, C3; systems T11).
+/// Advisories about identity and forwarding fields that clients send (T11).
 struct ManagedNamesTests {
     private func isManaged(_ name: String, _ profile: IdentityProfile = profile()) -> Bool {
         Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) }

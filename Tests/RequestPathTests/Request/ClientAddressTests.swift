@@ -3,7 +3,7 @@ import RequestPath
 import Settings
 import Testing
 
-/// Whose request it is (peers C3 #29; systems T14, T15).
+/// Whose request it is (T14, T15).
 struct ClientAddressTests {
     private static let proxies = ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.1"]
 

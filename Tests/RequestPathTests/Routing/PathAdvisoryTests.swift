@@ -3,7 +3,7 @@ import Settings
 import Testing
 import Vocabulary
 
-/// Advisories of other gateways about paths, hosts and methods (peers C2).
+/// Advisories of other gateways about paths, hosts and methods.
 struct PathAdvisoryTests {
     @Test(
         "CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public",
@@ -168,7 +168,7 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/%61dmin") == .route("/admin/**"))
     }
 
-    @Test("Patterns are anchored, a dot is a dot, and no path makes a walk long (peers C2 #24)")
+    @Test("Patterns are anchored, a dot is a dot, and no path makes a walk long")
     func patterns() {
         let gate = Gate([route("/public", .public), route("/*/*/*/*/a", .public), route("/*/*/*/*/*", .required)])
         #expect(gate.ask("/xpublic") == .notFound)
@@ -178,7 +178,7 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/x", host: "appXexample.com") == .noHost)
     }
 
-    @Test("CONNECT, TRACE and methods that no route takes are 405 (peers C2 #25)")
+    @Test("CONNECT, TRACE and methods that no route takes are 405")
     func methods() {
         #expect(
             Gate.openPublic.ask("/x", method: "CONNECT")

@@ -138,7 +138,7 @@ import Testing
         #expect(Self.decode("00000000000000001000000000000000\r\n") == .malformed)
     }
 
-    /// CVE-2023-39326 and kin: what is not content is bounded for each chunk, and for the trailers.
+    /// CVE-2023-39326 and similar ones: what is not content is bounded for each chunk, and for the trailers.
     @Test func overheadIsBounded() {
         let long = String(repeating: "x", count: 20_000)
         #expect(Self.decode("1;\(long)\r\n") == .malformed)

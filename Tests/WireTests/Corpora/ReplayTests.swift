@@ -48,7 +48,7 @@ struct ReplayTests {
         return hosts.sorted()
     }
 
-    /// The first of so many ports in a row that nobody listens on.
+    /// The first of so many free ports in a row.
     private static func freePorts(_ count: Int) throws -> Int {
         for _ in 0..<50 {
             let first = Int.random(in: 15_000..<(32_000 - count))

@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// Our cookies are found by their exact bytes and taken out without touching another (peers #48, #50; T9, T32).
+/// Our cookies are found by their exact bytes and taken out without touching another (T9, T32).
 @Suite struct OwnCookiesTests {
     private static let cookies = OwnCookies(
         session: "__Host-s",

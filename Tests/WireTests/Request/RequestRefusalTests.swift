@@ -2,7 +2,7 @@ import RequestPath
 import Testing
 import Vocabulary
 
-/// Every refusal of DESIGN 2 "Canonical request", with its status and its reason id.
+/// Every refusal of a request head, with its status and its reason id.
 @Suite struct RequestRefusalTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String

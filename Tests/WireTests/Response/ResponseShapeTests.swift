@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// Answers of the shapes that llhttp tests: taken as they are, or refused whole (security.md 8 row 13).
+/// Answers of the shapes that llhttp tests: taken as they are, or refused whole.
 @Suite struct ResponseShapeTests {
     struct Shape: Sendable, CustomTestStringConvertible {
         var name: String

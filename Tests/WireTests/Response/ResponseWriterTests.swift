@@ -76,7 +76,7 @@ import Testing
         )
     }
 
-    // MARK: Set-Cookie (T37)
+    // MARK: Set-Cookie
 
     @Test(arguments: [
         "__Host-sallyport=evil; Path=/; Secure", "__Host-sallyport = evil", "\t__Host-sallyport=", "__Host-sallyport",

@@ -3,8 +3,7 @@ import Glibc
 import RequestPath
 import Testing
 
-/// An app that sends what it likes: through the built binary, its answers arrive exactly, or 502, or visibly cut off
-/// (security.md 8 rows 12 and 13).
+/// An app that sends what it likes: through the built binary, its answers arrive exactly, or 502, or visibly cut off.
 @Suite(.serialized) struct UpstreamAnswerTests {
     enum Arrival: Sendable {
         case exact(Int, String)
