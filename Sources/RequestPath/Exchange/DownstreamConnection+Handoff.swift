@@ -21,6 +21,7 @@ extension DownstreamConnection {
         _ session: SessionState
     ) -> Step? {
         var credentials = credentials
+        if self.attempt(in: credentials, base) == nil { credentials.movedToken = nil }
         // Not for another site's link: it is not the navigation for which the token was moved.
         if credentials.handoffParameter == nil, let token = credentials.movedToken, !Navigation.isCrossSite(head, base)
         {
@@ -44,7 +45,15 @@ extension DownstreamConnection {
             )
         }
         func request(_ token: Slice?, _ transport: HandoffTransport) -> HandoffRequest {
-            self.handoffRequest(token, transport, head, base, credentials, client, host)
+            self.handoffRequest(
+                token,
+                transport,
+                head,
+                base,
+                client,
+                host,
+                self.attempt(in: credentials, base) ?? consumer.newAttempt()
+            )
         }
         if let token = cookies.first {
             guard client.takes(.cookie), cookies.count == 1 else {
@@ -80,14 +89,19 @@ extension DownstreamConnection {
         return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
     }
 
+    /// The try that the browser repeats by its cookie.
+    private func attempt(in credentials: Credentials, _ base: Bytes) -> AttemptSecret? {
+        credentials.cookies.attempt.flatMap { self.configuration.handoff?.attempt(in: $0.bytes(in: base)) }
+    }
+
     private func handoffRequest(
         _ token: Slice?,
         _ transport: HandoffTransport,
         _ head: RequestHead,
         _ base: Bytes,
-        _ credentials: Credentials,
         _ client: ClientSettings,
-        _ host: HostEntry
+        _ host: HostEntry,
+        _ attempt: AttemptSecret
     ) -> HandoffRequest {
         let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         return HandoffRequest(
@@ -97,7 +111,7 @@ extension DownstreamConnection {
             client: client,
             device: DeviceFacts(address: self.facts.clientAddress ?? self.peer, asn: nil, userAgent: userAgent),
             existing: nil,
-            attempt: credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) } ?? AttemptSecret(),
+            attempt: attempt,
             requestID: self.facts.requestID.text
         )
     }
@@ -219,7 +233,7 @@ extension DownstreamConnection {
                     value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
                 }
                 answer = self.withoutParameter(head, base, reason)
-            } else if let token = credentials.movedToken {
+            } else if let token = credentials.movedToken, self.attempt(in: credentials, base) == attempt {
                 value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
             }
         }
