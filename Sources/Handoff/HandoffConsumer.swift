@@ -44,14 +44,6 @@ package struct HandoffConsumer: Sendable {
         self.clock = clock
     }
 
-    /// The secret of a first try.
-    package func newAttempt() -> AttemptSecret { self.authority.attemptSecret(at: self.clock.now()) }
-
-    /// The try that a browser repeats; nil when the cookie is none of ours, or too old.
-    package func attempt(in cookie: some Collection<UInt8>) -> AttemptSecret? {
-        self.authority.attemptSecret(in: cookie, at: self.clock.now())
-    }
-
     /// Consumes the token, or says why not. The future never fails.
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         var request = request

@@ -1,53 +1,26 @@
 internal import Cryptography
 package import Vocabulary
 
-/// What a browser shows to repeat a try whose answer was lost: it is kept in its attempt cookie and nowhere else, neither in
-/// the store nor in a log. 128 random bits, when they were given out, and proof that a gateway did.
+/// What a browser shows to repeat a try whose answer was lost: 256 random bits that are kept in
+/// its attempt cookie for a minute and nowhere else, neither in the store nor in a log.
 package struct AttemptSecret: Sendable, Hashable {
     /// 43 characters of base64url.
     package let value: Secret
 
-    init(_ bytes: [UInt8]) {
-        self.value = Secret(Base64URL.encoded(bytes))
+    /// A fresh one, for a first try.
+    package init() {
+        self.value = Secret(Random.base64URL(Self.byteCount))
     }
 
-    static let randomCount = 16
-    static let timeCount = 6
-    static let proofCount = 10
-}
-
-extension TokenAuthority {
-    /// For how long a try may be repeated: as long as a transfer token lives by default.
-    package static let attemptLifetime = Duration.seconds(60)
-
-    /// A fresh secret, for a first try.
-    package func attemptSecret(at now: UnixTime) -> AttemptSecret {
-        let time = (0..<AttemptSecret.timeCount).reversed().map {
-            UInt8(truncatingIfNeeded: now.milliseconds >> ($0 * 8))
-        }
-        let bytes = Random.bytes(AttemptSecret.randomCount) + time
-        return AttemptSecret(bytes + Self.proof(of: bytes, self.current))
+    /// The one that a cookie brings back; nil for a value that is never given out.
+    package init?(_ cookie: some Collection<UInt8>) {
+        let bytes = Array(cookie)
+        guard bytes.count == Self.length, Base64URL.decoded(bytes[...]) != nil else { return nil }
+        self.value = Secret(bytes)
     }
 
-    /// The secret that a cookie brings back; nil for a value that no gateway gave out, or longer ago than the lifetime. A
-    /// browser keeps the cookie no longer either, but who has stolen it may.
-    package func attemptSecret(in cookie: some Collection<UInt8>, at now: UnixTime) -> AttemptSecret? {
-        let length = AttemptSecret.randomCount + AttemptSecret.timeCount
-        guard cookie.count <= Self.tokenLength, let all = Base64URL.decoded(Array(cookie)[...]),
-            all.count == length + AttemptSecret.proofCount
-        else { return nil }
-        let (bytes, proof) = (Array(all[..<length]), Array(all[length...]))
-        guard self.keys.contains(where: { constantTimeEqual(Self.proof(of: bytes, $0), proof) }) else { return nil }
-        let time = bytes.suffix(AttemptSecret.timeCount).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        // Another gateway's clock may be ahead of this one's.
-        guard abs(now.milliseconds - time) < Self.attemptLifetime.wholeMilliseconds else { return nil }
-        return AttemptSecret(all)
-    }
-
-    /// No token, mark or attempt begins like this, so no proof is a part of the key of a record.
-    private static func proof(of bytes: [UInt8], _ key: Key) -> [UInt8] {
-        Array(key.pepper.sha256(Array("tried 1 ".utf8) + bytes).bytes.prefix(AttemptSecret.proofCount))
-    }
+    private static let byteCount = 32
+    private static let length = 43
 }
 
 /// One try to turn a transfer token into a web session. All that is random about it is settled before the store is

@@ -374,10 +374,3 @@ extension HandoffOutcome {
         return true
     }
 }
-
-extension AttemptSecret {
-    /// A fresh one, of some gateway.
-    init() {
-        self = TokenAuthority(secret: Secret("any")).attemptSecret(at: UnixTime(seconds: 0))
-    }
-}

@@ -21,7 +21,6 @@ extension DownstreamConnection {
         _ session: SessionState
     ) -> Step? {
         var credentials = credentials
-        if self.attempt(in: credentials, base) == nil { credentials.movedToken = nil }
         // Not for another site's link: it is not the navigation for which the token was moved.
         if credentials.handoffParameter == nil, let token = credentials.movedToken, !Navigation.isCrossSite(head, base)
         {
@@ -45,15 +44,7 @@ extension DownstreamConnection {
             )
         }
         func request(_ token: Slice?, _ transport: HandoffTransport) -> HandoffRequest {
-            self.handoffRequest(
-                token,
-                transport,
-                head,
-                base,
-                client,
-                host,
-                self.attempt(in: credentials, base) ?? consumer.newAttempt()
-            )
+            self.handoffRequest(token, transport, head, base, credentials, client, host)
         }
         if let token = cookies.first {
             guard client.takes(.cookie), cookies.count == 1 else {
@@ -89,19 +80,14 @@ extension DownstreamConnection {
         return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
     }
 
-    /// The try that the browser repeats by its cookie.
-    private func attempt(in credentials: Credentials, _ base: Bytes) -> AttemptSecret? {
-        credentials.cookies.attempt.flatMap { self.configuration.handoff?.attempt(in: $0.bytes(in: base)) }
-    }
-
     private func handoffRequest(
         _ token: Slice?,
         _ transport: HandoffTransport,
         _ head: RequestHead,
         _ base: Bytes,
+        _ credentials: Credentials,
         _ client: ClientSettings,
-        _ host: HostEntry,
-        _ attempt: AttemptSecret
+        _ host: HostEntry
     ) -> HandoffRequest {
         let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         return HandoffRequest(
@@ -111,7 +97,7 @@ extension DownstreamConnection {
             client: client,
             device: DeviceFacts(address: self.facts.clientAddress ?? self.peer, asn: nil, userAgent: userAgent),
             existing: nil,
-            attempt: attempt,
+            attempt: credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) } ?? AttemptSecret(),
             requestID: self.facts.requestID.text
         )
     }
@@ -233,7 +219,7 @@ extension DownstreamConnection {
                     value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
                 }
                 answer = self.withoutParameter(head, base, reason)
-            } else if let token = credentials.movedToken, self.attempt(in: credentials, base) == attempt {
+            } else if let token = credentials.movedToken {
                 value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
             }
         }

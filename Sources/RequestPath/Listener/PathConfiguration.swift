@@ -3,7 +3,6 @@ import Endpoints
 package import Handoff
 import NIOCore
 package import Observability
-import Sessions
 package import Settings
 import Vocabulary
 
@@ -27,8 +26,8 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// How long a browser may repeat a handoff (seconds).
-    private static let attemptAge = Int(TokenAuthority.attemptLifetime.components.seconds)
+    /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
+    private static let attemptAge = 60
     /// How long handoff cookies that were dealt with are left alone when they come back (seconds). They are judged again
     /// then, which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600

@@ -16,7 +16,7 @@ struct AttemptCookieTests {
 
     @Test("It holds the secret of a try, and the token that was taken out of the URL")
     func parts() {
-        let secret = TokenAuthority(secret: Secret("any")).attemptSecret(at: UnixTime(seconds: 0))
+        let secret = AttemptSecret()
         let text = String(decoding: secret.value.bytes, as: UTF8.self)
         #expect(self.parts(text) == (text, nil))
         let token = "spt_" + String(repeating: "a", count: 55)
