@@ -22,8 +22,8 @@ extension HandoffConsumer {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
             return self.answerKept(by: id, marker, attempt, on: loop)
         case attempt.transfer.success:
-            return self.store.confirm(marker, of: attempt.key, on: loop).flatMap {
-                self.completeSignIn(attempt, on: loop)
+            return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
+                self.completeSignIn(attempt, late: record, on: loop)
             }
         case .burned(attempt.transfer.id, let reason):
             return self.store.confirm(marker, of: attempt.key, on: loop).flatMap { [record] in
@@ -67,13 +67,20 @@ extension HandoffConsumer {
 
     /// Gives the browser the session that this try made when it was tried before, if it could have it now: the device is
     /// held to the binding again, and another user's session in the jar ends with it. A refusal that would burn the token
-    /// ends the session instead.
-    private func completeSignIn(_ attempt: Attempt, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
+    /// ends the session instead. Later than a browser keeps the attempt's cookie, this is a replay.
+    private func completeSignIn(
+        _ attempt: Attempt,
+        late record: HandoffRecord,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
         let key = attempt.transfer.sessionKey
         return self.store.session(key, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
                 // It has ended since, as by a revocation.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
+            }
+            guard self.clock.now().since(session.issuedAt) < TransferAttempt.lifetime else {
+                return self.answerReplay(of: key, record, attempt, on: loop)
             }
             var plan = self.plan(for: token, parent: session, attempt, made: session)
             plan.record.subject = session.subject

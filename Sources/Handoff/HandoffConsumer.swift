@@ -26,7 +26,7 @@ package struct HandoffConsumer: Sendable {
     private let lifetimes: SessionSettings.Lifetimes
     private let observer: DeviceObserver
     let journal: HandoffJournal
-    private let clock: Clock
+    let clock: Clock
 
     package init(
         store: any SessionStore,

@@ -26,6 +26,9 @@ package struct AttemptSecret: Sendable, Hashable {
 /// One try to turn a transfer token into a web session. All that is random about it is settled before the store is
 /// asked, so that the same browser can ask for the same again.
 package struct TransferAttempt: Sendable {
+    /// How long a try may be repeated, from its use of the token on: the cookie lives no longer, in a browser that obeys.
+    package static let lifetime = Duration.seconds(60)
+
     package let id: AttemptID
     /// The web session's token, the key of its record, and its public id.
     package let token: Secret

@@ -174,6 +174,16 @@ struct HandoffAttemptTests {
         #expect(try await world.consume(token, client: client, attempt: attempt).signedIn != nil)
     }
 
+    @Test("after a minute the cookie completes nothing, whatever a browser makes of its Max-Age")
+    func tooLate() async throws {
+        let (world, token, attempt) = try await self.afterFault(.answer)
+        world.clock.advance(by: .seconds(59))
+        #expect(try await world.consume(token, attempt: attempt).signedIn != nil)
+        world.clock.advance(by: .seconds(1))
+        #expect(try await world.consume(token, attempt: attempt).refusal == .handoffReplayed)
+        #expect(world.records.last?.firstDevice?.address == IPAddress("1.128.0.1"))
+    }
+
     @Test("what is to be ended and cannot be is no refusal")
     func endingNeedsTheStore() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)

@@ -3,6 +3,7 @@ import Endpoints
 package import Handoff
 import NIOCore
 package import Observability
+import Sessions
 package import Settings
 import Vocabulary
 
@@ -27,7 +28,7 @@ package final class PathConfiguration: Sendable {
     }
 
     /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
-    private static let attemptAge = 60
+    private static let attemptAge = Int(TransferAttempt.lifetime.components.seconds)
     /// How long handoff cookies that were dealt with are left alone when they come back (seconds). They are judged again
     /// then, which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600
