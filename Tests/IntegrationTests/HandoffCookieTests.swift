@@ -55,7 +55,7 @@ import Testing
 
     @Test("A mark cookie longer than any that we set counts for nothing, so its thousands of marks cost no time")
     func longMarks() throws {
-        try self.with { gateway, _ in
+        try Gateway.withApp { gateway, _ in
             let marks = "sallyport-handled=" + String(repeating: "a.", count: 4000)
             let cookies = (0..<280).map { "session_transfer_token=\($0)" }.joined(separator: "; ")
             let before = ContinuousClock.now
