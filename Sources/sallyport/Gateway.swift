@@ -339,31 +339,6 @@ final class Gateway: Sendable {
     }
 }
 
-/// Warns once in the life of the process of a proxy that `trusted_proxies` does not name.
-private final class StrayForwarding: Sendable {
-    private let hasTold = Mutex(false)
-    private let logger: Logger
-
-    init(logger: Logger) {
-        self.logger = logger
-    }
-
-    func tell(of field: String, from peer: IPAddress) {
-        let isFirst = self.hasTold.withLock { hasTold in
-            defer { hasTold = true }
-            return !hasTold
-        }
-        guard isFirst else { return }
-        self.logger.warning(
-            """
-            \(field) from a peer that trusted_proxies does not name is ignored: if \(peer) is your proxy, name it there, or \
-            every client has its address; told once
-            """,
-            metadata: ["peer": "\(peer)", "field": "\(field)"]
-        )
-    }
-}
-
 /// What the binary calls itself.
 enum Version {
     static let current = "0.1.0"

@@ -83,29 +83,29 @@ package struct RefusalWords: Equatable, Sendable {
         case .requireMaxAge:
             return RefusalWords(
                 "Please sign in again",
-                "This page is only for those who have signed in a short while ago.",
+                "This page needs a more recent sign-in than yours.",
                 "Sign in again to go on.",
                 .signIn
             )
         case .requireAAL:
             return RefusalWords(
                 "A second factor is needed",
-                "The way in which you signed in does not suffice for this page.",
-                "Sign in with an account that has a second factor, or ask whoever runs this site.",
+                "This page needs a stronger sign-in than yours.",
+                "Sign in with an account that has a second factor, or ask the people who run this site.",
                 .otherAccount
             )
         case .requireGroups, .requireScopes, .requireOrigin:
             return RefusalWords(
                 "You have no access to this page",
                 "You are signed in, but this page is not open to your account.",
-                "Ask whoever runs this site for access, or sign in with another account.",
+                "Ask the people who run this site for access, or sign in with another account.",
                 .otherAccount
             )
         case .identityUnsafeValue, .identityTooLarge:
             return RefusalWords(
                 "Your account cannot be used here",
                 "Your account holds something that the app behind this page cannot take.",
-                "Tell whoever runs this site, with the reason below.",
+                "Tell the people who run this site, with the reason below.",
                 .none
             )
         case .handoffNotNavigation:
@@ -118,14 +118,14 @@ package struct RefusalWords: Equatable, Sendable {
         case .storeUnavailable, .storeFull, .providerUnavailable:
             return RefusalWords(
                 "Please try again in a moment",
-                "At the moment it cannot be found out who you are; you have not been signed out.",
+                "Your sign-in cannot be checked at the moment; you have not been signed out.",
                 "Wait a few seconds, then try again.",
                 .again
             )
         case .gatewayOverloaded, .gatewayDraining:
             return RefusalWords(
                 "Please try again in a moment",
-                "At the moment there is too much to do here.",
+                "This site has too much to do at the moment.",
                 "Wait a few seconds, then try again.",
                 .again
             )
@@ -133,21 +133,21 @@ package struct RefusalWords: Equatable, Sendable {
             return RefusalWords(
                 "The app cannot be reached",
                 "The app behind this page takes no connections at the moment.",
-                "Wait a few seconds, then try again. If it stays like this, tell whoever runs this site.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
                 .again
             )
         case .upstreamTimeout:
             return RefusalWords(
                 "The app takes too long",
                 "The app behind this page has not answered in time.",
-                "Wait a few seconds, then try again. If it stays like this, tell whoever runs this site.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
                 .again
             )
         case .upstreamReset, .upstreamMalformed, .upstreamTruncated:
             return RefusalWords(
                 "The app did not answer",
                 "The app behind this page gave no answer that can be shown.",
-                "Wait a few seconds, then try again. If it stays like this, tell whoever runs this site.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
                 .again
             )
         default:
@@ -168,7 +168,7 @@ package struct RefusalWords: Equatable, Sendable {
             RefusalWords(
                 "This is not allowed",
                 "You may not do this here.",
-                "If you think that you should, ask whoever runs this site.",
+                "If you think that you should, ask the people who run this site.",
                 .start
             )
         case 404:

@@ -1,4 +1,5 @@
-/// Names that the design has and this version does not: refused with what there is instead, not taken for slips.
+/// Names of settings that this version does not have, but which one expects of a gateway: refused with what there is
+/// instead, not as slips of the pen.
 enum LaterKeys {
     private static let providers =
         "this version has the static provider: provider.static.users, or SALLYPORT_USERS_FILE"

@@ -113,7 +113,7 @@ struct DemoWalk: Sendable {
                 lacks: ["Cookie:", "spt_"]
             ),
             DemoStep(
-                "Replay: whoever uses the first token again ends at the login page.",
+                "Replay: the first token, used again, leads to the login page.",
                 "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$TOKEN\"",
                 shows: ["200 \(login)"]
             ),
