@@ -103,6 +103,7 @@ import Testing
             #expect(more.endsNow())
             #expect(try gateway.get("/public/", from: "127.0.0.2").status == 200)
             #expect(try gateway.metric(refused) == 1)
+            for wire in first { #expect(try wire.request(Request.get("/public/")).status == 200) }
         }
         try Gateway.with(Config.file(upstream: app.port, more: more + "trusted_proxies: [127.0.0.1/32]\n")) {
             gateway throws in
@@ -121,9 +122,13 @@ import Testing
             let cookie = try gateway.browser(from: "127.0.0.9")
             let fields = ["Cookie: sallyport=\(cookie)"]
             #expect(try gateway.get("/", fields, from: "127.0.0.9").status == 200)
-            let busy = try (0..<36).map { _ in try gateway.connect() }
-            for wire in busy { wire.send(Request.get("/public/slow")) }
-            #expect(eventually { app.requests.filter { $0.target == "/public/slow" }.count == 36 })
+            // One after the other: in a crowd, those that have not asked yet are closed.
+            let busy = try (1...36).map { count in
+                let wire = try gateway.connect()
+                wire.send(Request.get("/public/slow"))
+                #expect(eventually { app.requests.filter { $0.target == "/public/slow" }.count == count })
+                return wire
+            }
             let stranger = try gateway.connect(from: "127.0.0.2")
             stranger.send(Request.get("/public/"))
             #expect(stranger.endsNow())

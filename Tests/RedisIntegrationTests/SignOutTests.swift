@@ -25,23 +25,21 @@ private enum Replacement: String, CaseIterable {
     private static let rate = 200
     private static let perRound = isSoak ? 1000 : 160
 
-    @Test("No sign-out comes back to life in a failover, whatever brings it about")
-    func failovers() async throws {
+    @Test("No sign-out comes back to life in a failover, whatever brings it about", arguments: Replacement.allCases)
+    private func failovers(_ replacement: Replacement) async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             let url = RedisURLs.sentinels(group)
             try await Fleet.with([url, url], logsAccess: false) { fleet in
                 try await fleet.waitUntilReady()
                 let minter = Minter(fleet)
-                for replacement in Replacement.allCases {
-                    for _ in 0..<(isSoak ? replacement.soakCount : 1) {
-                        let sessions = try SignOuts.sessions(Self.perRound, of: fleet, minter)
-                        let before = try self.restoredEnds(fleet)
-                        try await self.fail(group, replacement, fleet, sessions)
-                        // Or the replica did not lag.
-                        if replacement == .lagging { #expect(try self.restoredEnds(fleet) > before) }
-                        try await group.waitUntilComplete()
-                        try await fleet.waitUntilReady()
-                    }
+                for _ in 0..<(isSoak ? replacement.soakCount : 1) {
+                    let sessions = try SignOuts.sessions(Self.perRound, of: fleet, minter)
+                    let before = try self.restoredEnds(fleet)
+                    try await self.fail(group, replacement, fleet, sessions)
+                    // Or the replica did not lag.
+                    if replacement == .lagging { #expect(try self.restoredEnds(fleet) > before) }
+                    try await group.waitUntilComplete()
+                    try await fleet.waitUntilReady()
                 }
             }
         }

@@ -14,7 +14,7 @@ extension RedisCheck {
         let subscriptions = channels.map { RedisCommand("SUBSCRIBE", $0) }
         for endpoint in sentinels.endpoints {
             do {
-                let replies = try await self.ask(questions + subscriptions, of: endpoint, greeting: greeting)
+                let replies = try await self.ask(questions, of: endpoint, greeting: greeting)
                 switch replies.first {
                 case .array(let parts):
                     guard let primary = RedisEndpoint(sentinelAnswer: parts) else {
@@ -23,7 +23,9 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    let unheard = zip(channels, replies.dropFirst(questions.count)).filter { _, reply in
+                    // Not with the questions: one that asks for a password ends the conversation at the first of these.
+                    let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
+                    let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }
                     }
                     if !unheard.isEmpty {
