@@ -125,12 +125,12 @@ let package = Package(
 
         .testTarget(
             name: "AddressIntelligenceTests",
-            dependencies: ["AddressIntelligence", "Vocabulary"],
+            dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "ObservabilityTests",
-            dependencies: ["Observability", "Vocabulary", nioCore, nioPosix, logging],
+            dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
         .testTarget(
@@ -142,39 +142,65 @@ let package = Package(
         .testTarget(
             name: "RequestPathTests",
             dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", nioCore, nioEmbedded,
+                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", nioCore,
+                nioEmbedded,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "HandoffTests",
             dependencies: [
-                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
-                nioCore, nioPosix,
+                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "StoreBench",
+                "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "Vocabulary",
-                nioCore, nioPosix,
+                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench",
+                "Vocabulary", nioCore, nioPosix,
             ],
+            swiftSettings: strict
+        ),
+
+        // What tests share. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built binary do not
+        // either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
+        .target(name: "TestSupport", path: "Tests/TestSupport/Basics", swiftSettings: strict),
+        .target(
+            name: "GatewayBench",
+            dependencies: ["TestSupport"],
+            path: "Tests/TestSupport/GatewayBench",
+            swiftSettings: strict
+        ),
+        // A clock and a store that do what a test says.
+        .target(
+            name: "StoreBench",
+            dependencies: ["Sessions", "Vocabulary", nioCore],
+            path: "Tests/TestSupport/StoreBench",
+            swiftSettings: strict
+        ),
+        // Real servers of every kind of deployment, and faults between them and their clients.
+        .target(
+            name: "RedisServers",
+            dependencies: ["GatewayBench", nioCore, nioPosix],
+            path: "Tests/TestSupport/RedisServers",
             swiftSettings: strict
         ),
 
         // What every session store must do; the test target of each store runs it.
         .target(
             name: "StoreConformance",
-            dependencies: ["Sessions", "AddressIntelligence", "Vocabulary", nioCore],
+            dependencies: ["Sessions", "StoreBench", "AddressIntelligence", "Vocabulary", nioCore],
             path: "Tests/StoreConformance",
             swiftSettings: strict
         ),
         .testTarget(
             name: "SessionsTests",
             dependencies: [
-                "Sessions", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
-                nioEmbedded,
+                "Sessions", "StoreBench", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary",
+                nioCore,
+                nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -190,17 +216,11 @@ let package = Package(
         .testTarget(
             name: "RedisStoreTests",
             dependencies: [
-                "RedisStore", "RedisServers", "StoreConformance", "Sessions", "Cryptography", "AddressIntelligence",
+                "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "Sessions", "Cryptography",
+                "AddressIntelligence",
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
-            swiftSettings: strict
-        ),
-        // Real servers of every kind of deployment, and faults between them and their clients.
-        .target(
-            name: "RedisServers",
-            dependencies: [nioCore, nioPosix],
-            path: "Tests/RedisServers",
             swiftSettings: strict
         ),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
@@ -223,7 +243,7 @@ let package = Package(
         ),
         .testTarget(
             name: "EndpointsTests",
-            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -240,7 +260,7 @@ let package = Package(
             name: "SessionEndpointsTests",
             dependencies: [
                 "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -253,12 +273,14 @@ let package = Package(
         ),
         .testTarget(
             name: "WireTests",
-            dependencies: ["FuzzTargets", "RequestPath", "Vocabulary", nioCore, nioEmbedded, nioHTTP1],
+            dependencies: [
+                "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Vocabulary", nioCore, nioEmbedded,
+                nioHTTP1,
+            ],
             swiftSettings: strict
         ),
         // Tests of the built binary and of the files around it: they see no module but Vocabulary.
         .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
-        .target(name: "GatewayBench", path: "Tests/GatewayBench", swiftSettings: strict),
         .testTarget(name: "IntegrationTests", dependencies: ["GatewayBench"], swiftSettings: strict),
         .testTarget(
             name: "RedisIntegrationTests",
@@ -267,7 +289,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PackagingTests",
-            dependencies: ["Vocabulary", "RedisStore", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Vocabulary", "RedisStore", "TestSupport", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
     ]

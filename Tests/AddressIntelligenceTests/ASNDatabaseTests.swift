@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import Vocabulary
 

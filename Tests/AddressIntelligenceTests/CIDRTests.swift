@@ -1,4 +1,5 @@
 import AddressIntelligence
+import TestSupport
 import Testing
 
 @Suite("Address blocks")

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 

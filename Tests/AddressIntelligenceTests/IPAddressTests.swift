@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Glibc
+import TestSupport
 import Testing
 
 @Suite("Addresses are read strictly and written in one way")

@@ -1,4 +1,5 @@
 import Endpoints
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -73,7 +74,7 @@ struct ReturnToTests {
 
     @Test(
         "Every accepted input of the WHATWG corpus stays on the host",
-        .enabled(if: Testdata.runs("wpt_urltestdata.json"), "SKIPPED: wpt_urltestdata.json is not there")
+        .enabled(if: TestData.isExpected("wpt_urltestdata.json"), TestData.absence)
     )
     func corpus() throws {
         let entries = try self.entries()
@@ -108,7 +109,7 @@ struct ReturnToTests {
     }
 
     private func entries() throws -> [JSONValue] {
-        var text = try Testdata.bytes("wpt_urltestdata.json")
+        var text = try TestData.bytes("wpt_urltestdata.json")
         // Lone surrogates stand in it, which no Swift string holds; nothing with one may pass in any spelling.
         for index in text.indices.dropLast(5)
         where text[index] == UInt8(ascii: "\\") && text[index + 1] == UInt8(ascii: "u")

@@ -4,6 +4,7 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary

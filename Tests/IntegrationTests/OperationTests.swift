@@ -202,8 +202,8 @@ import Glibc
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-blocked-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
-        let adminPort = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
+        let adminPort = try ServerPorts.take()
         let settings = Config.file(
             upstream: app.port,
             listen: "127.0.0.1:\(port)",
@@ -246,7 +246,7 @@ import Glibc
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-closed-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let file = folder.appending(path: "settings.yaml")
         try Config.file(upstream: app.port, listen: "127.0.0.1:\(port)").write(
             to: file,

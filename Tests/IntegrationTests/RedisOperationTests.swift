@@ -99,7 +99,7 @@ import Glibc
     func startsWithout() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(port)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try Gateway.with(yaml) { gateway throws in
@@ -208,7 +208,7 @@ import Glibc
         #expect(
             eventually(within: 20) { (try? Self.check(watched, in: watching).output.contains("1 replica")) == true }
         )
-        let closed = try FakeUpstream.freePort()
+        let closed = try ServerPorts.take()
         let cases = [
             ("redis://127.0.0.1:\(plain.port)", 0, "role: primary with 1 replica"),
             ("redis://127.0.0.1:\(closed)", 1, "nothing listens there"),
@@ -254,7 +254,7 @@ private final class RedisProcess {
     private var process: Process?
 
     init(_ arguments: [String] = []) throws {
-        self.port = try FakeUpstream.freePort()
+        self.port = try ServerPorts.take()
         self.folder = try Servers.folder()
         self.arguments = arguments
         try self.start()

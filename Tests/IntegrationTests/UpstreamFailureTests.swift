@@ -23,7 +23,7 @@ import Glibc
 
     @Test("Row 11: a refused connection is 502, and the app is found again as soon as it is back")
     func refused() throws {
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         try Gateway.with(Config.open(upstream: port)) { gateway throws in
             let wire = try gateway.connect()
             self.expectProblem(try wire.request(Request.get()), 502, "upstream.unreachable")
@@ -39,7 +39,7 @@ import Glibc
         // A listener whose backlog is full: the kernel answers no further SYN.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         guard Wire.withAddress("127.0.0.1", port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 0) == 0 else {
             throw BenchFailure("no listener")
         }

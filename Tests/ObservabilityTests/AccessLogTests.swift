@@ -1,5 +1,6 @@
 import Foundation
 import Observability
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -102,7 +103,7 @@ struct AccessLogTests {
 
     /// CWE-117: whatever a client sends, a request is one line of valid JSON that decodes to what was sent.
     @Test func arbitraryBytesStayOneLineAndDecodeToThemselves() throws {
-        var random = SplitMix(state: 2026)
+        var random = SeededNumbers(seed: 2026)
         var values: [[UInt8]] = (0...255).map { [UInt8($0)] }
         values += [
             "\r\n{\"stream\":\"audit\"}\n", "a\u{2028}b\u{2029}c", "\u{202E}txt.exe", "\u{85}\u{9B}31m", "é€😀\u{7F}",
@@ -186,7 +187,7 @@ struct AccessLogTests {
     }
 
     @Test func timesAreRFC3339InUTC() throws {
-        var random = SplitMix(state: 1)
+        var random = SeededNumbers(seed: 1)
         var times: [Int64] = [
             0, -1, -1000, 999, 951_782_399_999, 951_782_400_000, 4_107_542_400_000, 253_402_300_799_999,
         ]

@@ -1,6 +1,7 @@
 import Foundation
 import Observability
 import Synchronization
+import TestSupport
 import Testing
 
 /// security 8 row 26: a full disk or a reader that stopped costs log lines, never a request.
@@ -105,7 +106,7 @@ struct LineWriterTests {
         ]
         let expected = Mutex<[Set<String>]>([])
         Thread.detachNewThread {
-            var random = SplitMix(state: 7)
+            var random = SeededNumbers(seed: 7)
             var sent: [Set<String>] = [[], [], []]
             for number in 0..<600 {
                 let which = number % 3
@@ -153,7 +154,7 @@ struct LineWriterTests {
             let lines = pipe.lines(.max)
             received.withLock { $0 = lines }
         }
-        var random = SplitMix(state: 42)
+        var random = SeededNumbers(seed: 42)
         var accepted: [String] = []
         for number in 0..<30_000 {
             let text = "\(number) " + String(repeating: "q", count: Int.random(in: 0..<700, using: &random))

@@ -83,17 +83,4 @@ final class PipeSink: Sendable {
     }
 }
 
-/// A generator whose runs can be repeated: a failing fuzz test fails again.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
-
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

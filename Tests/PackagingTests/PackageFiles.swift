@@ -1,9 +1,9 @@
 import Foundation
+import TestSupport
 
 /// The package as it lies on disk.
 enum PackageFiles {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    static let root = PackageFolder.root
 
     /// The text of a file by its path below the root.
     static func text(_ path: String) throws -> String {

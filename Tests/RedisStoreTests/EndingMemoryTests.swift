@@ -1,6 +1,7 @@
 import Cryptography
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Synchronization
 import Testing

@@ -6,6 +6,7 @@ import Providers
 import SessionEndpoints
 import Sessions
 import Settings
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary
@@ -15,8 +16,8 @@ struct Gateway {
     static let password = "correct horse battery staple"
     static let secret = Secret("a secret of at least thirty-two bytes, for tests")
 
-    let store: UnreliableStore
-    let time: MovableTime
+    let store: ScriptedStore
+    let time: MovableClock
     let audit: Ledger
     let authority: TokenAuthority
     let host: String
@@ -34,9 +35,9 @@ struct Gateway {
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: [Self.secret])
-        self.time = sibling?.time ?? MovableTime()
+        self.time = sibling?.time ?? MovableClock()
         self.audit = sibling?.audit ?? Ledger()
-        self.store = sibling?.store ?? UnreliableStore(clock: self.time.clock)
+        self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
         let audit = self.audit
         let service = SessionService(
             store: self.store,
@@ -191,16 +192,6 @@ extension EndpointResponse {
     /// 503 that asks to come again and leaves the browser's cookie alone.
     var isOutage: Bool {
         self.status == 503 && self.value("retry-after") != nil && self.values("set-cookie").isEmpty
-    }
-}
-
-final class MovableTime: Sendable {
-    private let time = Mutex(UnixTime(seconds: 1_795_000_000))
-
-    var clock: Clock { Clock { self.time.withLock { $0 } } }
-
-    func advance(_ duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
     }
 }
 

@@ -5,6 +5,7 @@ import NIOCore
 import Providers
 import SessionEndpoints
 import Sessions
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary
@@ -37,7 +38,7 @@ struct SignInPressureTests {
             // Their wrong passwords are under way.
             try await Task.sleep(for: .milliseconds(200))
             for number in 0..<28 {
-                if isCounted { gateway.time.advance(.seconds(1)) }
+                if isCounted { gateway.time.advance(by: .seconds(1)) }
                 let address = number.isMultiple(of: 2) ? "198.51.\(number).7" : "2001:db8:\(number + 1)::7"
                 #expect(try await gateway.signInNative(flow: flow, from: address).status == 200, "\(number)")
             }
@@ -177,7 +178,7 @@ struct SignInPressureTests {
         #expect(refused.value("retry-after") == "1")
         // What is refused by the whole is not counted for the address.
         for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).status == 429) }
-        gateway.time.advance(.seconds(1))
+        gateway.time.advance(by: .seconds(1))
         #expect(try await attempt(burst, from: address(8)).status == 400)
         #expect(try await attempt(burst, from: beside).status == 400)
     }

@@ -1,5 +1,6 @@
 import Cryptography
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary

@@ -1,25 +1,7 @@
 package import NIOCore
 package import Sessions
-import Synchronization
-package import Vocabulary
-
-/// A clock that a test moves.
-package final class MovableClock: Sendable {
-    private let time: Mutex<UnixTime>
-
-    package init(startingAt start: UnixTime = UnixTime(seconds: 1_800_000_000)) {
-        self.time = Mutex(start)
-    }
-
-    /// The clock as the code under test reads it.
-    package var clock: Clock { Clock { self.now } }
-
-    package var now: UnixTime { self.time.withLock { $0 } }
-
-    package func advance(by duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
-    }
-}
+package import StoreBench
+import Vocabulary
 
 /// How much room a store under test has.
 package struct StoreRoom: Sendable {

@@ -1,6 +1,7 @@
 internal import AddressIntelligence
 internal import NIOCore
 internal import Sessions
+import StoreBench
 internal import Vocabulary
 
 /// A store with short ways to do what the cases do, each call on the next loop of the group.

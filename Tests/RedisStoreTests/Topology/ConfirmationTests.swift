@@ -200,7 +200,7 @@ import Vocabulary
                 .get()
         }
         func judged(_ fixture: StoreFixture) async throws -> RecordVersion {
-            guard case .live(let stored) = try await fixture.transfer(token) else { throw ServerFailure("not live") }
+            guard case .live(let stored) = try await fixture.transfer(token) else { throw RedisError.unexpected }
             return stored.version
         }
         let versions = (try await judged(first), try await judged(second))

@@ -1,5 +1,7 @@
 import Foundation
+import GatewayBench
 import RequestPath
+import TestSupport
 import Testing
 
 /// Corpora and mutations through the built binary: a strict backend judges what it is sent, on connections that are kept
@@ -7,7 +9,7 @@ import Testing
 @Suite(
     .serialized,
     .enabled(if: Corpus.isExpected, Corpus.absence),
-    .enabled(if: Gateway.python != nil, "python3 is absent")
+    .enabled(if: Corpus.python != nil, "python3 is absent")
 )
 struct ReplayTests {
     private struct Result: Decodable {
@@ -48,30 +50,20 @@ struct ReplayTests {
         return hosts.sorted()
     }
 
-    /// The first of so many free ports in a row.
-    private static func freePorts(_ count: Int) throws -> Int {
-        for _ in 0..<50 {
-            let first = Int.random(in: 15_000..<(32_000 - count))
-            let sockets = (first..<(first + count)).map { try? RawSocket(listeningOn: $0) }
-            for socket in sockets { socket?.close() }
-            if sockets.allSatisfy({ $0 != nil }) { return first }
-        }
-        throw GatewayFailure(description: "no \(count) free ports in a row")
-    }
-
     /// Replays a file of requests, as `mode` says: every path is `public`, or `protected`.
     private static func replay(_ file: URL, mode: String, gateways: Int) throws -> [Result] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-replay-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let process = Process()
-        process.executableURL = URL(filePath: Gateway.python ?? "")
+        process.executableURL = URL(filePath: Corpus.python ?? "")
         process.environment = ["PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"]
         process.arguments = [
-            "-c", self.driver, Corpus.directory.path, folder.path,
+            "-c", self.driver, TestData.directory.path, folder.path,
             String(decoding: try JSONEncoder().encode(self.hosts()), as: UTF8.self),
             "--bin", Gateway.binary.path, "--mode", mode, "--jobs", "\(gateways)",
-            "--base", "\(try self.freePorts(4 * gateways))", "--out", folder.appending(path: "out").path, file.path,
+            "--base", "\(try ServerPorts.take(inRow: 4 * gateways))", "--out", folder.appending(path: "out").path,
+            file.path,
         ]
         process.standardOutput = FileHandle.nullDevice
         try process.run()
@@ -82,7 +74,7 @@ struct ReplayTests {
         return try JSONDecoder().decode([Result].self, from: output)
     }
 
-    private static func file(_ name: String) -> URL { Corpus.directory.appending(path: name) }
+    private static func file(_ name: String) -> URL { TestData.file(name) }
 
     @Test(arguments: Corpus.files) func forwardsNothingThatCouldBeReadOtherwise(_ file: String) throws {
         let results = try Self.replay(Self.file(file), mode: "public", gateways: 8)

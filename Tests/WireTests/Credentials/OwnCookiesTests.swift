@@ -1,4 +1,5 @@
 import RequestPath
+import TestSupport
 import Testing
 
 /// Our cookies are found by their exact bytes and taken out without touching another (T9, T32).
@@ -156,7 +157,7 @@ import Testing
     /// A name that is ours never reaches the app, wherever it stands; what is not ours always does.
     @Test func anyOrderGivesTheSamePieces() {
         let pieces = ["a=b", "__Host-s=x", "c", "stt=1", "__Host-s2=y", "e=f"]
-        var generator = SeededGenerator(seed: 7)
+        var generator = SeededNumbers(seed: 7)
         for _ in 0..<500 {
             let shuffled = pieces.shuffled(using: &generator)
             let expected = shuffled.filter { $0 != "__Host-s=x" && $0 != "stt=1" }.joined(separator: "; ")

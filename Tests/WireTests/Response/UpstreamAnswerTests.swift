@@ -1,6 +1,6 @@
-import Foundation
-import Glibc
+import GatewayBench
 import RequestPath
+import Synchronization
 import Testing
 
 /// An app that sends what it likes: through the built binary, its answers arrive exactly, or 502, or visibly cut off.
@@ -97,27 +97,28 @@ import Testing
     }
 
     @Test func answersArriveExactlyOrNotAtAll() throws {
-        let listener = try RawSocket(listeningOn: 0)
-        defer { listener.close() }
-        let gateway = try Gateway(app: listener.localPort, hosts: ["app"])
-        defer { gateway.stop() }
-        for item in Self.cases {
-            let app = Thread {
-                guard let connection = listener.accept() else { return }
-                _ = connection.receiveHead()
-                connection.send(item.answer)
-                connection.close()
-            }
-            app.start()
-            let client = try RawSocket(connectingTo: gateway.port)
-            client.send(
-                "\(item.method) / HTTP/1.1\r\nHost: app\r\n\(item.fields)\(item.fields.isEmpty ? "Connection: close\r\n" : "")\r\n"
-            )
-            let bytes = client.receiveAll()
-            client.close()
-            self.check(item, bytes)
+        let next = Mutex("")
+        let app = try FakeUpstream { link in
+            guard link.nextHead() != nil else { return }
+            link.send(next.withLock { $0 })
         }
-        #expect(gateway.isRunning)
+        defer { app.stop() }
+        let more = """
+            timeouts:
+              header: 2s
+              body_grace: 2s
+            """
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+            for item in Self.cases {
+                next.withLock { $0 = item.answer }
+                let client = try gateway.connect()
+                client.send(
+                    "\(item.method) / HTTP/1.1\r\nHost: \(Request.host)\r\n"
+                        + (item.fields.isEmpty ? "Connection: close\r\n" : item.fields) + "\r\n"
+                )
+                self.check(item, client.receiveAll(seconds: 10).bytes)
+            }
+        }
     }
 
     private func check(_ item: Case, _ bytes: [UInt8]) {

@@ -1,3 +1,4 @@
+import GatewayBench
 package import NIOCore
 import NIOPosix
 import Synchronization

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import NIOCore
 
 /// A primary with two replicas, and three sentinels who watch over them.
@@ -131,7 +132,7 @@ package final class RedisSentinelGroup: Sendable {
         let address = try self.sentinels[sentinel].command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Self.name)
         guard let port = address.split(separator: "\n").last.flatMap({ Int($0) }),
             let node = self.nodes.first(where: { self.port(of: $0) == port })
-        else { throw ServerFailure("the sentinel names a primary that is none: \(address)") }
+        else { throw BenchFailure("the sentinel names a primary that is none: \(address)") }
         return node
     }
 
@@ -184,7 +185,7 @@ package final class RedisSentinelGroup: Sendable {
     @discardableResult
     package func isolatePrimary() async throws -> RedisServer {
         let primary = try self.primary()
-        guard let proxy = self.proxy(of: primary) else { throw ServerFailure("a group without proxies") }
+        guard let proxy = self.proxy(of: primary) else { throw BenchFailure("a group without proxies") }
         try await proxy.set(.refused, from: Self.backbone)
         return primary
     }

@@ -164,14 +164,6 @@ package final class FakeUpstream: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// A port that nobody listens on.
-    package static func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        guard Wire.withAddress("127.0.0.1", 0, { bind(descriptor, $0, $1) }) == 0 else { throw BenchFailure("bind") }
-        return self.port(of: descriptor)
-    }
-
     /// Every request that was read whole.
     package var requests: [Received] { self.state.withLock { $0.requests } }
     /// How many connections it took.

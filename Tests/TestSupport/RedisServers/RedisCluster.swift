@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 
 /// A Redis Cluster of three primaries, each with a replica if wanted.
 package final class RedisCluster: Sendable {
@@ -75,7 +76,7 @@ package final class RedisCluster: Sendable {
     package func killPrimary(of pair: Int) async throws -> RedisServer {
         let servers = [self.primaries[pair], self.replicas[pair]]
         guard let old = servers.first(where: \.isPrimary), let new = servers.first(where: { $0 !== old }) else {
-            throw ServerFailure("a pair without a primary")
+            throw BenchFailure("a pair without a primary")
         }
         old.kill()
         try await waitUntil("a replica has taken over", within: .seconds(60)) {
@@ -99,7 +100,7 @@ package final class RedisCluster: Sendable {
     /// The slot of a key.
     package func slot(of key: String) throws -> Int {
         guard let slot = Int(try self.primaries[0].command("CLUSTER", "KEYSLOT", key)) else {
-            throw ServerFailure("no slot for a key")
+            throw BenchFailure("no slot for a key")
         }
         return slot
     }

@@ -5,9 +5,6 @@ import Synchronization
 import Glibc
 #endif
 
-/// The loopback address that every server of the tests listens on.
-package let loopback = "127.0.0.1"
-
 /// Ports for servers that are stopped and started again.
 ///
 /// They lie below the range from which the system takes the ports of outgoing connections: else a client that tries
@@ -28,7 +25,20 @@ package enum ServerPorts {
             }
             if Self.isFree(port), Self.isFree(port + self.busOffset) { return port }
         }
-        throw ServerFailure("no port is free")
+        throw BenchFailure("no port is free")
+    }
+
+    /// The first of `count` free ports in a row. None of them is handed out again.
+    package static func take(inRow count: Int) throws -> Int {
+        for _ in self.range {
+            let first = self.next.withLock { next in
+                let first = next + count < self.range.upperBound ? next + 1 : self.range.lowerBound
+                next = first + count - 1
+                return first
+            }
+            if (first..<first + count).allSatisfy(Self.isFree) { return first }
+        }
+        throw BenchFailure("no \(count) ports in a row are free")
     }
 
     private static func isFree(_ port: Int) -> Bool {
@@ -36,23 +46,6 @@ package enum ServerPorts {
         defer { close(descriptor) }
         var one: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(UInt16(port)).bigEndian
-        address.sin_addr.s_addr = inet_addr(loopback)
-        return withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-    }
-}
-
-/// A server that does not do what the test set it up for.
-package struct ServerFailure: Error, CustomStringConvertible {
-    package let description: String
-
-    package init(_ description: String) {
-        self.description = description
+        return Wire.withAddress("127.0.0.1", port) { bind(descriptor, $0, $1) } == 0
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 
 /// An authority with a server's and a client's certificate, made for one test.
 package final class Certificates: Sendable {
@@ -56,7 +57,7 @@ package final class Certificates: Sendable {
     private func path(_ name: String) -> String { self.directory.appending(path: name).path }
 
     private static func openssl(_ arguments: [String], _ environment: [String: String]) throws {
-        let (status, output) = try Program.run("/usr/bin/openssl", arguments, environment: environment)
-        guard status == 0 else { throw ServerFailure("openssl: \(output)") }
+        let (status, output) = try Servers.run("/usr/bin/openssl", arguments, environment: environment)
+        guard status == 0 else { throw BenchFailure("openssl: \(output)") }
     }
 }

@@ -1,5 +1,6 @@
 package import Foundation
 import Synchronization
+import TestSupport
 package import Testing
 
 #if canImport(Glibc)
@@ -9,8 +10,7 @@ import Glibc
 /// The built binary, serving settings of the test's making on free ports.
 package final class Gateway: Sendable {
     /// The top of the package.
-    package static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    package static let root = PackageFolder.root
     /// What `swift build -c release` makes.
     package static let binary = root.appending(path: ".build/release/sallyport")
 

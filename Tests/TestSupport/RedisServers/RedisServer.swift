@@ -1,4 +1,5 @@
 package import Foundation
+import GatewayBench
 package import NIOCore
 import NIOPosix
 import Synchronization
@@ -6,6 +7,9 @@ import Synchronization
 #if canImport(Glibc)
 import Glibc
 #endif
+
+/// The loopback address that every server of the tests listens on.
+package let loopback = "127.0.0.1"
 
 /// The event loops of all tests with Redis.
 package let loops: any EventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 2)
@@ -113,7 +117,7 @@ package final class RedisServer: Sendable {
             try await Task.sleep(for: .milliseconds(10))
         }
         let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-        throw ServerFailure("redis-server does not start: \(text.suffix(500))")
+        throw BenchFailure("redis-server does not start: \(text.suffix(500))")
     }
 
     /// Ends it as a power cut does.
@@ -148,7 +152,7 @@ package final class RedisServer: Sendable {
 
     /// Runs one command as `redis-cli` does; the reply as text, an array's elements one a line.
     ///
-    /// - Throws: `ServerFailure` when the server cannot be reached or answers with an error.
+    /// - Throws: `BenchFailure` when the server cannot be reached or answers with an error.
     @discardableResult
     package func command(_ arguments: String...) throws -> String {
         try self.command(arguments)
@@ -163,8 +167,8 @@ package final class RedisServer: Sendable {
                 certificates.clientKey,
             ]
         }
-        let (status, output) = try Program.run("/usr/bin/redis-cli", options + arguments)
-        guard status == 0 else { throw ServerFailure("redis-cli \(arguments.first ?? ""): \(output)") }
+        let (status, output) = try Servers.run("/usr/bin/redis-cli", options + arguments)
+        guard status == 0 else { throw BenchFailure("redis-cli \(arguments.first ?? ""): \(output)") }
         return output.trimmingCharacters(in: .newlines)
     }
 
@@ -187,32 +191,9 @@ package final class RedisServer: Sendable {
     }
 }
 
-/// Programs that run to their end.
-enum Program {
-    /// - Parameter environment: Variables beside those of the tests.
-    static func run(
-        _ path: String,
-        _ arguments: [String],
-        environment: [String: String] = [:]
-    ) throws -> (status: Int32, output: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let pipe = Pipe()
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-    }
-}
-
 /// Waits until something holds, asking for it again and again.
 ///
-/// - Throws: `ServerFailure` when it does not hold for so long.
+/// - Throws: `BenchFailure` when it does not hold for so long.
 package func waitUntil(
     _ what: String,
     within patience: Duration = .seconds(20),
@@ -220,7 +201,7 @@ package func waitUntil(
 ) async throws {
     let deadline = ContinuousClock.now + patience
     while try await !condition() {
-        guard ContinuousClock.now < deadline else { throw ServerFailure("\(what): not within \(patience)") }
+        guard ContinuousClock.now < deadline else { throw BenchFailure("\(what): not within \(patience)") }
         try await Task.sleep(for: .milliseconds(10))
     }
 }
