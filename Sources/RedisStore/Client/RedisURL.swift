@@ -244,8 +244,9 @@ extension RedisConfiguration {
                 let lowDigit = Character(UnicodeScalar(low)).hexDigitValue
             else {
                 throw RedisURLError(
-                description: "A percent sign in the Redis URL lacks two hexadecimal digits after it: write % as %25."
-            )
+                    description:
+                        "A percent sign in the Redis URL lacks two hexadecimal digits after it: write % as %25."
+                )
             }
             bytes.append(UInt8(highDigit << 4 | lowDigit))
         }

@@ -50,8 +50,7 @@ struct RoutePattern: Hashable {
         }
     }
 
-    /// Whether this pattern explicitly covers what follows the path of `exact`, or of a pattern that is more general
-    /// than `exact`.
+    /// Whether this pattern explicitly covers what follows the path of `exact`, or one of the paths that `exact` matches.
     ///
     /// - Parameter bySlashOnly: Only a slash follows.
     func goesOn(behind exact: RoutePattern, bySlashOnly: Bool) -> Bool {
