@@ -49,7 +49,7 @@ import Testing
                 #expect(eventually { (try? gateway.get("/", kept).status) == 200 })
                 // Who would sign in is to be sent elsewhere.
                 #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_writes\n" })
-                #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms what is written"))
+                #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms writes"))
 
                 for replica in replicas { replica.resume() }
                 var outcome = Consumption.unavailable(attempt: attempt)

@@ -86,7 +86,8 @@ struct EnvironmentTests {
             ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version only has the static provider"),
             ("SALLYPORT_REDIS_URL", "http://r", "write redis://user:password@host:6379"),
             ("SALLYPORT_REDIS_URL", "redis://a b", "write it on one line"),
-            ("SALLYPORT_INSECURE_HTTP", "true", "use the command line flag --insecure-http"), ("SALLYPORT_", "x", "unset it"),
+            ("SALLYPORT_INSECURE_HTTP", "true", "use the command line flag --insecure-http"),
+            ("SALLYPORT_", "x", "unset it"),
         ]
         for (name, value, mend) in cases {
             let problems = self.problems(Self.start.merging([name: value]) { $1 })
