@@ -5,7 +5,7 @@ package enum Base64URL {
         Array(bytes).withUnsafeBytes { Self.encode($0) }
     }
 
-    /// The text of `bytes`, written where it stays.
+    /// The text of `bytes`, written directly into the string.
     static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: Self.length(bytes.count)) { Self.encode(bytes, into: $0) }
     }
@@ -24,13 +24,13 @@ package enum Base64URL {
         }
     }
 
-    /// How many characters so many bytes take.
+    /// The number of characters for `count` bytes.
     private static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
     /// Returns how many characters were written.
     private static func encode(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var written = 0
-        /// Writes the first characters of four that stand for three bytes.
+        /// Writes the first characters of four that encode three bytes.
         func write(_ three: UInt32, _ count: Int) {
             for place in 0..<count {
                 target[written] = Self.character(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)))
@@ -52,8 +52,8 @@ package enum Base64URL {
 
     /// The bytes of `text`; nil unless it is exactly what `encode` makes of them.
     ///
-    /// Padding, other alphabets, white space and stray bits in the last character are refused, so that no two texts
-    /// stand for the same bytes (RFC 4648 3.5).
+    /// Padding, other alphabets, white space and stray bits in the last character are refused, so that two texts never
+    /// decode to the same bytes (RFC 4648 3.5).
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         Self.decoded(Array(text.utf8)[...])
     }

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// SHA-1 (FIPS 180-4), for names only: Redis calls a script by the SHA-1 of its text. It protects nothing.
+/// SHA-1 (FIPS 180-4), only for names: Redis knows a script by the SHA-1 of its text. It protects nothing.
 package enum SHA1 {
     /// The 40 lower-case hexadecimal digits of the digest of `message`.
     package static func hex(_ message: [UInt8]) -> String {

@@ -127,7 +127,7 @@ import Testing
         )
         #expect(lost.status == 1 && lost.output.contains("no such file"), "\(lost.output)")
         let odd = try Servers.run(Gateway.binary.path, ["healthcheck", "--admin", "nowhere"])
-        #expect(odd.status != 0 && odd.output.contains("--admin is an address and a port"), "\(odd.output)")
+        #expect(odd.status != 0 && odd.output.contains("--admin must be an address and a port"), "\(odd.output)")
         _ = demo.stop()
         let gone = try Servers.run(Gateway.binary.path, ["healthcheck", "--live"], environment: environment)
         #expect(gone.status == 1 && gone.output.split(separator: "\n").count == 1, "\(gone.output)")

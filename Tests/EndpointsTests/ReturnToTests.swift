@@ -17,7 +17,7 @@ struct ReturnToTests {
         #expect(ReturnTo.sanitized(path) == path)
     }
 
-    /// CVE-2022-23527, GHSA-5m6c, GHSA-qqxw, GHSA-j7px, CVE-2024-52003, CVE-2021-29651.
+    /// CVE-2022-23527, CVE-2020-4037, CVE-2020-5233, CVE-2020-11053, CVE-2024-52003, CVE-2021-29651.
     @Test(
         "What could lead to another host is refused",
         arguments: [

@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("Row 12: over TLS the end of the stream without close_notify is not the end of an answer")
+    @Test("F12: over TLS the end of the stream without close_notify is not the end of an answer")
     func tlsTruncation() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }

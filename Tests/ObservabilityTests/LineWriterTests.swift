@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// security 8 row 26: a full disk or a reader that stopped costs log lines, never a request.
+/// F26: a full disk or a reader that stopped costs log lines, never a request.
 @Suite(.timeLimit(.minutes(2)))
 struct LineWriterTests {
     @Test func linesOfManyThreadsArriveWholeAndInEachThreadsOrder() async throws {

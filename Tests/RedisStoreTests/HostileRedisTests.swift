@@ -45,7 +45,7 @@ import Vocabulary
         return outcome
     }
 
-    @Test("Row 8: replies that are cut anywhere reach their own or nobody")
+    @Test("F8: a reply that is cut anywhere reaches its own request or none")
     func truncations() async throws {
         let rounds = Self.isSoak ? 10_000 : 1000
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in

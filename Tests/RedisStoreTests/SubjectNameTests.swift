@@ -24,7 +24,7 @@ import Vocabulary
     }
 
     @Test(
-        "C4 #39, CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same"
+        "CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same"
     )
     func told() async throws {
         let ring = SealingKeyRing(current: Secret("the new secret"), accepted: [Secret("the old secret")])

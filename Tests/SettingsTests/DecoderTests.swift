@@ -12,7 +12,7 @@ struct DecoderTests {
             problem.description
                 == "/etc/sallyport/sallyport.yaml:9:9: session.idle: found \"5 minutes\"; "
                 + "allowed is a duration from 1m to 30d; "
-                + "use one of the units ms, s, m, h, d, and one only: 90m, not 1h30m"
+                + "use exactly one of the units ms, s, m, h, d: 90m, not 1h30m"
         )
     }
 
@@ -43,9 +43,9 @@ struct DecoderTests {
             ("session: {idel: 5m}", "session.idel", "did you mean idle?"),
             ("trustedProxies: []", "trustedProxies", "did you mean trusted_proxies?"),
             ("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
-            ("provider: {kratos: {url: x}}", "provider.kratos", "this version has the static provider"),
-            ("redis: {url: x}", "redis", "it is store.redis"),
-            ("secret: abc", "secret", "put the secret into a file of its own"),
+            ("provider: {kratos: {url: x}}", "provider.kratos", "this version only has the static provider"),
+            ("redis: {url: x}", "redis", "the key is store.redis"),
+            ("secret: abc", "secret", "put the secret into its own file"),
         ]
     )
     func suggests(line: String, key: String, mend: String) {
@@ -69,7 +69,7 @@ struct DecoderTests {
         #expect(problems.map(\.key) == ["log.level", "log.level", "drain.delay", "asn"])
         #expect(problems.map(\.line) == [8, 8, 11, 13])
         #expect(problems.map(\.column) == [20, 34, 3, 1])
-        #expect(problems.last?.mend == "remove one: it stands already at /etc/sallyport/sallyport.yaml:12:1")
+        #expect(problems.last?.mend == "remove one: the other is at /etc/sallyport/sallyport.yaml:12:1")
     }
 
     @Test(

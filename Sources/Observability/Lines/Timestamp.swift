@@ -1,7 +1,7 @@
 internal import Vocabulary
 
-/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`, keeping the text up to the second:
-/// most lines of a loop fall into the same one.
+/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. It keeps the text up to the second,
+/// because most lines of a loop share it.
 struct Timestamp {
     /// The length of every text.
     static let count = 24
@@ -11,7 +11,7 @@ struct Timestamp {
 
     /// Writes the 24 bytes of `time` to `target`.
     ///
-    /// Years outside 0 to 9999 cannot be written (RFC 3339 section 5.6) and are clamped.
+    /// Years outside 0 to 9999 cannot be written (RFC 3339 5.6) and are clamped.
     mutating func write(_ time: UnixTime, to target: UnsafeMutablePointer<UInt8>) {
         let milliseconds = min(max(time.milliseconds, -62_167_219_200_000), 253_402_300_799_999)
         var second = milliseconds / 1000
@@ -31,8 +31,8 @@ struct Timestamp {
 
     private mutating func format(_ second: Int64) {
         self.second = second
-        // Days to a civil date as in H. Hinnant's "chrono-compatible low-level date algorithms": years begin in March,
-        // so that the leap day is the last one.
+        // Days to a civil date as in H. Hinnant's "chrono-compatible low-level date algorithms". Years begin in March,
+        // so that the leap day comes last.
         let days = second >= 0 ? second / 86_400 : (second - 86_399) / 86_400
         let time = second - days * 86_400
         let shifted = days + 719_468

@@ -1,4 +1,4 @@
-/// Basic credentials need padded base64 (RFC 7617), which nothing else here does.
+/// Padded base64, which basic credentials need (RFC 7617 2).
 enum Base64Text {
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)

@@ -5,9 +5,10 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// A path into a session, as `identity.headers` and the presets name it; read once, used for every new session.
+/// A path to a value in a session, as `identity.headers` and the presets write it. It is parsed once and used for every
+/// new session.
 package struct IdentityPath: Sendable {
-    /// What a path may begin with, for messages.
+    /// The first parts that a path may have, for messages.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -21,11 +22,11 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// Whether the value is a list by its meaning, so that a lone string is a list of one: a user who may edit a trait
-    /// could otherwise write `staff,admin` where an app looks for groups.
+    /// Whether the value is always a list, so that a single string is a list of one element. Otherwise a user who may
+    /// edit a trait could write `staff,admin` where an app reads a list of groups.
     package let isList: Bool
 
-    /// nil when `text` can name nothing.
+    /// nil when `text` is not a path to any value.
     package init?(_ text: String) {
         guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
             return nil
@@ -65,7 +66,8 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value where it is one text in a document of the session's, in UTF-8 as it lies there: most values are.
+    /// The value where it is a string in one of the session's documents, as the UTF-8 that is stored there. Most values
+    /// are.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)

@@ -4,7 +4,7 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Why a head is not taken: the status and the reason id.
+/// Why a head is refused: the status and the reason.
 package struct Refusal: Error, Equatable, Sendable {
     package var status: Int
     package var reason: Reason
@@ -15,15 +15,15 @@ package struct Refusal: Error, Equatable, Sendable {
     }
 }
 
-/// What the parser makes of the bytes so far.
+/// The result for the bytes received so far.
 package enum ParseResult: Equatable {
-    /// All bytes so far are fine; the head is not whole yet.
+    /// The bytes are valid so far, and the head is not complete.
     case incomplete
     case complete
     case refused(Refusal)
 }
 
-/// The sizes a request head may have.
+/// The limits of a request head.
 package struct HeadLimits: Sendable {
     package var line: Int
     package var field: Int
@@ -38,9 +38,10 @@ package struct HeadLimits: Sendable {
     }
 }
 
-/// Parses a request head once, where it lies, and refuses whatever two readers could read in two ways (RFC 9112).
+/// Parses a request head once, in its buffer, and refuses everything that two readers could read differently (RFC
+/// 9112).
 ///
-/// Nothing is normalised: what is accepted goes to the app as it came.
+/// Nothing is normalised: an accepted request is forwarded as it came.
 package struct RequestParser: Sendable {
     package let names: FieldNames
     package let limits: HeadLimits
@@ -60,7 +61,7 @@ package struct RequestParser: Sendable {
         head.reset()
         var start = 0
         // "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line (CRLF)
-        // received prior to the request-line" (RFC 9112 2.2): exactly one.
+        // received prior to the request-line" (RFC 9112 2.2). We ignore one.
         if count >= 1, base[0] == 0x0D {
             if count == 1 { return .incomplete }
             guard base[1] == 0x0A else { return .refused(Refusal(400, .requestMalformed)) }
@@ -94,7 +95,7 @@ package struct RequestParser: Sendable {
         return .complete
     }
 
-    /// Checks what can be checked of a request line without its end, so that garbage is answered at once.
+    /// Checks the part of a request line that has arrived, so that garbage is refused before the line ends.
     private func partialRequestLine(_ base: Bytes, _ start: Int, _ count: Int) -> ParseResult {
         if count - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
         var index = start
@@ -109,7 +110,7 @@ package struct RequestParser: Sendable {
         }
         guard index < count else { return .incomplete }
         guard index > target else { return .refused(Refusal(400, .requestTarget)) }
-        // "HTTP/1.x" CR, as far as it has come.
+        // The part of "HTTP/1.x" CR that has arrived.
         let version: StaticString = "HTTP/1."
         index += 1
         for offset in 0..<(count - index) {
@@ -132,7 +133,7 @@ package struct RequestParser: Sendable {
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
         guard index < count else { return .incomplete }
-        // The CR of the empty line, or the colon behind a name; nothing else can come to be right.
+        // Valid so far only if this is the CR of the empty line, or a name that still lacks its colon.
         let isEnd = index == start && base[index] == 0x0D && index + 1 == count
         let isName = index > start && base[index] == 0x3A
         return isEnd || isName ? .incomplete : .refused(Refusal(400, .requestMalformed))
@@ -140,7 +141,7 @@ package struct RequestParser: Sendable {
 
     // MARK: Request line
 
-    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), single spaces, nothing else.
+    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
     private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
         guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return Refusal(400, .requestMalformed) }
         let end = lineFeed - 1
@@ -156,13 +157,14 @@ package struct RequestParser: Sendable {
             let byte = base[index]
             if byte == 0x20 { break }
             if byte == 0x3F, queryMark < 0 { queryMark = index }
-            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a fragment is never sent (RFC 9112 3.2; CVE-2026-41059).
+            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2;
+            // CVE-2026-41059).
             if byte &- 0x21 >= 0x5E || byte == 0x23 { return Refusal(400, .requestTarget) }
             index &+= 1
         }
         guard index > targetStart else { return Refusal(400, .requestTarget) }
         head.target = Slice(targetStart, index - targetStart)
-        // "HTTP/1.1" or "HTTP/1.0", to the end of the line.
+        // "HTTP/1.1" or "HTTP/1.0" must end the line.
         guard end - index == 9, base[index] == 0x20 else { return Refusal(400, .requestMalformed) }
         let version = base + index + 1
         guard version[0] == 0x48, version[1] == 0x54, version[2] == 0x54, version[3] == 0x50, version[4] == 0x2F,
@@ -174,9 +176,10 @@ package struct RequestParser: Sendable {
         return self.target(base, queryMark, head)
     }
 
-    /// Origin-form; `*` for OPTIONS; absolute-form, which is cut down to its origin-form part once `Host` has agreed.
+    /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
+    /// with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Refusal? {
-        // CONNECT would make us a tunnel, TRACE an echo of credentials: neither is a gateway's business.
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials.
         let method = head.method.bytes(in: base)
         if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return Refusal(405, .requestMethod) }
         if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return Refusal(405, .requestMethod) }
@@ -191,7 +194,7 @@ package struct RequestParser: Sendable {
             }
             guard let slash = self.absoluteForm(base, start, end, head) else { return Refusal(400, .requestTarget) }
             start = slash
-            // `http://host` and `http://host?query` have an empty path, which no app would see as we do.
+            // `http://host` and `http://host?query` have an empty path, which apps read differently.
             guard start < end, base[start] == 0x2F else { return Refusal(400, .requestTarget) }
             head.target = Slice(start, end - start)
         }
@@ -205,7 +208,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// The offset after `http://authority`, whose authority is kept for the comparison with `Host`.
+    /// The offset after `http://authority`. The authority is kept for the comparison with `Host`.
     private func absoluteForm(_ base: Bytes, _ start: Int, _ end: Int, _ head: RequestHead) -> Int? {
         var index = start
         let bytes = UnsafeBufferPointer(start: base + start, count: end - start)
@@ -251,7 +254,7 @@ package struct RequestParser: Sendable {
         let end = lineFeed &- 1
         guard end > start, base[end] == 0x0D else { return Refusal(400, .requestMalformed) }
         var role = FieldRole.other
-        // A spelling that only some readers take for the name itself.
+        // Whether the name is a spelling that only some readers map to the known name.
         var isAlias = false
         var hasUnderscore = false
         var index = start
@@ -283,7 +286,7 @@ package struct RequestParser: Sendable {
         if index &- start > FieldNames.longestName, role != .managed { role = .other }
         var isDropped = false
         if isAlias {
-            // `Content_Length` is not Content-Length to us, but may be to an app behind a CGI-like interface.
+            // `Content_Length` is not Content-Length here, but may be for an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
             if hasUnderscore, self.dropsUnderscore { isDropped = true }
@@ -304,7 +307,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// What a known field does to the head.
+    /// Records what a known field means for the head.
     private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Refusal? {
         let isFirst = head.note(role, at: line)
         if !isFirst, role.isSingleton {
@@ -318,7 +321,7 @@ package struct RequestParser: Sendable {
         let value = head.fields[line].value.bytes(in: base)
         switch role {
         case .contentLength:
-            // One field, one number: lists and signs are how two parsers come to two lengths (RFC 9112 6.3).
+            // One field with one number. Two parsers can read a list or a sign as different lengths (RFC 9112 6.3).
             guard let length = ByteClass.decimal(value) else { return Refusal(400, .requestFraming) }
             if head.hasTransferEncoding { return Refusal(400, .requestFraming) }
             head.framing = .length(length)
@@ -342,13 +345,14 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    // MARK: The head as a whole
+    // MARK: The whole head
 
     private func conclude(_ base: Bytes, _ head: RequestHead) -> Refusal? {
         guard let host = head.line(.host) else { return Refusal(400, .requestHost) }
         let authority = head.fields[host].value
         if !head.authority.isEmpty {
-            // RFC 9112 3.2.2: absolute-form and Host name the same thing, or somebody is being misled.
+            // The authority of absolute-form must equal Host, else an intermediary and we may serve different hosts
+            // (RFC 9112 3.2.2).
             guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
                 return Refusal(400, .requestHost)
             }
@@ -359,7 +363,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// `Connection`: persistence, upgrade, and the fields it takes off the message (RFC 9110 7.6.1).
+    /// `Connection`: persistence, upgrade, and the fields that it removes from the message (RFC 9110 7.6.1).
     private func connection(_ base: Bytes, _ head: RequestHead) -> Refusal? {
         var refusal: Refusal?
         var closes = false
@@ -387,8 +391,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Takes a field that `Connection` names off the message, unless it is one that must not be taken off: a client that
-    /// nominates an identity or forwarding field wants ours removed (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names, except one that must stay: a client that names an identity or
+    /// forwarding field wants to remove ours (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Refusal? {
         for byte in token where self.table[Int(byte)] == 0 { return Refusal(400, .requestMalformed) }
         let role = self.names.role(of: token)
@@ -403,7 +407,7 @@ package struct RequestParser: Sendable {
     }
 }
 
-/// The grammar of `Host` that a gateway can route by: a name or an address and an optional port.
+/// The grammar of `Host` that the gateway accepts: a name or an address, and an optional port.
 package enum HostField {
     /// `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
     package static func isValid(_ value: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -4,12 +4,12 @@ package import Endpoints
 import Glibc
 #endif
 
-/// The gateway's own endpoints by path. They take precedence over routes: on hosts that have them the listed paths are not
-/// the app's, and `check` says so.
+/// The gateway's own endpoints by path. They take precedence over routes: on a host with `endpoints: true` the app does
+/// not get these paths, and `check` says so.
 package struct EndpointTable: Sendable {
     package let endpoints: [Endpoint]
     private let paths: [[UInt8]]
-    /// Longer paths than any of ours are not compared.
+    /// The length of the longest path. Longer paths are not compared.
     private let longest: Int
 
     package init(_ endpoints: [Endpoint]) {
@@ -21,11 +21,11 @@ package struct EndpointTable: Sendable {
     package enum Match: Sendable {
         case none
         case endpoint(Endpoint)
-        /// The path is ours, the method is not: the value of `Allow`.
+        /// The path is an endpoint and does not take the method; with the value of `Allow`.
         case methodNotAllowed(String)
     }
 
-    /// Looks the reading of a path up.
+    /// Looks up the endpoint of a path.
     package func match(
         _ path: UnsafeBufferPointer<UInt8>,
         method: UnsafeBufferPointer<UInt8>,
@@ -43,7 +43,7 @@ package struct EndpointTable: Sendable {
         return allowed.isEmpty ? .none : .methodNotAllowed(allowed.joined(separator: ", "))
     }
 
-    /// The paths that a host takes from its app.
+    /// The paths on a host that the app does not get.
     package func takenPaths(servesSignIn: Bool) -> [String] {
         Array(Set(self.endpoints.filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
     }

@@ -18,8 +18,8 @@ package enum Resolution {
 /// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
 /// each token. Confined to its loop.
 ///
-/// Only sessions are kept, never what was decided on them, and never that there was none: a session made a moment later
-/// is found (peers.md C4, 34 and 44).
+/// Only sessions are kept. Never kept are decisions (CVE-2026-33496) and the absence of a session: one that is made a
+/// moment later is found.
 ///
 /// An entry that the cache doubts is read again before it is used. Only when the store is unavailable does it serve, and
 /// never once it was unconfirmed for `SessionCache.hardAge`.

@@ -1,14 +1,14 @@
 package import Vocabulary
 
-/// How a transfer token or a live session is tied to its device: Auth0's `none`, `ip` and `asn`, and two that mix them.
+/// How a transfer token or a live session is bound to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
 package enum BindingMode: String, Sendable, CaseIterable {
     case none, ip, asn
-    /// The same address key; when the address family changed, the same ASN.
+    /// The same address key, or the same ASN when the address family has changed.
     case ipDualStack = "ip_dual_stack"
     /// The same address key, or the same ASN.
     case ipOrASN = "ip_or_asn"
 
-    /// The mode compares autonomous system numbers, so a source of them must be configured.
+    /// Whether the mode compares autonomous system numbers, so that a source of them must be configured.
     package var comparesNetworks: Bool {
         switch self {
         case .none, .ip: false
@@ -17,7 +17,7 @@ package enum BindingMode: String, Sendable, CaseIterable {
     }
 }
 
-/// An OAuth client, with Auth0's `session_transfer` object verbatim.
+/// An OAuth client, with Auth0's `session_transfer` object.
 ///
 /// ## Configuration keys (`clients[]`)
 /// - `client_id` (token, required), `client_secret_file` (path): without one the client is public.
@@ -25,7 +25,7 @@ package enum BindingMode: String, Sendable, CaseIterable {
 /// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
 /// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`,
 ///   default: ip).
-/// - `session_transfer.binding_dry_run` (boolean, default: false): judge and count, but let pass.
+/// - `session_transfer.binding_dry_run` (boolean, default: false): check and count, but do not enforce.
 /// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
 package struct ClientSettings: Sendable, Equatable {
@@ -52,12 +52,12 @@ package struct ClientSettings: Sendable, Equatable {
     }
 }
 
-/// Who proves that a user is who they say.
+/// How users sign in.
 package enum ProviderSettings: Sendable, Equatable {
-    /// Users in the configuration, for demo and tests; refuses to serve beyond loopback without its flag.
+    /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
     case fixedUsers([UserSettings])
 
-    /// The assurance level that signing in gives the user with this id; nil: no such user is known.
+    /// The assurance level of this user's sign-in; nil when the user is unknown.
     package func assurance(of id: String) -> String? {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
@@ -67,7 +67,7 @@ package enum ProviderSettings: Sendable, Equatable {
 
 /// A user of the `static` provider.
 package struct UserSettings: Sendable, Equatable {
-    /// What the user types: an email address or name.
+    /// What the user types: an email address or a name.
     package var identifier: String
     package var id: String
     /// `scrypt:N:r:p:salt:hash` in base64url.
