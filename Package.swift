@@ -47,8 +47,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions",
-                "RedisStore", "Settings",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Clients", "Providers",
+                "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -62,8 +62,8 @@ let package = Package(
         .target(
             name: "RequestPath",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioPosix, nioSSL, logging,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
+                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL, logging,
             ],
             swiftSettings: strict
         ),
@@ -75,8 +75,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
-                "Vocabulary", nioCore,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "Cryptography",
+                "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -100,6 +100,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The registered OAuth clients.
+        .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
             name: "Sessions",
             dependencies: ["Cryptography", "AddressIntelligence", "Vocabulary", nioCore],
@@ -133,6 +135,8 @@ let package = Package(
             dependencies: ["Observability", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
+        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+        .testTarget(name: "ClientsTests", dependencies: ["Clients", "Settings"], swiftSettings: strict),
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
@@ -142,7 +146,8 @@ let package = Package(
         .testTarget(
             name: "RequestPathTests",
             dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", nioCore, nioEmbedded,
+                "RequestPath", "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability",
+                "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -157,8 +162,8 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "Vocabulary",
-                nioCore, nioPosix,
+                "TokenEndpoints", "Endpoints", "RequestPath", "Handoff", "Clients", "Sessions", "Settings",
+                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -239,8 +244,8 @@ let package = Package(
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "SessionEndpoints", "Endpoints", "RequestPath", "Providers", "Sessions", "Settings", "Observability",
+                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

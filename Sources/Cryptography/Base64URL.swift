@@ -7,33 +7,107 @@ package enum Base64URL {
 
     /// The text of `bytes`, written where it stays.
     static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
-        String(unsafeUninitializedCapacity: Self.length(bytes.count)) { Self.encode(bytes, into: $0) }
+        String(unsafeUninitializedCapacity: Base64Group.length(bytes.count)) {
+            Base64Group.encode(bytes, in: .url, into: $0)
+        }
     }
 
     /// The text of `bytes` as ASCII.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: Self.length(bytes.count)) { buffer, initialized in
-            initialized = bytes.withUnsafeBytes { Self.encode($0, into: buffer) }
+        [UInt8](unsafeUninitializedCapacity: Base64Group.length(bytes.count)) { buffer, initialized in
+            initialized = bytes.withUnsafeBytes { Base64Group.encode($0, in: .url, into: buffer) }
         }
     }
 
     /// Appends the text of `bytes` as ASCII.
     static func append(_ bytes: UnsafeRawBufferPointer, to target: inout [UInt8]) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.length(bytes.count)) { buffer in
-            target.append(contentsOf: buffer.prefix(Self.encode(bytes, into: buffer)))
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Base64Group.length(bytes.count)) { buffer in
+            target.append(contentsOf: buffer.prefix(Base64Group.encode(bytes, in: .url, into: buffer)))
         }
     }
 
-    /// How many characters so many bytes take.
-    private static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
+    /// The bytes of `text`; nil unless it is exactly what `encode` makes of them.
+    ///
+    /// Padding, other alphabets, white space and stray bits in the last character are refused, so that no two texts
+    /// stand for the same bytes (RFC 4648 3.5).
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        Self.decoded(Array(text.utf8)[...])
+    }
 
-    /// Returns how many characters were written.
-    private static func encode(_ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    /// The bytes of ASCII text, by the same rules.
+    package static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        Base64Group.decoded(text, in: .url)
+    }
+}
+
+/// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4): what HTTP Basic (RFC 7617) and hashes in
+/// a Content-Security-Policy (CSP3 2.3.1) are written in.
+package enum Base64 {
+    /// The text of `bytes`.
+    package static func encode(_ bytes: [UInt8]) -> String {
+        String(decoding: Self.encoded(bytes), as: UTF8.self)
+    }
+
+    /// The text of `bytes` as ASCII.
+    package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
+        let length = (bytes.count + 2) / 3 * 4
+        return [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
+            initialized = bytes.withUnsafeBytes { Base64Group.encode($0, in: .standard, into: buffer) }
+            while initialized < length {
+                buffer[initialized] = UInt8(ascii: "=")
+                initialized += 1
+            }
+        }
+    }
+
+    /// The bytes of ASCII text; nil unless it is exactly what `encoded` makes of them.
+    package static func decoded(_ text: [UInt8]) -> [UInt8]? {
+        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard text.count % 4 == 0, padding <= 2 else { return nil }
+        return Base64Group.decoded(text.dropLast(padding), in: .standard)
+    }
+}
+
+/// What both kinds of base64 share: four characters stand for three bytes.
+private enum Base64Group {
+    enum Alphabet {
+        case standard, url
+
+        func character(_ value: UInt32) -> UInt8 {
+            let characters: StaticString =
+                switch self {
+                case .standard: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+                case .url: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+                }
+            return characters.utf8Start[Int(value & 0x3F)]
+        }
+
+        func value(_ character: UInt8) -> UInt32? {
+            switch character {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a") + 26)
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0") + 52)
+            case self == .url ? UInt8(ascii: "-") : UInt8(ascii: "+"): 62
+            case self == .url ? UInt8(ascii: "_") : UInt8(ascii: "/"): 63
+            default: nil
+            }
+        }
+    }
+
+    /// How many characters so many bytes take, without padding.
+    static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
+
+    /// Writes the text of `bytes` without padding; returns how many characters were written.
+    static func encode(
+        _ bytes: UnsafeRawBufferPointer,
+        in alphabet: Alphabet,
+        into target: UnsafeMutableBufferPointer<UInt8>
+    ) -> Int {
         var written = 0
         /// Writes the first characters of four that stand for three bytes.
         func write(_ three: UInt32, _ count: Int) {
             for place in 0..<count {
-                target[written] = Self.character(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)))
+                target[written] = alphabet.character(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)))
                 written += 1
             }
         }
@@ -50,23 +124,15 @@ package enum Base64URL {
         return written
     }
 
-    /// The bytes of `text`; nil unless it is exactly what `encode` makes of them.
-    ///
-    /// Padding, other alphabets, white space and stray bits in the last character are refused, so that no two texts
-    /// stand for the same bytes (RFC 4648 3.5).
-    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
-        Self.decoded(Array(text.utf8)[...])
-    }
-
-    /// The bytes of ASCII text, by the same rules.
-    package static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    /// The bytes of text without padding; nil when a character is of no alphabet, or the last one holds bits of no byte.
+    static func decoded(_ text: ArraySlice<UInt8>, in alphabet: Alphabet) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
         var pending: UInt32 = 0
         var bits: UInt32 = 0
         for character in text {
-            guard let value = Self.value(character) else { return nil }
+            guard let value = alphabet.value(character) else { return nil }
             pending = pending << 6 | value
             bits += 6
             if bits >= 8 {
@@ -76,20 +142,5 @@ package enum Base64URL {
         }
         guard pending & (1 << bits - 1) == 0 else { return nil }
         return bytes
-    }
-
-    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-
-    private static func character(_ value: UInt32) -> UInt8 { self.alphabet.utf8Start[Int(value & 0x3F)] }
-
-    private static func value(_ character: UInt8) -> UInt32? {
-        switch character {
-        case 0x41...0x5A: UInt32(character - 0x41)
-        case 0x61...0x7A: UInt32(character - 0x61 + 26)
-        case 0x30...0x39: UInt32(character - 0x30 + 52)
-        case 0x2D: 62
-        case 0x5F: 63
-        default: nil
-        }
     }
 }
