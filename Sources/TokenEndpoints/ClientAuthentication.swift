@@ -20,7 +20,7 @@ package struct ClientAuthentication: Sendable {
     ) throws(OAuthError) -> ClientSettings {
         let clientID = try parameters.text("client_id")
         let secret = try parameters.text("client_secret")
-        guard !request.credentials.isRepeated else { throw .invalidRequest("Authorization must not be repeated.") }
+        guard !request.credentials.isRepeated else { throw .invalidRequest("Credentials must not be repeated.") }
 
         if let authorization = request.credentials.authorization {
             // "The client MUST NOT use more than one authentication method in each request."

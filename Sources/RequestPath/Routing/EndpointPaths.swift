@@ -23,16 +23,40 @@ package enum EndpointMatch: Sendable {
 /// A literal path beats one with a parameter, and of two with parameters the one that is literal first wins. Only then is
 /// the method looked at.
 package final class EndpointPaths: Sendable {
-    /// One endpoint.
+    /// One endpoint and what a request to it comes to.
     package struct Entry: Sendable {
-        let pattern: EndpointPattern
-        let methods: [String]
-        let match: EndpointMatch
+        fileprivate let pattern: EndpointPattern
+        fileprivate let methods: [String]
+        fileprivate let match: EndpointMatch
 
-        package init(_ pattern: EndpointPattern, _ methods: [String], _ match: EndpointMatch) {
-            self.pattern = pattern
-            self.methods = methods
-            self.match = match
+        /// An endpoint that the gateway answers.
+        package init(_ endpoint: Endpoint) {
+            self.pattern = endpoint.pattern
+            self.methods = endpoint.methods
+            self.match = .endpoint(endpoint)
+        }
+
+        /// An endpoint that the identity provider answers, and the route to it.
+        init(_ endpoint: ForwardingEndpoint, by route: RouteEntry) {
+            self.pattern = endpoint.pattern
+            self.methods = endpoint.methods
+            self.match = .forward(route)
+        }
+    }
+
+    /// What can be told of a path by its length alone. A value without references, for it is asked on every request.
+    struct Filter: Sendable {
+        /// Bit n is set if a literal path has n bytes; the last one stands for all longer ones.
+        fileprivate var lengths: UInt64 = 0
+        /// Bytes of the shortest path with a parameter.
+        fileprivate var shortestParametric = Int.max
+
+        fileprivate static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
+
+        /// Whether some endpoint may have a path of `length` bytes.
+        @inline(__always)
+        func admits(_ length: Int) -> Bool {
+            self.lengths & Self.bit(length) != 0 || length >= self.shortestParametric
         }
     }
 
@@ -46,10 +70,7 @@ package final class EndpointPaths: Sendable {
 
     private let exact: [Place]
     private let parametric: [Place]
-    /// Bit n is set if a literal path has n bytes; the last one stands for all longer ones.
-    private let lengths: UInt64
-    /// Bytes of the shortest path with a parameter.
-    private let shortestParametric: Int
+    let filter: Filter
 
     package init(_ entries: [Entry]) {
         var groups: [[Entry]] = []
@@ -65,31 +86,21 @@ package final class EndpointPaths: Sendable {
         }
         self.exact = places.filter(\.pattern.isExact)
         self.parametric = places.filter { !$0.pattern.isExact }.sorted { $0.pattern.precedes($1.pattern) }
-        self.lengths = self.exact.reduce(0) { $0 | Self.bit($1.pattern.shortest) }
-        self.shortestParametric = self.parametric.map(\.pattern.shortest).min() ?? .max
+        var filter = Filter()
+        for place in self.exact { filter.lengths |= Filter.bit(place.pattern.shortest) }
+        filter.shortestParametric = self.parametric.map(\.pattern.shortest).min() ?? .max
+        self.filter = filter
     }
 
-    private static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
-
-    /// Looks a path up. Nearly every request is the app's, and its path is of a length that none of ours has.
+    /// Looks a path up.
     ///
     /// - Parameters:
     ///   - path: The reading of the path.
     ///   - isRaw: The path came as it is read; else none of ours is answered, because the app could read it otherwise.
-    @inline(__always)
     package func match(
         _ path: UnsafeBufferPointer<UInt8>,
         method: UnsafeBufferPointer<UInt8>,
         isRaw: Bool
-    ) -> EndpointMatch {
-        guard self.lengths & Self.bit(path.count) != 0 || path.count >= self.shortestParametric else { return .none }
-        return self.find(path, method, isRaw)
-    }
-
-    private func find(
-        _ path: UnsafeBufferPointer<UInt8>,
-        _ method: UnsafeBufferPointer<UInt8>,
-        _ isRaw: Bool
     ) -> EndpointMatch {
         guard let place = self.place(of: path) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {

@@ -5,8 +5,10 @@ import Settings
 /// are not the app's, and `check` says so.
 package struct EndpointTable: Sendable {
     /// An endpoint forwards to an upstream that does not exist.
-    package struct UnknownUpstream: Error, Sendable {
+    package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
         package let name: String
+
+        package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
     /// The routes by which forwarding endpoints are judged, one for each host that serves them; their `index` follows
@@ -14,6 +16,8 @@ package struct EndpointTable: Sendable {
     package let routes: [RouteEntry]
     /// In the order of the route table's hosts.
     private let paths: [EndpointPaths]
+    /// Those of `paths`, side by side.
+    private let filters: [EndpointPaths.Filter]
     private let listed: [(path: String, scope: EndpointScope)]
 
     /// - Parameters:
@@ -27,36 +31,40 @@ package struct EndpointTable: Sendable {
         on table: RouteTable,
         upstreams: [String]
     ) throws(UnknownUpstream) {
-        for endpoint in forwarding where !upstreams.contains(endpoint.upstream) {
-            throw UnknownUpstream(name: endpoint.upstream)
+        var forwards: [(endpoint: ForwardingEndpoint, upstream: Int)] = []
+        for endpoint in forwarding {
+            guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
+                throw UnknownUpstream(name: endpoint.upstream)
+            }
+            forwards.append((endpoint, upstream))
         }
         var routes: [RouteEntry] = []
         self.paths = table.hosts.map { host in
-            var targets: [EndpointPaths.Entry] = []
-            for endpoint in endpoints where endpoint.scope == .everyHost || host.servesSignIn {
-                targets.append(EndpointPaths.Entry(endpoint.pattern, endpoint.methods, .endpoint(endpoint)))
-            }
-            for endpoint in forwarding where endpoint.scope == .everyHost || host.servesSignIn {
-                guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else { continue }
+            func isServed(_ scope: EndpointScope) -> Bool { scope == .everyHost || host.servesSignIn }
+            var entries = endpoints.filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
+            for (endpoint, upstream) in forwards where isServed(endpoint.scope) {
                 let index = table.entries.count + routes.count
                 let route = RouteEntry(forwarding: endpoint, on: host, index: index, upstreamIndex: upstream)
                 routes.append(route)
-                targets.append(EndpointPaths.Entry(endpoint.pattern, endpoint.methods, .forward(route)))
+                entries.append(EndpointPaths.Entry(endpoint, by: route))
             }
-            return EndpointPaths(targets)
+            return EndpointPaths(entries)
         }
+        self.filters = self.paths.map(\.filter)
         self.routes = routes
         self.listed = endpoints.map { ($0.path, $0.scope) } + forwarding.map { ($0.pattern.text, $0.scope) }
     }
 
-    /// Looks the reading of a path up among the paths of `host`, one of the route table's.
+    /// Looks the reading of a path up among the paths of `host`, one of the route table's. Nearly every request is the
+    /// app's, and its path is of a length that none of ours has.
     @inline(__always)
     package func match(
         _ reading: PathReading,
         method: UnsafeBufferPointer<UInt8>,
         host: HostEntry
     ) -> EndpointMatch {
-        self.paths[host.index].match(reading.bytes, method: method, isRaw: reading.isRaw)
+        guard self.filters[host.index].admits(reading.bytes.count) else { return .none }
+        return self.paths[host.index].match(reading.bytes, method: method, isRaw: reading.isRaw)
     }
 
     /// The paths that a host takes from its app, parameters as `{name}`.

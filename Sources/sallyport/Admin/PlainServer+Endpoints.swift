@@ -16,7 +16,7 @@ extension PlainServer {
         group: any EventLoopGroup,
         endpoints: [Endpoint]
     ) async throws -> PlainServer {
-        let paths = EndpointPaths(endpoints.map { EndpointPaths.Entry($0.pattern, $0.methods, .endpoint($0)) })
+        let paths = EndpointPaths(endpoints.map { EndpointPaths.Entry($0) })
         let authority = "\(address.host):\(address.port)"
         return try await PlainServer.start(address, group: group) { request in
             switch request.match(paths) {
