@@ -47,8 +47,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions",
-                "RedisStore", "Settings",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Clients", "Providers",
+                "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -62,8 +62,8 @@ let package = Package(
         .target(
             name: "RequestPath",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioPosix, nioSSL, logging,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
+                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL, logging,
             ],
             swiftSettings: strict
         ),
@@ -75,8 +75,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
-                "Vocabulary", nioCore,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "Cryptography",
+                "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -100,6 +100,8 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The registered OAuth clients.
+        .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
             name: "Sessions",
             dependencies: ["Cryptography", "AddressIntelligence", "Vocabulary", nioCore],
@@ -133,6 +135,8 @@ let package = Package(
             dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
+        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+        .testTarget(name: "ClientsTests", dependencies: ["Clients", "Settings"], swiftSettings: strict),
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
@@ -142,8 +146,8 @@ let package = Package(
         .testTarget(
             name: "RequestPathTests",
             dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", nioCore,
-                nioEmbedded,
+                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
+                "Handoff", "Clients", "Observability", nioCore, nioEmbedded, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -159,7 +163,7 @@ let package = Package(
             name: "TokenEndpointsTests",
             dependencies: [
                 "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench",
-                "Vocabulary", nioCore, nioPosix,
+                "Vocabulary", "RequestPath", "Clients", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -260,7 +264,7 @@ let package = Package(
             name: "SessionEndpointsTests",
             dependencies: [
                 "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
+                "AddressIntelligence", "StoreBench", "Vocabulary", "RequestPath", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

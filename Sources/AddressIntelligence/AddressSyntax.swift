@@ -1,3 +1,5 @@
+import Vocabulary
+
 extension IPAddress {
     /// Reads an address as people and proxies write it: dotted decimal, or IPv6 by RFC 4291 2.2, with an optional zone.
     ///
@@ -66,8 +68,8 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     while index < text.endIndex {
         let start = index
         var group: UInt128 = 0
-        while index < text.endIndex, let digit = hexDigit(text[index]) {
-            group = group << 4 | digit
+        while index < text.endIndex, let digit = Hexadecimal.value(text[index]) {
+            group = group << 4 | UInt128(digit)
             index += 1
             guard index - start <= 4 else { return nil }
         }
@@ -95,15 +97,6 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     let tailBits = UInt128(16 * (groups - gap))
     let head = value >> tailBits
     return head << UInt128(16 * (8 - gap)) | (value ^ head << tailBits)
-}
-
-private func hexDigit(_ byte: UInt8) -> UInt128? {
-    switch byte {
-    case 0x30...0x39: UInt128(byte - 0x30)
-    case 0x41...0x46: UInt128(byte - 0x41 + 10)
-    case 0x61...0x66: UInt128(byte - 0x61 + 10)
-    default: nil
-    }
 }
 
 /// The name or number of an interface: visible ASCII, except what would end an address in a URL or a list.

@@ -46,9 +46,9 @@ package struct NativeSessionEndpoints: Sendable {
         let refresh = ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters("refresh").first ?? "")
         let isStepUp = !["", "aal1"].contains(request.parameters("aal").first ?? "")
         var missing = Reason.credentialMissing
-        if isStepUp || !refresh, let token = request.field("x-session-token"), !token.isEmpty {
+        if isStepUp || !refresh, let token = request.credentials.sessionToken {
             do {
-                switch try await self.service.native(token) {
+                switch try await self.service.native(Self.text(token)) {
                 case .nobody(let reason): missing = reason
                 case .session: return isStepUp ? Self.unreachableLevel : Self.alreadySignedIn
                 }
@@ -173,8 +173,7 @@ package struct NativeSessionEndpoints: Sendable {
     /// is not a cookie of ours falls through to the next, as in Kratos; what is one decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
-        func repeated(_ name: String) -> Bool { request.fields.filter { $0.name == name }.count > 1 }
-        if repeated("x-session-token") || repeated("authorization") {
+        if request.credentials.isRepeated {
             return Herodot.error(400, .credentialRepeated, "The credential stands in the request more than once.")
         }
         guard request.parameters("tokenize_as").isEmpty else {
@@ -183,12 +182,12 @@ package struct NativeSessionEndpoints: Sendable {
         do {
             let presented: SessionService.Presented
             let cookies = self.service.cookieValues(request).filter(self.service.isSessionSyntax)
-            if let token = request.field("x-session-token"), !token.isEmpty {
-                presented = try await self.service.native(token)
+            if let token = request.credentials.sessionToken {
+                presented = try await self.service.native(Self.text(token))
             } else if !cookies.isEmpty {
                 presented = try await self.service.web(request)
-            } else if let token = request.field("authorization").flatMap(Self.bearer) {
-                presented = try await self.service.native(token)
+            } else if case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty {
+                presented = try await self.service.native(Self.text(token))
             } else {
                 presented = .nobody(.credentialMissing)
             }
@@ -200,7 +199,7 @@ package struct NativeSessionEndpoints: Sendable {
                     200,
                     SessionDocument.value(found.session, origin: request.origin, now: self.service.clock.now()),
                     fields: [
-                        ("x-kratos-authenticated-identity-id", PercentDecoding.encoded(found.session.subject)),
+                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.subject)),
                         ("vary", "Cookie, Authorization, X-Session-Token"),
                     ]
                 )
@@ -220,12 +219,7 @@ package struct NativeSessionEndpoints: Sendable {
         )
     }
 
-    /// The token of `Bearer <token>`: the scheme in any case, exactly two parts.
-    private static func bearer(_ value: String) -> String? {
-        let parts = value.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[0].lowercased() == "bearer", !parts[1].isEmpty else { return nil }
-        return String(parts[1])
-    }
+    private static func text(_ token: Secret) -> String { String(decoding: token.bytes, as: UTF8.self) }
 
     /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it. A token whose
     /// session has ended already is answered like the first time; one that can be no session's is forbidden, and so is none.

@@ -33,8 +33,6 @@ package struct SessionService: Sendable {
         case nobody(Reason)
     }
 
-    /// More cookies of our name than a browser could come to hold are not worth a look-up each.
-    private static let mostCookies = 8
     private static let longestUserAgent = 512
 
     let sessions: SessionSettings
@@ -206,12 +204,7 @@ package struct SessionService: Sendable {
 
     /// The different values of our cookie, in the order in which they came.
     func cookieValues(_ request: EndpointRequest) -> [String] {
-        var values: [String] = []
-        for value in CookieField.values(of: self.cookie(request).name, in: request.fields)
-        where values.count < Self.mostCookies && !values.contains(value) {
-            values.append(value)
-        }
-        return values
+        request.credentials.sessionCookies.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
 
     /// Whether `token` could be a session of this gateway or of one with another secret; says nothing about its being one.

@@ -1,3 +1,4 @@
+package import Clients
 package import Endpoints
 package import Handoff
 package import NIOCore

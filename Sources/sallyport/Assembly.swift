@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Cryptography
 import Endpoints
 import Handoff
@@ -62,6 +63,7 @@ struct Assembly: Sendable {
                 throw StartRefusal(description: "\(error)")
             }
         }
+        let clients = ClientRegistry(settings.clients)
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
         let handoff = HandoffConsumer(
             store: foundations.store,
@@ -75,15 +77,19 @@ struct Assembly: Sendable {
             settings: settings,
             routes: routes,
             targets: targets,
-            endpoints: EndpointTable(
-                try Self.endpoints(settings, foundations, asn: asn, journal: journal)
+            endpoints: try EndpointTable(
+                Self.endpoints(settings, foundations, asn: asn, journal: journal, clients: clients),
+                forwarding: [],
+                on: routes,
+                upstreams: settings.upstreams.map(\.name)
             ),
             registry: foundations.registry,
             audit: foundations.audit,
             generation: generation,
             identity: identity,
             handoff: handoff,
-            devices: devices
+            devices: devices,
+            clients: clients
         )
         self.asn = asn
     }
@@ -104,8 +110,9 @@ struct Assembly: Sendable {
         _ settings: Settings,
         _ foundations: Foundations,
         asn: ASNDirectory?,
-        journal: HandoffJournal
-    ) throws -> [Endpoint] {
+        journal: HandoffJournal,
+        clients: ClientRegistry
+    ) -> [Endpoint] {
         var endpoints: [Endpoint] = []
         if let provider = settings.provider {
             let service = SessionService(
@@ -141,7 +148,7 @@ struct Assembly: Sendable {
         )
         endpoints.append(
             TokenEndpoint(
-                clients: ClientRegistry(settings.clients),
+                clients: clients,
                 hosts: settings.hosts,
                 mint: mint,
                 loops: foundations.group

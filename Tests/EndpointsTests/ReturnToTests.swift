@@ -98,7 +98,7 @@ struct ReturnToTests {
                 #expect(path == variant)
                 #expect(WHATWG.staysOnHost(variant), "\(variant)")
                 // Nor after a careless party decoded it once more.
-                if let decoded = PercentDecoding.decoded(Array(variant.utf8), plusIsSpace: false),
+                if let decoded = PercentCoding.decoded(Array(variant.utf8), plusIsSpace: false),
                     let text = String(validating: decoded, as: UTF8.self)
                 {
                     #expect(WHATWG.staysOnHost(text), "\(variant)")

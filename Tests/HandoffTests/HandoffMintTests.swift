@@ -264,14 +264,6 @@ struct HandoffMintTests {
         world.clock.advance(by: .seconds(80_000))
         #expect(try await world.session(app.key) != nil)
     }
-
-    @Test("clients are found by their exact id")
-    func registry() {
-        let registry = ClientRegistry([.native, .web])
-        #expect(registry.client("web-app")?.clientID == "web-app")
-        #expect(registry.client("Web-App") == nil)
-        #expect(registry.client("") == nil)
-    }
 }
 
 /// Allows so many times, then cannot be reached.

@@ -92,6 +92,7 @@ struct Gateway {
                 path: path,
                 query: query,
                 fields: fields,
+                credentials: presented(fields),
                 body: Array(body.utf8),
                 address: try #require(IPAddress(address)),
                 origin: "https://\(self.host)",

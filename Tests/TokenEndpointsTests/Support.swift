@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import NIOCore
@@ -115,6 +116,7 @@ final class TokenWorld: Sendable {
                     path: "/oauth/token",
                     query: [],
                     fields: fields,
+                    credentials: presented(fields),
                     body: body,
                     address: IPAddress(v4: 0x0180_0001),
                     origin: "https://auth.example.com",

@@ -12,7 +12,7 @@ struct LineBuffer: ~Copyable {
     private var capacity: Int
     private(set) var count = 0
     private(set) var lines = 0
-    private var timestamp = Timestamp()
+    private var timestamp = RFC3339()
 
     init(capacity: Int) {
         self.capacity = max(capacity, 256)
@@ -38,9 +38,9 @@ struct LineBuffer: ~Copyable {
         self.literal("{\"stream\":\"")
         self.literal(stream)
         self.literal("\",\"time\":\"")
-        self.reserve(Timestamp.count)
+        self.reserve(RFC3339.count)
         self.timestamp.write(time, to: self.base + self.count)
-        self.count += Timestamp.count
+        self.count += RFC3339.count
         self.byte(0x22)
     }
 

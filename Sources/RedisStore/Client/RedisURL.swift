@@ -232,23 +232,10 @@ extension RedisConfiguration {
     }
 
     private static func decoded(_ text: Substring) throws(RedisURLError) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst(), let low = rest.popFirst(),
-                let highDigit = Character(UnicodeScalar(high)).hexDigitValue,
-                let lowDigit = Character(UnicodeScalar(low)).hexDigitValue
-            else {
-                throw RedisURLError(
-                    description:
-                        "A percent sign in the Redis URL lacks two hexadecimal digits after it: write % as %25."
-                )
-            }
-            bytes.append(UInt8(highDigit << 4 | lowDigit))
+        guard let bytes = PercentCoding.decoded(text.utf8, plusIsSpace: false) else {
+            throw RedisURLError(
+                description: "A percent sign in the Redis URL lacks two hexadecimal digits after it: write % as %25."
+            )
         }
         guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
             throw RedisURLError(description: "A percent-encoded part of the Redis URL is not UTF-8 text.")

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import NIOCore
@@ -32,7 +33,7 @@ extension DownstreamConnection {
         // HEAD and subresources go on without the token, whatever they bring.
         guard mayConsume || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = self.configuration.handoff, let clientID = route.settings.client,
-            let client = self.configuration.clients.client(clientID)
+            let client = self.configuration.clients.snapshot.client(clientID)
         else { return nil }
         let cookies =
             self.facts.triedHandoffs.contains(.cookie) ? [] : self.handoffCookies(head, base, credentials, host)
@@ -212,7 +213,7 @@ extension DownstreamConnection {
                 guard self.facts.wantsPage else { return }
                 // It may be the cookie's token that could not be tried, and the one in the query is one that never is. As a
                 // moved token it would be tried with the next navigation, whoever made the link to this one.
-                if let client = self.facts.route?.settings.client.flatMap(self.configuration.clients.client),
+                if let client = self.facts.route?.settings.client.flatMap(self.configuration.clients.snapshot.client),
                     Self.objection(to: parameter, of: head, base, client) == nil, let token = parameter.value,
                     AttemptCookie.canHold(token.bytes(in: base))
                 {

@@ -104,13 +104,24 @@ extension DownstreamConnection {
         case .refused(let reason):
             return .answer(.problem(400, reason, requestID: self.facts.requestID))
         case .read(let reading):
-            switch configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
+            switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
-                // A spelling that only reads like one of our paths could be another path to the app.
-                guard reading.isRaw else {
-                    return .answer(.problem(400, .pathAmbiguous, requestID: self.facts.requestID))
-                }
-                return .collect(PendingEndpoint(endpoint: endpoint, request: self.endpointRequest(head, base, host)))
+                let request = EndpointRequest(
+                    to: endpoint,
+                    head,
+                    base,
+                    host: host,
+                    cookies: configuration.cookies(of: host),
+                    address: self.facts.clientAddress ?? self.peer,
+                    requestID: self.facts.requestID
+                )
+                return .collect(PendingEndpoint(endpoint: endpoint, request: request))
+            case .forward(let route):
+                self.facts.route = route
+                self.facts.pool = self.loop.pool(route.upstreamIndex)
+                return nil
+            case .refused(let reason):
+                return .answer(.problem(400, reason, requestID: self.facts.requestID))
             case .methodNotAllowed(let allow):
                 return .answer(
                     .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)])
@@ -172,29 +183,6 @@ extension DownstreamConnection {
             value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
         else { return nil }
         return Array(value)
-    }
-
-    private func endpointRequest(_ head: RequestHead, _ base: Bytes, _ host: HostEntry) -> EndpointRequest {
-        var fields: [(name: String, value: String)] = []
-        for index in 0..<head.fields.count {
-            let line = head.fields[index]
-            // What only the gateway may say is not there for its endpoints either.
-            guard !line.isDropped || line.role == .upgrade else { continue }
-            let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
-            fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
-        }
-        return EndpointRequest(
-            method: String(decoding: head.method.bytes(in: base), as: UTF8.self),
-            path: String(decoding: head.path.bytes(in: base), as: UTF8.self),
-            query: QueryText.parameters(head.query.bytes(in: base)),
-            fields: fields,
-            body: [],
-            address: self.facts.clientAddress ?? self.peer,
-            origin: host.publicURL.description,
-            authority: host.publicURL.authority,
-            isSecure: host.publicURL.isHTTPS,
-            requestID: self.facts.requestID.text
-        )
     }
 
     // MARK: Session and decision

@@ -1,4 +1,5 @@
 package import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import NIOCore
@@ -93,11 +94,14 @@ package struct Explanation: Sendable {
     ) {
         let read = reading.isRaw ? [] : ["the path reads as \(Self.text(reading.bytes))"]
         let method = head.method.bytes(in: base)
-        switch self.configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
+        switch self.configuration.endpoints.match(reading, method: method, host: host) {
         case .endpoint(let endpoint):
-            let isOurs = reading.isRaw
-            let line = isOurs ? "answered by the gateway's own \(endpoint.path)" : Self.refused(400, .pathAmbiguous)
-            return self.say("route", read + [line])
+            return self.say("route", read + ["answered by the gateway's own \(endpoint.path)"])
+        case .forward(let route):
+            self.say("route", read + ["\(route.settings.path) of the identity provider, to \(route.settings.upstream)"])
+            return self.explainCredentials(head, base, host, route, session, address)
+        case .refused(let reason):
+            return self.say("route", read + [Self.refused(400, reason)])
         case .methodNotAllowed(let allow):
             let refused = Self.refused(405, .routeMethodNotAllowed, allow: allow)
             return self.say("route", read + [refused, "the path is the gateway's own"])
@@ -162,7 +166,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if route.settings.handoff, credentials.cookies.hasHandoff || credentials.handoffParameter != nil {
-            let client = route.settings.client.flatMap { self.configuration.clients.client($0) }
+            let client = route.settings.client.flatMap { self.configuration.clients.snapshot.client($0) }
             var places: [(transport: HandoffTransport, text: String)] = []
             if credentials.cookies.hasHandoff { places.append((.cookie, "cookies")) }
             if credentials.handoffParameter != nil { places.append((.query, "query")) }

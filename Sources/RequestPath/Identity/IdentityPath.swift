@@ -1,10 +1,6 @@
 package import Sessions
 package import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// A path to a value in a session, as `identity.headers` and the presets write it. It is parsed once and used for every
 /// new session.
 package struct IdentityPath: Sendable {
@@ -58,7 +54,7 @@ package struct IdentityPath: Sendable {
         case .aal: .string(session.aal)
         case .methods: .array(session.methods.map { .string($0) })
         case .scopes: .array(session.scopes.map { .string($0) })
-        case .authenticatedAt: .string(Self.timestamp(session.authenticatedAt))
+        case .authenticatedAt: .string(session.authenticatedAt.rfc3339Seconds)
         case .origin: .string(session.origin.rawValue)
         case .clientID: session.clientID.map { .string($0) }
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
@@ -85,15 +81,5 @@ package struct IdentityPath: Sendable {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
-    }
-
-    /// RFC 3339 in UTC, to the second.
-    private static func timestamp(_ time: UnixTime) -> String {
-        var seconds = time_t(time.seconds)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
     }
 }

@@ -1,3 +1,4 @@
+import Cryptography
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -89,7 +90,7 @@ package struct IdentityProfile: Sendable {
             }
             let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
             lines.append(contentsOf: "Authorization: Basic ".utf8)
-            lines.append(contentsOf: Base64Text.encode(credentials))
+            lines.append(contentsOf: Base64.encoded(credentials))
             Self.endLine(&lines)
         }
         guard lines.count <= self.maxSize else {

@@ -49,8 +49,6 @@ struct IdentityText {
         }
     }
 
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
     /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
     /// trim. Decoding gives the value back. CR, LF and NUL are refused instead (CVE-2023-27493).
     ///
@@ -65,9 +63,7 @@ struct IdentityText {
             switch byte {
             case 0x00, 0x0A, 0x0D: return true
             case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
-                bytes.append(0x25)
-                bytes.append(Self.digits[Int(byte >> 4)])
-                bytes.append(Self.digits[Int(byte & 15)])
+                Hexadecimal.appendEscape(of: byte, to: &bytes)
             default: bytes.append(byte)
             }
         }

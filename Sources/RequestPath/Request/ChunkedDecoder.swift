@@ -66,11 +66,11 @@ package struct ChunkedDecoder: Sendable, Equatable {
             index &+= 1
             switch self.state {
             case .sizeStart:
-                guard let digit = Self.hexValue(byte) else { return .malformed }
+                guard let digit = Hexadecimal.value(byte) else { return .malformed }
                 self.overhead = 0
-                self.state = .size(value: digit, digits: digit == 0 ? 0 : 1)
+                self.state = .size(value: Int(digit), digits: digit == 0 ? 0 : 1)
             case .size(let value, let digits):
-                if let digit = Self.hexValue(byte) {
+                if let digit = Hexadecimal.value(byte) {
                     if value == 0 {
                         // `1*HEXDIG` allows any number of leading zeros (RFC 9112 7.1).
                         self.overhead += 1
@@ -78,7 +78,10 @@ package struct ChunkedDecoder: Sendable, Equatable {
                     }
                     // 15 hexadecimal digits fit in Int and are more than any body has.
                     guard digits < 15 else { return .malformed }
-                    self.state = .size(value: value << 4 | digit, digits: value == 0 && digit == 0 ? 0 : digits + 1)
+                    self.state = .size(
+                        value: value << 4 | Int(digit),
+                        digits: value == 0 && digit == 0 ? 0 : digits + 1
+                    )
                     continue
                 }
                 self.remaining = value
@@ -201,12 +204,6 @@ package struct ChunkedDecoder: Sendable, Equatable {
     }
 
     @inline(__always)
-    private static func hexValue(_ byte: UInt8) -> Int? {
-        if byte &- 0x30 <= 9 { return Int(byte &- 0x30) }
-        let lower = (byte | 0x20) &- 0x61
-        return lower < 6 ? Int(lower) + 10 : nil
-    }
-
     private static func isControl(_ byte: UInt8) -> Bool {
         (byte < 0x20 && byte != 0x09) || byte == 0x7F
     }

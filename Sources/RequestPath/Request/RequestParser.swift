@@ -417,7 +417,7 @@ package enum HostField {
             index = 1
             while index < value.count, value[index] != 0x5D {
                 let byte = value[index]
-                guard Self.isHex(byte) || byte == 0x3A || byte == 0x2E else { return false }
+                guard Hexadecimal.value(byte) != nil || byte == 0x3A || byte == 0x2E else { return false }
                 index += 1
             }
             guard index > 2, index < value.count else { return false }
@@ -437,7 +437,4 @@ package enum HostField {
         return port <= 65_535
     }
 
-    private static func isHex(_ byte: UInt8) -> Bool {
-        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
-    }
 }

@@ -1,3 +1,5 @@
+import Vocabulary
+
 /// What an app may do to a path before it uses it.
 ///
 /// Apps differ: nginx decodes and merges slashes, servlet containers drop `;parameters` and then decode, some decode
@@ -207,23 +209,5 @@ enum PathSegments {
         while end > start, bytes[end - 1] == 0x20 { end &-= 1 }
         guard end - start == 1 || end - start == 2 else { return false }
         return bytes[start] == UInt8(ascii: ".") && bytes[end - 1] == UInt8(ascii: ".")
-    }
-}
-
-/// Hexadecimal digits (RFC 3986 2.1: upper and lower case are equivalent).
-enum Hexadecimal {
-    @inline(__always)
-    static func value(_ byte: UInt8) -> UInt8? {
-        if byte &- 0x30 <= 9 { return byte &- 0x30 }
-        let letter = (byte | 0x20) &- 0x61
-        return letter < 6 ? letter &+ 10 : nil
-    }
-
-    /// The byte that the escape at `index` stands for; nil when two hexadecimal digits do not follow.
-    @inline(__always)
-    static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
-        guard index &+ 2 < count, let high = Self.value(bytes[index &+ 1]), let low = Self.value(bytes[index &+ 2])
-        else { return nil }
-        return high << 4 | low
     }
 }

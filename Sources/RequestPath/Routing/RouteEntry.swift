@@ -20,6 +20,8 @@ package final class RouteEntry: Sendable {
     package let maxBody: Int?
     /// The gateway sends basic authentication to the app, so a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
+    /// The upstream is the identity provider: `X-Session-Token` is its own and reaches it.
+    package let leavesSessionToken: Bool
     /// Equal for routes of the table that make the same demands of a request, whichever their app.
     package let demands: Int
 
@@ -44,6 +46,7 @@ package final class RouteEntry: Sendable {
         sharesPath: Bool,
         upstreamIndex: Int,
         replacesAuthorization: Bool,
+        leavesSessionToken: Bool = false,
         demands: Int,
         requirement: Int
     ) {
@@ -56,6 +59,7 @@ package final class RouteEntry: Sendable {
         self.hasRequirements = !settings.require.isEmpty
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
+        self.leavesSessionToken = leavesSessionToken
         self.demands = demands
         self.trustedOrigins = settings.trustedOrigins.map { Array($0.utf8) }
         self.crossOriginLines = settings.cors.map { CrossOriginLines($0) }
