@@ -133,8 +133,9 @@ package struct Endpoint: Sendable {
     package var path: String { self.pattern.text }
 }
 
-/// An endpoint that the identity provider answers: the request goes on to it as on a public route. Nobody has to be signed
-/// in and no identity is told; the provider's own cookies and tokens reach it, those of the gateway do not.
+/// An endpoint that the identity provider answers: the request is forwarded to it as on a public route. No session is
+/// needed and no identity is sent. The provider's own cookies, `Authorization` and `X-Session-Token` reach it; the cookies
+/// of the gateway and transfer tokens do not.
 package struct ForwardingEndpoint: Sendable {
     /// The paths that it takes.
     package let pattern: EndpointPattern

@@ -30,7 +30,7 @@ struct ForwardingEndpointTests {
         )
     }
 
-    @Test("Nobody has to be signed in; no identity is told, and what the client says of it is gone")
+    @Test("No session is needed, no identity is sent, and identity fields of the client are removed")
     func identity() async throws {
         let gateway = try await self.gateway()
         let answer = try await gateway.send([

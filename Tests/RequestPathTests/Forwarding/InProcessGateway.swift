@@ -10,7 +10,7 @@ import Settings
 import Vocabulary
 
 /// The request path on one event loop with a real listener, in front of a server that answers with the request that reached
-/// it. For what no settings can say yet.
+/// it: for endpoints that no settings can configure.
 final class InProcessGateway: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let upstream: any Channel
