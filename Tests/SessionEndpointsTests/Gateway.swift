@@ -35,7 +35,7 @@ struct Gateway {
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: [Self.secret])
-        self.time = sibling?.time ?? MovableClock()
+        self.time = sibling?.time ?? MovableClock(startingAt: UnixTime(seconds: 1_795_000_000))
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
         let audit = self.audit
