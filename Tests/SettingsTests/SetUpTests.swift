@@ -30,7 +30,7 @@ struct SetUpTests {
         #expect(problems.count == 1 && problem?.line == 11 && problem?.column == 14, "\(problems)")
         #expect(problem?.found.contains("auth: \(auth)") == true, "\(problems)")
         #expect(problem?.allowed.hasSuffix("where auth is required") == true, "\(problems)")
-        #expect(problem?.mend.hasPrefix("write auth: required;") == true, "\(problems)")
+        #expect(problem?.mend.hasPrefix("write auth: required, ") == true, "\(problems)")
         #expect(problem?.description.contains("optional or") == false && problem?.mend.contains("remove it") == false)
     }
 

@@ -118,7 +118,7 @@ struct ValidationTests {
         self.expect(
             Fixture().problems(adding: "clients: [{client_id: a}, {client_id: a}]"),
             "clients[1].client_id",
-            "join the two"
+            "merge the two"
         )
     }
 
