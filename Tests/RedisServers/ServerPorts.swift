@@ -5,13 +5,13 @@ import Synchronization
 import Glibc
 #endif
 
-/// The loopback address that every server of the tests listens on.
+/// The loopback address of every server of the tests.
 package let loopback = "127.0.0.1"
 
 /// Ports for servers that are stopped and started again.
 ///
-/// They lie below the range from which the system takes the ports of outgoing connections: else a client that tries
-/// again and again while the server is down may be given the server's own port, and connect to itself.
+/// They are below the range from which the system takes the ports of outgoing connections. Otherwise a client that
+/// tries to connect while the server is down could be given the server's own port, and connect to itself.
 package enum ServerPorts {
     private static let range = 11_000..<21_000
     private static let next = Mutex(Int.random(in: range))
@@ -19,7 +19,7 @@ package enum ServerPorts {
     /// What Redis Cluster adds to a port for its bus.
     private static let busOffset = 10_000
 
-    /// A port that is free, as is the one that its cluster bus would have. It is never handed out twice.
+    /// A free port whose port for the cluster bus is also free. It is never returned twice.
     package static func take() throws -> Int {
         for _ in self.range {
             let port = self.next.withLock { next in
@@ -48,7 +48,7 @@ package enum ServerPorts {
     }
 }
 
-/// A server that does not do what the test set it up for.
+/// A server that does not do what a test expects of it.
 package struct ServerFailure: Error, CustomStringConvertible {
     package let description: String
 

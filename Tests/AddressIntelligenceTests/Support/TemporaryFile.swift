@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file of a test, to be removed at its end.
+/// A file of a test, which is removed at its end.
 struct TemporaryFile {
     let path: String
 
@@ -17,12 +17,12 @@ struct TemporaryFile {
         try? FileManager.default.removeItem(atPath: self.path)
     }
 
-    /// Puts a new file in the old one's place.
+    /// Replaces the file by a new one.
     func replace(with content: [UInt8]) throws {
         try Data(content).write(to: URL(fileURLWithPath: self.path), options: .atomic)
     }
 
-    /// Writes over the file itself, as `cp` does.
+    /// Overwrites the file itself, as `cp` does.
     func overwrite(with content: [UInt8]) throws {
         try Data(content).write(to: URL(fileURLWithPath: self.path))
     }

@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
-/// The corpora of others, which lie outside the package: `$TESTDATA_DIR`, else `../shared/testdata` beside the package.
+/// Corpora of other projects, which are outside the package: in `$TESTDATA_DIR`, else in `../shared/testdata` beside
+/// the package.
 enum TestData {
     static let absence: Comment = "the corpora are absent: set TESTDATA_DIR"
 
-    /// Whether tests that read `name` run: they skip where it is absent, but under `CI=true` they run and fail.
+    /// Whether tests that read `name` run. They are skipped when it is absent, but run and fail under `CI=true`.
     static func isExpected(_ name: String) -> Bool {
         Self.environment["CI"] == "true" || Self.find(name) != nil
     }

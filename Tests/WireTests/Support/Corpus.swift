@@ -1,12 +1,13 @@
 import Foundation
 import Testing
 
-/// The corpora of others, which lie outside the package: `$TESTDATA_DIR`, else `../shared/testdata` beside the package.
+/// Corpora of other projects, which are outside the package: in `$TESTDATA_DIR`, else in `../shared/testdata` beside
+/// the package.
 enum Corpus {
-    /// One raw request or several, and what their authors' parsers make of it.
+    /// One or several raw requests, and how their authors' parsers read them.
     struct Item: Decodable, Sendable, CustomTestStringConvertible {
         var id: String
-        /// Each scalar is a byte.
+        /// Each scalar is one byte.
         var raw: String
         var `class`: String
 
@@ -26,7 +27,8 @@ enum Corpus {
         return self.root.deletingLastPathComponent().appending(path: "shared/testdata")
     }
 
-    /// Whether tests that read them run: they skip where these are absent, but under `CI=true` they run and fail.
+    /// Whether tests that read them run. They are skipped when the corpora are absent, but run and fail under
+    /// `CI=true`.
     static var isExpected: Bool {
         ProcessInfo.processInfo.environment["CI"] == "true"
             || self.files.allSatisfy { FileManager.default.fileExists(atPath: self.directory.appending(path: $0).path) }

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import RequestPath
 
-/// What a test finds wrong with its surroundings.
+/// A problem of the test's environment.
 struct GatewayFailure: Error, CustomStringConvertible {
     let description: String
 }
@@ -19,8 +19,8 @@ final class Gateway {
     private let folder: URL
 
     /// - Parameters:
-    ///   - app: the port of the app.
-    ///   - hosts: what stands in `Host`.
+    /// - app: The port of the app.
+    /// - hosts: The values of `Host`.
     init(app: Int, hosts: [String]) throws {
         self.port = try Self.freePort()
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-wire-\(UUID())")
@@ -58,7 +58,7 @@ final class Gateway {
         self.process.standardOutput = FileHandle.nullDevice
         self.process.standardError = try FileHandle(forWritingTo: log)
         try self.process.run()
-        // Half a minute is for a machine that builds at the same time.
+        // Half a minute allows for a machine that is building at the same time.
         for _ in 0..<1500 where self.process.isRunning {
             if let probe = try? RawSocket(connectingTo: self.port) {
                 probe.close()
@@ -81,7 +81,7 @@ final class Gateway {
         try? FileManager.default.removeItem(at: self.folder)
     }
 
-    /// A port that nobody listened on a moment ago.
+    /// A port that was free a moment ago.
     static func freePort() throws -> Int {
         let socket = try RawSocket(listeningOn: 0)
         defer { socket.close() }
@@ -169,7 +169,7 @@ final class RawSocket: Sendable {
         self.send(Array(text.utf8))
     }
 
-    /// The next bytes; empty at the end, nil when none come in time or the connection was reset.
+    /// The next bytes; empty at the end, nil when none arrive in time or the connection was reset.
     func receive() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = bytes.withUnsafeMutableBytes { recv(self.descriptor, $0.baseAddress, $0.count, 0) }
@@ -195,7 +195,7 @@ final class RawSocket: Sendable {
     }
 
     func close() {
-        // A reader that waits in another thread is woken.
+        // Wakes a reader that waits in another thread.
         shutdown(self.descriptor, Int32(SHUT_RDWR))
         Glibc.close(self.descriptor)
     }

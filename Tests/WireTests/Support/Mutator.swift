@@ -1,4 +1,4 @@
-/// A generator whose sequence depends on its seed alone.
+/// A generator whose sequence depends only on its seed.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -16,7 +16,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Makes small changes to valid requests, of the kind that parsers disagree about.
+/// Makes small changes to valid requests, of a kind that parsers disagree about.
 struct Mutator {
     private var generator: SeededGenerator
 
@@ -94,7 +94,7 @@ struct Mutator {
         }
     }
 
-    /// Puts a piece where a field line may begin.
+    /// Inserts a piece where a field line may begin.
     private mutating func insertLine(_ bytes: inout [UInt8]) {
         let lines = bytes.indices.filter { bytes[$0] == 0x0A }.map { $0 + 1 }
         guard let position = lines.randomElement(using: &self.generator) else { return }
