@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// `explain`, as an operator calls it.
+/// `explain` from an operator's point of view.
 @Suite struct ExplainTests {
     private static let settings = """
         public_url: https://app.example.com

@@ -176,8 +176,8 @@ extension Advisory {
             id: "T31",
             about: "The clocks of gateways and devices differ: Redis's clock decides lifetimes.",
             tests: [
-                "T31: whatever the gateways' clocks show, each takes what another made, and for as long",
-                "T31: what has run out by Redis's clock is gone, whatever the gateways' clocks show",
+                "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
+                "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
                 "T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens",
             ]
         ),

@@ -10,8 +10,8 @@ import Testing
         var texts: [String: String] = [:]
         for folder in ["Sources", "Tests", "Config", "deploy"] {
             let root = Gateway.root.appending(path: folder)
-            for case let file as String in FileManager.default.enumerator(atPath: root.path) ?? .init()
-            where file.hasSuffix(".swift") || file.hasSuffix(".md") || file.hasSuffix(".yaml") {
+            let files = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
+            for file in files where file.hasSuffix(".swift") || file.hasSuffix(".yaml") {
                 texts["\(folder)/\(file)"] = try String(contentsOf: root.appending(path: file), encoding: .utf8)
             }
         }
@@ -41,7 +41,7 @@ import Testing
     @Test("Advisories are cited by their full ids, and documents outside the repository not at all")
     func outside() throws {
         for (path, text) in try Self.texts() where path != "Tests/IntegrationTests/CitationTests.swift" {
-            for match in text.matches(of: /GHSA(-[0-9a-z]{4})*/) {
+            for match in text.matches(of: /GHSA-[0-9a-z\-]*/) {
                 #expect(match.0.utf8.count == 19, "\(path): \(match.0) is no full id")
             }
             for match in text.matches(of: /\b(peers|security|systems|engineering|newcomer|house|DESIGN)\.md\b/) {

@@ -90,7 +90,9 @@ import Testing
         }
     }
 
-    @Test("CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours")
+    @Test(
+        "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours"
+    )
     func forwardedFamily() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// F26: a full disk or a reader that stopped costs log lines, never a request.
+/// F26: a full disk or a reader that has stopped loses log lines and delays no request.
 @Suite(.timeLimit(.minutes(2)))
 struct LineWriterTests {
     @Test func linesOfManyThreadsArriveWholeAndInEachThreadsOrder() async throws {
@@ -33,11 +33,11 @@ struct LineWriterTests {
     }
 
     @Test(arguments: [true, false])
-    func aStoppedReaderDelaysNobodyAndLosesWholeLinesOnly(isBlocking: Bool) throws {
+    func aStoppedReaderDelaysNoAppendAndLosesOnlyWholeLines(isBlocking: Bool) throws {
         let pipe = PipeSink(isBlocking: isBlocking)
         let writer = try LineWriter(descriptor: pipe.writing)
         let queue = writer.queue(.access, capacity: 65_536)
-        // Far more than pipe and queue hold: if an append waited, this loop would never end.
+        // Far more than pipe and queue hold. If an append waited, this loop would not end.
         var accepted: [String] = []
         for number in 0..<20_000 {
             let line = "\(number) \(String(repeating: "y", count: number % 200))"
@@ -66,7 +66,7 @@ struct LineWriterTests {
         }
         while writer.writeErrors == 0 { usleep(1000) }
         #expect(!writer.stop(timeout: .milliseconds(50)))
-        // What was queued is given up as well, and later lines; then the thread no longer writes.
+        // Queued and later lines are dropped as well; then the thread stops writing.
         while queue.dropped < 1000 { usleep(1000) }
         #expect(!queue.append(line: bytes("late\n")))
         #expect(queue.dropped == 1001)
@@ -83,7 +83,7 @@ struct LineWriterTests {
         let queue = writer.queue(.log, capacity: 4096)
         close(first)
         queue.append(line: bytes("one\n"))
-        // EPIPE, and SIGPIPE with it: this process has not ignored it.
+        // EPIPE, with SIGPIPE: this process has not ignored it.
         while writer.writeErrors == 0 { usleep(1000) }
         queue.append(line: bytes("two\n"))
 
@@ -99,7 +99,7 @@ struct LineWriterTests {
     @Test func streamsOnOneDescriptorNeverTearEachOthersLines() throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing)
-        // Long lines over small rings: chunks end inside lines, at the ring's edge and at the pipe's.
+        // Long lines in small rings: chunks end inside lines, at the end of the ring and of the pipe.
         let queues = [
             writer.queue(.access, capacity: 200_000), writer.queue(.audit, capacity: 150_001),
             writer.queue(.log, capacity: 99_991),
@@ -167,7 +167,7 @@ struct LineWriterTests {
         #expect(queue.dropped == UInt64(30_000 - accepted.count))
     }
 
-    @Test func dropsStandInTheMetrics() async throws {
+    @Test func dropsAreInTheMetrics() async throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing)
         let registry = MetricsRegistry()

@@ -67,7 +67,7 @@ import Vocabulary
         for _ in 0..<20 { #expect(Records.encode(self.session) == Records.encode(self.session)) }
     }
 
-    @Test("A record that is cut, or longer than it should be, is an error")
+    @Test("A truncated or too long record is an error")
     func cut() {
         let bytes = Records.encode(self.transfer)
         for count in bytes.indices {
@@ -76,7 +76,7 @@ import Vocabulary
         #expect(throws: CompactFormatError.self) { try Records.transfer(bytes + [0]) }
     }
 
-    @Test("Changed bytes are read as something or are an error, but never a crash")
+    @Test("Changed bytes are read as another record or are an error, and never crash")
     func changed() {
         let bytes = Records.encode(self.transfer)
         for index in bytes.indices {

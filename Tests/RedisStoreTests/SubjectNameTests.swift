@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// Caches hear of a subject's end under the names that Redis knows it by.
+/// Caches are told of a subject's end by its names in Redis.
 @Suite struct SubjectNameTests {
     /// What the cache of one loop was told.
     private final class Told: Sendable {

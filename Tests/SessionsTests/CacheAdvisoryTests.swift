@@ -24,7 +24,9 @@ import Vocabulary
         #expect(entry.rendering(generation: 8) == nil)
     }
 
-    @Test("CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's")
+    @Test(
+        "CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's"
+    )
     func keysAreNotConcatenated() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)

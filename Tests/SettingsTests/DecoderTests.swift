@@ -16,7 +16,7 @@ struct DecoderTests {
         )
     }
 
-    @Test("every problem of a file is told, in the order of its lines")
+    @Test("every problem of a file is reported, in the order of its lines")
     func collectsAll() {
         let text = """
             sesion: {}
@@ -37,7 +37,7 @@ struct DecoderTests {
     }
 
     @Test(
-        "an unknown key brings the key that was meant",
+        "an unknown key is answered with the key that was meant",
         arguments: [
             ("sesion: {}", "sesion", "did you mean session?"),
             ("session: {idel: 5m}", "session.idel", "did you mean idle?"),
@@ -55,7 +55,7 @@ struct DecoderTests {
         #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
     }
 
-    @Test("keys that stand twice are told each, with both places, at any depth and in any quotes")
+    @Test("each repeated key is reported with both places, at any depth and in any quotes")
     func repeatedKeys() {
         let text = """
             log: {level: info, level: debug, "level": error}
@@ -104,7 +104,7 @@ struct DecoderTests {
         #expect(self.fixture.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
     }
 
-    @Test("booleans and numbers are plain, and yes is not true")
+    @Test("booleans and numbers are unquoted, and yes is not true")
     func plainTypes() {
         for text in ["yes", "on", "True", "1", "\"true\"", "~"] {
             #expect(!self.fixture.problems(adding: "log: {access: \(text)}").isEmpty, "\(text)")
@@ -149,7 +149,7 @@ struct DecoderTests {
         #expect(self.fixture.problems("---\n" + Fixture.base).isEmpty)
     }
 
-    @Test("a file is at most 1 MiB and 32 levels, and deeper ones cost nothing")
+    @Test("a file has at most 1 MiB and 32 levels, and a deeper one is refused at once")
     func isBounded() {
         #expect(!self.fixture.problems(String(repeating: "#", count: 1 << 20) + "\n").isEmpty)
         for count in [40, 900, 5000, 200_000] {
@@ -162,12 +162,12 @@ struct DecoderTests {
         #expect(!self.fixture.problems(deep).isEmpty)
     }
 
-    @Test("a mark and line ends of Windows change nothing")
+    @Test("a byte order mark and Windows line ends make no difference")
     func windowsText() {
         #expect(self.fixture.problems("\u{FEFF}" + Fixture.base.replacing("\n", with: "\r\n")).isEmpty)
     }
 
-    @Test("an empty file and one that is no mapping are refused with a line")
+    @Test("an empty file and one that is not a mapping are refused with a line")
     func emptyFiles() {
         for text in ["", "\n\n", "# nothing\n", "~", "just text", "[]", "- a\n- b\n"] {
             let problems = self.fixture.problems(text)

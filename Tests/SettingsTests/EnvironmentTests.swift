@@ -5,7 +5,7 @@ import Vocabulary
 
 @Suite("The environment")
 struct EnvironmentTests {
-    /// Four variables, and no file.
+    /// Four variables and no file.
     private static let start = [
         "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
         "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret", "SALLYPORT_USERS_FILE": "/etc/sallyport/users.yaml",
@@ -97,7 +97,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("other variables are nobody's business")
+    @Test("other variables are ignored")
     func ignoresOthers() {
         #expect(
             self.problems(Self.start.merging(["PATH": "/bin", "sallyport_x": "1", "SALLYPORT": "2"]) { $1 }).isEmpty

@@ -45,7 +45,7 @@ package struct RedisConnector: Sendable {
     }
 
     /// Connects for an owner on `loop`, and calls one of two functions there: `adopt`, which adds the owner's handler
-    /// to the new channel's pipeline, or the one for a failure.
+    /// to the new channel's pipeline, or `failed` with the cause.
     func open(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,

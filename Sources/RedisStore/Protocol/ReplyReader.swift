@@ -117,7 +117,7 @@ private final class ReplyBuilder {
                 createArray: { task, count in ReplyBuilder.of(task)?.beginArray(Int(count), task) },
                 createInteger: { task, value in ReplyBuilder.of(task)?.add(.integer(value), task) },
                 createNil: { task in ReplyBuilder.of(task)?.add(.null, task) },
-                // Only the root of an incomplete reply is freed here; `take` or the next root clears it.
+                // Called only for the root of an incomplete reply, which `take` or the next root clears.
                 freeObject: { _ in }
             )
         )

@@ -15,8 +15,7 @@ package final class HostEntry: Sendable {
     /// The routes as an app sees them that ignores letter case; nil where all apps of the host tell cases apart, or
     /// where it makes no difference.
     let foldedTree: RouteTree?
-    /// Whether a pattern has letters that folding changes. If none has, a path without capitals gets the same result
-    /// from both trees.
+    /// Whether folding changes no pattern. Then a path without capitals gets the same result from both trees.
     let hasFoldedPatterns: Bool
     /// For each of `routes`: whether a request that passes it would pass every other route.
     private let isStrictest: [Bool]

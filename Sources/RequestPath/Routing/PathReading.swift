@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// A path that every app reads alike, or nearly so, and its reading.
+/// An accepted path and its reading. `habits` says in which ways apps could still read it differently.
 ///
 /// The pointers refer to the request's buffer and to the scratch memory. They are valid until either is used for the
 /// next path.

@@ -7,8 +7,8 @@ import Glibc
 
 /// Ports for servers that are stopped and started again.
 ///
-/// They lie below the range from which the system takes the ports of outgoing connections: else a client that tries
-/// again and again while the server is down may be given the server's own port, and connect to itself.
+/// They are below the range from which the system takes the ports of outgoing connections. Otherwise a client that
+/// tries to connect while the server is down could be given the server's own port, and connect to itself.
 package enum ServerPorts {
     private static let range = 11_000..<21_000
     private static let next = Mutex(Int.random(in: range))
@@ -16,7 +16,7 @@ package enum ServerPorts {
     /// What Redis Cluster adds to a port for its bus.
     private static let busOffset = 10_000
 
-    /// A port that is free, as is the one that its cluster bus would have. It is never handed out twice.
+    /// A free port whose port for the cluster bus is also free. It is never returned twice.
     package static func take() throws -> Int {
         for _ in self.range {
             let port = self.next.withLock { next in

@@ -12,12 +12,12 @@ package final class Certificates: Sendable {
     package var client: String { self.path("client.pem") }
     package var clientKey: String { self.path("client.key") }
 
-    /// The name that the server's certificate is for; it is for no address.
+    /// The name in the server's certificate, which has no address.
     package static let serverName = "redis.example"
 
-    /// Makes them with `openssl`; they lie in a directory that goes with this object.
+    /// Makes them with `openssl`, in a directory that is removed with this object.
     ///
-    /// - Parameter environment: Variables for `openssl`, e.g. of libfaketime: certificates are valid for two days.
+    /// - Parameter environment: Variables for `openssl`, e.g. for libfaketime. Certificates are valid for two days.
     package init(environment: [String: String] = [:]) throws {
         self.directory = FileManager.default.temporaryDirectory
             .appending(path: "redis-tls-\(UInt64.random(in: 0...UInt64.max))")
@@ -33,7 +33,7 @@ package final class Certificates: Sendable {
 
     private static let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
 
-    /// Makes one more certificate of this authority; the paths of it and of its key.
+    /// Makes another certificate of this authority; returns the paths of it and of its key.
     @discardableResult
     package func issue(
         _ name: String,

@@ -5,23 +5,23 @@ import NIOPosix
 import Glibc
 #endif
 
-/// One connection through a `FaultProxy`. Confined to the loop that both of its channels are on.
+/// One connection through a `FaultProxy`. Confined to the loop of both of its channels.
 final class FaultPipe {
     enum Side { case client, server }
 
     private enum Item {
         case bytes(ByteBuffer)
-        /// The other side closed here.
+        /// The other side has closed.
         case end
     }
 
-    /// What is still to be written to one side, in order, each not before its time.
+    /// What is still to be written to one side, in order, each with its earliest time.
     private struct Lane {
         var items = CircularBuffer<(due: NIODeadline, item: Item)>()
         var timer: Scheduled<Void>?
     }
 
-    /// The address that the client comes from.
+    /// The address of the client.
     let source: String
     private let client: any Channel
     private var server: (any Channel)?
@@ -29,7 +29,7 @@ final class FaultPipe {
     private var toClient = Lane()
     private var toServer = Lane()
     private var counter = CommandCounter()
-    /// The client has asked to be told what others do.
+    /// The client has subscribed.
     private var isSubscriber = false
     /// Bytes sent to the client since the fault was set.
     private var sentCount = 0
@@ -41,7 +41,7 @@ final class FaultPipe {
         self.fault = fault
     }
 
-    /// Hands what arrives on one side to the pipe.
+    /// Passes what arrives on one side to the pipe.
     final class End: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         private let pipe: FaultPipe
@@ -144,7 +144,7 @@ final class FaultPipe {
                 if self.fault == .sliced, bytes.readableBytes > 1, let first = bytes.readSlice(length: 1) {
                     self.write(first, to: channel, side)
                     self[keyPath: lane].items.prepend((due, .bytes(bytes)))
-                    // A turn of the loop later, so that it leaves in a packet of its own.
+                    // One turn of the loop later, so that it is sent in its own packet.
                     return self.pump(side, lane, at: .now())
                 }
                 self.write(bytes, to: channel, side)
@@ -178,19 +178,19 @@ final class FaultPipe {
     }
 }
 
-/// Counts commands of RESP (arrays of bulk strings) as they go by.
+/// Counts commands of RESP (arrays of bulk strings) as they pass.
 struct CommandCounter {
     private enum Place {
-        /// In the line that begins a command or an argument, of which this is known.
+        /// In the line that begins a command or an argument; with the part that has arrived.
         case line([UInt8])
-        /// In an argument, with so many bytes to come, CRLF included.
+        /// In an argument; with the bytes to come, including CRLF.
         case argument(Int)
     }
 
     private var place = Place.line([])
     private var argumentsLeft = 0
 
-    /// Takes the bytes that arrived; how many commands ended in them.
+    /// Takes the bytes that arrived and returns how many commands ended in them.
     mutating func take(_ bytes: ByteBuffer) -> Int {
         var ended = 0
         for byte in bytes.readableBytesView {

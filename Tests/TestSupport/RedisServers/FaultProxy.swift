@@ -3,34 +3,34 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands before a TCP server and does to its connections what networks do, switched while it runs.
+/// A proxy before a TCP server that simulates faults of networks, which can be switched while it runs.
 package final class FaultProxy: Sendable {
-    /// What becomes of connections.
+    /// What happens to connections.
     package enum Fault: Sendable, Equatable {
         /// They pass.
         case none
-        /// They are refused, and those that stand are cut.
+        /// New ones are refused, and open ones are cut.
         case refused
-        /// They are taken and closed; those that stand are cut.
+        /// New ones are accepted and closed; open ones are cut.
         case closedAtOnce
-        /// They are taken and not a byte passes until the fault is over; then everything does.
+        /// They are accepted and no byte passes until the fault ends; then all bytes pass.
         case hanging
-        /// Nothing more comes to clients that subscribe, whose connections stand; all else passes.
+        /// Clients that have subscribed get nothing more, while their connections stay open; everything else passes.
         case deaf
-        /// Every byte comes so much later.
+        /// Every byte is delayed by this time.
         case delayed(toServer: TimeAmount, toClient: TimeAmount)
-        /// Every byte is sent by itself.
+        /// Every byte is sent separately.
         case sliced
-        /// They are cut after so many more bytes to the client.
+        /// They are cut after this many more bytes to the client.
         case cut(after: Int)
-        /// The server sees nothing more: each command of RESP is answered with this line, which has no CRLF.
+        /// The server gets nothing more: each RESP command is answered with this line, which has no CRLF.
         case answered(String)
 
         fileprivate var allowsConnections: Bool { self != .refused && self != .closedAtOnce }
     }
 
     private struct State {
-        /// By the address that clients come from.
+        /// By the clients' addresses.
         var faults: [String: Fault] = [:]
         var fault = Fault.none
         var listener: (any Channel)?
@@ -43,7 +43,7 @@ package final class FaultProxy: Sendable {
     private let server: Int
     private let state = Mutex(State())
 
-    /// Loops of its own: what a test does on the others must not look like a fault.
+    /// Its own loops, so that a test that blocks others does not look like a fault.
     private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private init(port: Int, server: Int) {
@@ -51,7 +51,7 @@ package final class FaultProxy: Sendable {
         self.server = server
     }
 
-    /// Runs `body` with a proxy before the server on this port; every connection is closed after it.
+    /// Runs `body` with a proxy before the server on this port, and closes every connection afterwards.
     @discardableResult
     package static func with<Answer>(
         to server: Int,
@@ -68,29 +68,29 @@ package final class FaultProxy: Sendable {
         }
     }
 
-    /// Starts one that whoever asked must stop.
+    /// Starts a proxy that the caller must stop.
     package static func start(to server: Int) async throws -> FaultProxy {
         let proxy = FaultProxy(port: try ServerPorts.take(), server: server)
         try await proxy.listen()
         return proxy
     }
 
-    /// Refuses connections and cuts those that stand.
+    /// Refuses connections and cuts open ones.
     package func stop() async throws {
         try await self.set(.refused)
     }
 
-    /// How many connections it has taken in its life.
+    /// How many connections it has accepted in all.
     package var acceptedCount: Int { self.state.withLock { $0.accepted } }
 
-    /// How many stand.
+    /// How many are open.
     package var openCount: Int { self.state.withLock { $0.pipes.count } }
 
     // MARK: Faults
 
-    /// Does this to all connections from now on, and forgets what was set for single addresses.
+    /// Applies this fault to all connections from now on, and forgets faults for single addresses.
     ///
-    /// When it returns, connections that stood before are treated so, too.
+    /// When it returns, the fault also applies to connections that were open before.
     package func set(_ fault: Fault) async throws {
         let listener = self.state.withLock { state in
             state.fault = fault
@@ -106,7 +106,8 @@ package final class FaultProxy: Sendable {
         try await self.apply()
     }
 
-    /// Does this to the connections from one address; refusing them means to reset them after they are taken.
+    /// Applies this fault to the connections from one address. Refusing them means to reset them after they are
+    /// accepted.
     package func set(_ fault: Fault, from address: String) async throws {
         self.state.withLock { $0.faults[address] = fault }
         try await self.apply()
@@ -157,7 +158,7 @@ package final class FaultProxy: Sendable {
                     try server.pipeline.syncOperations.addHandler(FaultPipe.End(bound.value, .server))
                 }
             }
-            // By address: names are resolved on threads that blocking tests may have taken.
+            // By address, because names are resolved on threads that blocking tests may have taken.
             .connect(to: try SocketAddress(ipAddress: loopback, port: self.server))
             .whenComplete { result in
                 switch result {

@@ -1,12 +1,12 @@
 import Foundation
 import GatewayBench
 
-/// A Redis Cluster of three primaries, each with a replica if wanted.
+/// A Redis Cluster of three primaries, each with an optional replica.
 package final class RedisCluster: Sendable {
     /// The number of hash slots (Redis Cluster specification).
     package static let slotCount = 16_384
 
-    /// The primaries, in the order of the slots that they have at the start.
+    /// The primaries, in the order of their slots at the start.
     package let primaries: [RedisServer]
     /// The replica of the primary with the same index; empty without replicas.
     package let replicas: [RedisServer]
@@ -33,7 +33,7 @@ package final class RedisCluster: Sendable {
             let server = try RedisServer(own + arguments)
             servers.append(server)
             try await server.start()
-            // Distinct, as they must be before nodes meet.
+            // Distinct, which they must be before nodes meet.
             try server.command("CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)")
         }
         let cluster = RedisCluster(primaries: Array(servers.prefix(3)), replicas: Array(servers.dropFirst(3)))
@@ -71,7 +71,7 @@ package final class RedisCluster: Sendable {
 
     // MARK: Failover
 
-    /// Kills whoever is the primary of a pair now, and waits until the other has taken over; the killed one.
+    /// Kills the current primary of a pair and waits until the other has taken over; returns the killed one.
     @discardableResult
     package func killPrimary(of pair: Int) async throws -> RedisServer {
         let servers = [self.primaries[pair], self.replicas[pair]]
@@ -85,7 +85,7 @@ package final class RedisCluster: Sendable {
         return old
     }
 
-    /// Waits until each primary has its replica, in step, and every node sees a cluster that serves.
+    /// Waits until each primary has its replica in step, and every node sees a working cluster.
     package func waitUntilComplete() async throws {
         try await waitUntil("a cluster that is complete", within: .seconds(60)) {
             try self.nodes.allSatisfy { node in
@@ -110,13 +110,13 @@ package final class RedisCluster: Sendable {
         (0..<3).first { slot < ($0 + 1) * Self.slotCount / 3 } ?? 2
     }
 
-    /// Begins to move a slot: from now on the old owner answers for keys that it has, and with `-ASK` for others.
+    /// Begins to move a slot. From now on the old owner serves keys that it still has, and answers `-ASK` for others.
     package func beginMoving(_ slot: Int, from old: RedisServer, to new: RedisServer) throws {
         try new.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", try old.command("CLUSTER", "MYID"))
         try old.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", try new.command("CLUSTER", "MYID"))
     }
 
-    /// Moves at most so many keys of a slot that is being moved; how many there were.
+    /// Moves at most this many keys of a slot that is being moved; returns how many there were.
     @discardableResult
     package func moveKeys(_ count: Int, of slot: Int, from old: RedisServer, to new: RedisServer) throws -> Int {
         let keys = try old.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(count)").split(separator: "\n")
@@ -125,10 +125,10 @@ package final class RedisCluster: Sendable {
         return keys.count
     }
 
-    /// Gives a slot whose keys are moved to its new owner, and tells all.
+    /// Assigns a slot whose keys are moved to its new owner, and tells all nodes.
     package func finishMoving(_ slot: Int, to new: RedisServer) throws {
         let id = try new.command("CLUSTER", "MYID")
-        // The new owner first, so that there is never none.
+        // The new owner first, so that the slot always has one.
         for node in [new] + self.primaries.filter({ $0 !== new }) {
             try node.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", id)
         }

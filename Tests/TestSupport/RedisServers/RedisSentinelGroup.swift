@@ -2,18 +2,19 @@ import Foundation
 import GatewayBench
 import NIOCore
 
-/// A primary with two replicas, and three sentinels who watch over them.
+/// A primary with two replicas, and three sentinels that watch them.
 ///
-/// With proxies every node is known, to sentinels and clients, by a proxy's address. Replicas and sentinels come from
-/// `backbone` and clients from another address, so a primary can be cut off from its group while clients still reach it.
+/// With proxies, sentinels and clients know every node by its proxy's address. Replicas and sentinels connect from
+/// `backbone` and clients from another address, so a primary can be cut off from its group while clients still reach
+/// it.
 package final class RedisSentinelGroup: Sendable {
-    /// The name under which sentinels know the primary.
+    /// The sentinels' name for the primary.
     package static let name = "gate"
 
-    /// The address that replicas and sentinels connect from.
+    /// The address from which replicas and sentinels connect.
     package static let backbone = "127.0.0.2"
 
-    /// The first is the primary at the start.
+    /// The first one is the primary at the start.
     package let nodes: [RedisServer]
     package let sentinels: [RedisServer]
     /// One before each node; empty without proxies.
@@ -25,13 +26,13 @@ package final class RedisSentinelGroup: Sendable {
         self.proxies = proxies
     }
 
-    /// Runs `body` with a group that is complete: replicas in step, sentinels that know each other.
+    /// Runs `body` with a complete group: replicas are in step, and sentinels know each other.
     ///
     /// - Parameters:
-    ///   - arguments: more of `redis-server`'s own for each node.
-    ///   - downAfter: how many milliseconds a node must be silent to be held for down; long where no failover is wanted,
-    ///     on a machine that may be busy.
-    ///   - sentinelPassword: what sentinels want to be told by clients.
+    ///   - arguments: Additional arguments of `redis-server` for each node.
+    ///   - downAfter: How many milliseconds a node must be silent to count as down. Long where no failover is wanted,
+    ///     because the machine may be busy.
+    ///   - sentinelPassword: The password that sentinels require from clients.
     @discardableResult
     package static func with<Answer>(
         proxied: Bool = false,
@@ -114,9 +115,9 @@ package final class RedisSentinelGroup: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    // MARK: Who is primary
+    // MARK: The primary
 
-    /// Where the gateways are told that the nodes are.
+    /// The address of each node as the gateways are told it.
     package func port(of node: RedisServer) -> Int {
         guard let index = self.nodes.firstIndex(where: { $0 === node }), !self.proxies.isEmpty else { return node.port }
         return self.proxies[index].port
@@ -127,7 +128,7 @@ package final class RedisSentinelGroup: Sendable {
         self.nodes.firstIndex { $0 === node }.flatMap { self.proxies.isEmpty ? nil : self.proxies[$0] }
     }
 
-    /// The node that a sentinel holds for the primary.
+    /// The node that a sentinel names as the primary.
     package func primary(by sentinel: Int = 0) throws -> RedisServer {
         let address = try self.sentinels[sentinel].command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Self.name)
         guard let port = address.split(separator: "\n").last.flatMap({ Int($0) }),
@@ -136,7 +137,7 @@ package final class RedisSentinelGroup: Sendable {
         return node
     }
 
-    /// Waits until all sentinels name another primary than `old`, and that one is a primary.
+    /// Waits until all sentinels name another primary than `old`, and that server is a primary.
     @discardableResult
     package func waitForPrimary(otherThan old: RedisServer) async throws -> RedisServer {
         try await waitUntil("another primary", within: .seconds(40)) {
@@ -146,7 +147,7 @@ package final class RedisSentinelGroup: Sendable {
         return try self.primary()
     }
 
-    /// Waits until there are one primary and two replicas in step with it again.
+    /// Waits until there is one primary and two replicas in step with it.
     package func waitUntilComplete() async throws {
         try await waitUntil("a complete group", within: .seconds(60)) {
             guard let primary = try? self.primary() else { return false }
@@ -161,7 +162,7 @@ package final class RedisSentinelGroup: Sendable {
 
     // MARK: Failovers
 
-    /// Kills the primary as a power cut does; the one that was killed.
+    /// Kills the primary without warning, as a power cut does; returns it.
     @discardableResult
     package func killPrimary() throws -> RedisServer {
         let primary = try self.primary()
@@ -169,10 +170,10 @@ package final class RedisSentinelGroup: Sendable {
         return primary
     }
 
-    /// Has a sentinel begin a failover, as an operator does; the old primary, which lives on.
+    /// Makes a sentinel begin a failover, as an operator does; returns the old primary, which stays alive.
     @discardableResult
     package func failOver() async throws -> RedisServer {
-        // It refuses while it knows of no replica that is good enough, as shortly after another failover.
+        // A sentinel refuses while it knows of no suitable replica, as shortly after another failover.
         var primary = try self.primary()
         try await waitUntil("a sentinel that fails over") {
             primary = try self.primary()
@@ -181,7 +182,7 @@ package final class RedisSentinelGroup: Sendable {
         return primary
     }
 
-    /// Cuts the primary off from replicas and sentinels while clients still reach it; the one that was cut off.
+    /// Cuts the primary off from replicas and sentinels while clients still reach it; returns it.
     @discardableResult
     package func isolatePrimary() async throws -> RedisServer {
         let primary = try self.primary()
@@ -192,10 +193,10 @@ package final class RedisSentinelGroup: Sendable {
 }
 
 extension RedisServer {
-    /// It says that it is a primary.
+    /// It reports that it is a primary.
     package var isPrimary: Bool { (try? self.info("role")) == "master" }
 
-    /// A command after the password, where there is one.
+    /// A command after the password, if there is one.
     @discardableResult
     fileprivate func authorized(_ password: String?, _ arguments: String...) throws -> String {
         let options = password.map { ["--no-auth-warning", "-a", $0] } ?? []

@@ -14,19 +14,19 @@ package let loopback = "127.0.0.1"
 /// The event loops of all tests with Redis.
 package let loops: any EventLoopGroup = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
-/// A real `redis-server` on a loopback port, with a directory of its own.
+/// A real `redis-server` on a loopback port, with its own directory.
 package final class RedisServer: Sendable {
-    /// How it serves.
+    /// How clients connect.
     package enum Access: Sendable {
-        /// On a TCP port and a unix socket, without TLS.
+        /// By a TCP port and a unix socket, without TLS.
         case plain
-        /// With TLS alone, to clients that show a certificate of the same authority.
+        /// Only by TLS, with a client certificate of the same authority.
         case tls(Certificates)
     }
 
     /// Where it listens, before and after every restart.
     package let port: Int
-    /// Its working directory, where a database that is kept lies; it goes with the server.
+    /// Its working directory for a kept database, which is removed with the server.
     package let directory: URL
     private let arguments: [String]
     private let access: Access
@@ -35,9 +35,9 @@ package final class RedisServer: Sendable {
     /// A server that does not run yet.
     ///
     /// - Parameters:
-    ///   - arguments: more of `redis-server`'s own; they come last and so win.
-    ///   - configuration: the text of a configuration file, which the server may rewrite.
-    ///   - port: where it is to listen; nil: on a free port.
+    ///   - arguments: Additional arguments of `redis-server`, which come last and so take precedence.
+    ///   - configuration: The text of a configuration file, which the server may rewrite.
+    ///   - port: The port; nil: a free one.
     package init(
         _ arguments: [String] = [],
         configuration: String? = nil,
@@ -56,7 +56,7 @@ package final class RedisServer: Sendable {
             own = [file.path]
         }
         own += ["--bind", loopback, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
-        // Loopback is all there is, of which protected mode knows one address only.
+        // Protected mode knows only one of the loopback addresses.
         own += ["--protected-mode", "no"]
         own += ["--dir", self.directory.path]
         switch access {
@@ -72,7 +72,7 @@ package final class RedisServer: Sendable {
         self.arguments = own + arguments
     }
 
-    /// Runs `body` with a server that answers, and ends the server after it, whatever happens.
+    /// Runs `body` with a running server, and always ends the server afterwards.
     @discardableResult
     package static func with<Answer>(
         _ arguments: [String] = [],
@@ -88,12 +88,12 @@ package final class RedisServer: Sendable {
     /// The path of its unix socket.
     package var socketPath: String { self.directory.appending(path: "s").path }
 
-    /// The process's id; nil while it does not run.
+    /// The id of the process; nil while it does not run.
     package var processID: Int32? { self.process.withLock { $0?.processIdentifier } }
 
-    // MARK: Its life
+    // MARK: Start and stop
 
-    /// Starts it, or starts it again on the same port, and waits until it takes connections.
+    /// Starts it, or starts it again on the same port, and waits until it accepts connections.
     package func start() async throws {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/redis-server")
@@ -120,25 +120,25 @@ package final class RedisServer: Sendable {
         throw BenchFailure("redis-server does not start: \(text.suffix(500))")
     }
 
-    /// Ends it as a power cut does.
+    /// Kills it without warning, as a power cut does.
     package func kill() {
         let process = self.process.withLock { process in
             defer { process = nil }
             return process
         }
         guard let process else { return }
-        // A stopped process is killed just as well.
+        // This also kills a stopped process.
         _ = Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
     }
 
-    /// Lets it hang: the kernel still takes connections for it, and nothing is answered.
+    /// Stops the process: the kernel still accepts connections for it, and nothing is answered.
     package func pause() { self.signal(SIGSTOP) }
 
-    /// Lets it go on.
+    /// Lets it continue.
     package func resume() { self.signal(SIGCONT) }
 
-    /// Ends it and removes what it left.
+    /// Ends it and removes its files.
     package func remove() {
         self.kill()
         try? FileManager.default.removeItem(at: self.directory)
@@ -148,9 +148,9 @@ package final class RedisServer: Sendable {
         if let process = self.processID { _ = Glibc.kill(process, number) }
     }
 
-    // MARK: What it is asked and told
+    // MARK: Commands
 
-    /// Runs one command as `redis-cli` does; the reply as text, an array's elements one a line.
+    /// Runs one command with `redis-cli`; returns the reply as text, with each element of an array on a line.
     ///
     /// - Throws: `BenchFailure` when the server cannot be reached or answers with an error.
     @discardableResult
@@ -177,14 +177,14 @@ package final class RedisServer: Sendable {
         try self.command("KEYS", pattern).split(separator: "\n").map(String.init)
     }
 
-    /// A field of `INFO`, e.g. `master_replid`; nil when there is none of this name.
+    /// A field of `INFO`, e.g. `master_replid`; nil when there is none with this name.
     package func info(_ field: String) throws -> String? {
         try self.command("INFO", "everything").split(whereSeparator: \.isNewline)
             .first { $0.hasPrefix("\(field):") }
             .map { String($0.dropFirst(field.count + 1)) }
     }
 
-    /// How often a command was run since the start or the last `CONFIG RESETSTAT`, by `INFO commandstats`.
+    /// How often a command was run since the start or the last `CONFIG RESETSTAT`, from `INFO commandstats`.
     package func calls(of command: String) throws -> Int {
         let text = try self.info("cmdstat_\(command)")
         return text?.firstMatch(of: /calls=(\d+)/).flatMap { Int($0.1) } ?? 0

@@ -4,8 +4,8 @@ import RequestPath
 import TestSupport
 import Testing
 
-/// Corpora and mutations through the built binary: a strict backend judges what it is sent, on connections that are kept
-/// over many requests, and what the client gets is parsed as strictly.
+/// Corpora and mutations through the built binary. A strict backend checks what reaches it, on connections that stay
+/// open over many requests, and the client's side is parsed as strictly.
 @Suite(
     .serialized,
     .enabled(if: Corpus.isExpected, Corpus.absence),
@@ -27,7 +27,7 @@ struct ReplayTests {
         var `class` = "either"
     }
 
-    /// `h1replay_pooled.py` starts gateways of its own: here in our folder, for the hosts that the requests name.
+    /// `h1replay_pooled.py` starts its own gateways: here in our folder, for the hosts that the requests name.
     private static let driver = """
         import sys, json
         sys.path.insert(0, sys.argv[1])
@@ -38,7 +38,7 @@ struct ReplayTests {
         h1replay_pooled.main()
         """
 
-    /// What stands in `Host` of any item, where it can stand there.
+    /// The values of `Host` in all items, where they are valid hosts.
     private static func hosts() throws -> [String] {
         var hosts: Set<String> = ["a"]
         for item in try Corpus.all() {
@@ -85,9 +85,9 @@ struct ReplayTests {
             guard result.cls == "reject" else { continue }
             switch Judgements.table[result.id]?.verdict {
             case nil: #expect(result.verdict == "PASS", "\(result.id): \(result.verdict) \(result.status)")
-            // What is not finished is answered 408 in time, or closed.
+            // An incomplete request gets 408 in time, or its connection closes.
             case .unfinished: #expect(result.verdict != "ACCEPTED", "\(result.id)")
-            // What the parser takes, routing may refuse.
+            // Routing may refuse what the parser accepts.
             case .taken:
                 #expect(result.verdict == "PASS" || result.status.first == 200, "\(result.id): \(result.status)")
             }
@@ -103,7 +103,7 @@ struct ReplayTests {
         }
     }
 
-    @Test func mutationsDesynchroniseNobody() throws {
+    @Test func mutationsDesynchroniseNoConnection() throws {
         let count = 5000
         var mutator = Mutator(seed: 0x9001)
         let encoder = JSONEncoder()
@@ -123,7 +123,7 @@ struct ReplayTests {
         }
     }
 
-    /// A byte as the scalar of that number in UTF-8, as the corpora write bytes.
+    /// Each byte as the scalar of that number in UTF-8, which is how the corpora write bytes.
     private static func scalar(_ byte: UInt8) -> [UInt8] {
         byte < 0x80 ? [byte] : [0xC0 | byte >> 6, 0x80 | byte & 0x3F]
     }

@@ -3,7 +3,7 @@ import RequestPath
 import TestSupport
 import Testing
 
-/// The handoff parameter is found once and taken out of the query without touching another byte (T32).
+/// The handoff parameter is found once, and removed from the query without changing another byte (T32).
 @Suite struct HandoffParameterTests {
     private static let parameter = HandoffParameter(name: "session_transfer_token")
 

@@ -3,7 +3,7 @@ import FuzzTargets
 import TestSupport
 import Testing
 
-/// What the fuzzers began with and what they found, once each; `deploy/test.sh --soak` goes on from there.
+/// The fuzzers' starting inputs and past findings, once each; `deploy/test.sh --soak` continues from them.
 @Suite struct FuzzCorpusTests {
     private static func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
         let folder = PackageFolder.root.appending(path: "Tests/Fuzz/\(target.rawValue)/corpus")

@@ -2,7 +2,7 @@ import RequestPath
 import Testing
 import Vocabulary
 
-/// 414 and 431, at the limit and one byte beyond it, whole or still coming.
+/// 414 and 431 at the limit and one byte above it, for complete and incomplete requests.
 @Suite struct RequestLimitTests {
     private static let parser = RequestParser(
         names: Heads.requestNames,
@@ -47,19 +47,19 @@ import Vocabulary
         #expect(Self.result("GET / HTTP/1.1\r\n\(first)\r\n\(first)\r\nZ: " + Self.filled(100)) == refusal)
     }
 
-    @Test func takesSoManyFieldsAndNoMore() {
+    @Test func takesTheMostFieldsAndNoMore() {
         let seven = (0..<7).map { "X\($0): 1\r\n" }.joined()
         #expect(Self.result("GET / HTTP/1.1\r\nHost: a\r\n\(seven)\r\n") == .complete)
         let refused = Self.result("GET / HTTP/1.1\r\nHost: a\r\n\(seven)Y: 1\r\n\r\n")
         #expect(refused == .refused(Refusal(431, .requestFieldsTooLarge)))
-        // Fields that will be dropped count as well.
+        // Fields that are dropped later count as well.
         let aliases = (0..<8).map { "X_\($0): 1\r\n" }.joined()
         #expect(
             Self.result("GET / HTTP/1.1\r\nHost: a\r\n\(aliases)\r\n") == .refused(Refusal(431, .requestFieldsTooLarge))
         )
     }
 
-    @Test func hasTheLimitsOfTheDesign() {
+    @Test func hasTheDefaultLimits() {
         let line = String(repeating: "x", count: 8192)
         #expect(Heads.result("GET /\(line) HTTP/1.1\r\nHost: a\r\n\r\n") == .refused(Refusal(414, .requestLineTooLong)))
         let field = String(repeating: "x", count: 16_384)

@@ -2,7 +2,7 @@ import RequestPath
 import Testing
 import Vocabulary
 
-/// Every refusal of a request head, with its status and its reason id.
+/// Every refusal of a request head, with its status and reason.
 @Suite struct RequestRefusalTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
@@ -213,7 +213,7 @@ import Vocabulary
         #expect(Heads.result(text) == .refused(Refusal(400, .requestFraming)), "\(value)")
     }
 
-    /// CVE-2024-45410, CVE-2026-29054, GHSA-w9mr-28mw-j8hg: who nominates such a field wants ours removed.
+    /// CVE-2024-45410, CVE-2026-29054, GHSA-w9mr-28mw-j8hg: a client that names such a field wants to remove ours.
     @Test(arguments: [
         "X-Auth-Subject", "x-auth-EMAIL", "X_Auth_Subject", "X.Auth.Subject", "X-Auth-Whatever", "Remote-User",
         "remote_user", "X-Real-IP, close",

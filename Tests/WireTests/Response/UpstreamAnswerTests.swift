@@ -3,12 +3,13 @@ import RequestPath
 import Synchronization
 import Testing
 
-/// An app that sends what it likes: through the built binary, its answers arrive exactly, or 502, or visibly cut off.
+/// Apps with all kinds of responses, through the built binary: the client gets the exact response, or 502, or one that
+/// is visibly cut off.
 @Suite(.serialized) struct UpstreamAnswerTests {
     enum Arrival: Sendable {
         case exact(Int, String)
         case badGateway
-        /// A whole head and a body that visibly does not end.
+        /// A complete head, and a body that visibly has no end.
         case truncated
     }
 
@@ -79,11 +80,11 @@ import Testing
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n", .truncated),
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n-1\r\n\r\n", .truncated),
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nFFFFFFFFFFFFFFFFF\r\n\r\n", .truncated),
-        // No reader that does not fold names sees a length here.
+        // A reader that does not map such names sees no length here.
         Case(ok + "Content_Length: 2\r\n\r\nhello", .exact(200, "hello")),
     ]
 
-    /// Whether a client sees that a body is not whole.
+    /// Whether a client can see that a body is incomplete.
     private static func isCutOff(_ head: ResponseHead, _ body: ArraySlice<UInt8>) -> Bool {
         switch head.framing {
         case .length(let length): body.count < length

@@ -5,10 +5,10 @@ import Testing
 
 /// Corpora of requests that the authors of other parsers wrote.
 enum Corpus {
-    /// One raw request or several, and what their authors' parsers make of it.
+    /// One or several raw requests, and how their authors' parsers read them.
     struct Item: Decodable, Sendable, CustomTestStringConvertible {
         var id: String
-        /// Each scalar is a byte.
+        /// Each scalar is one byte.
         var raw: String
         var `class`: String
 

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Makes small changes to valid requests, of the kind that parsers disagree about.
+/// Makes small changes to valid requests, of a kind that parsers disagree about.
 struct Mutator {
     private var generator: SeededNumbers
 
@@ -78,7 +78,7 @@ struct Mutator {
         }
     }
 
-    /// Puts a piece where a field line may begin.
+    /// Inserts a piece where a field line may begin.
     private mutating func insertLine(_ bytes: inout [UInt8]) {
         let lines = bytes.indices.filter { bytes[$0] == 0x0A }.map { $0 + 1 }
         guard let position = lines.randomElement(using: &self.generator) else { return }
