@@ -45,7 +45,7 @@ final class Records: Sendable {
 }
 
 /// A store that counts what it is asked, fails when told to, and lets a test step in before an act.
-final class ScriptedStore: SessionStore {
+final class ScriptedStore: SessionStore, SingleUseStore {
     struct Script: Sendable {
         var calls = 0
         /// The error of every call from now on; with `failingAfter`, only after so many more calls.
@@ -63,10 +63,10 @@ final class ScriptedStore: SessionStore {
         var beforeConsume: (@Sendable () async throws -> Void)?
     }
 
-    private let base: any SessionStore
+    private let base: any SessionStore & SingleUseStore
     private let script = Mutex(Script())
 
-    init(_ base: any SessionStore) {
+    init(_ base: any SessionStore & SingleUseStore) {
         self.base = base
     }
 
@@ -119,12 +119,20 @@ final class ScriptedStore: SessionStore {
         self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
     }
 
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
+    func create<Record: SingleUseRecord>(
+        _ record: Record,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(record, key: key, on: loop) }
     }
 
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
+    func singleUse<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<SingleUseLookup<Record>> {
+        self.guarded(on: loop) { self.base.singleUse(key, as: kind, on: loop) }
     }
 
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -142,7 +150,7 @@ final class ScriptedStore: SessionStore {
         _ key: RecordKey,
         judged: RecordVersion,
         marker: Marker,
-        creating: NewSession?,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         self.guarded(on: loop) {

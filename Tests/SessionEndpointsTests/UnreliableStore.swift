@@ -66,26 +66,4 @@ final class UnreliableStore: SessionStore {
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.unless(loop) { self.store.end(subject: subject, on: loop) }
     }
-
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.unless(loop) { self.store.create(transfer, key: key, on: loop) }
-    }
-
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.unless(loop) { self.store.transfer(key, on: loop) }
-    }
-
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.unless(loop) { self.store.confirm(marker, of: key, on: loop) }
-    }
-
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        self.unless(loop) { self.store.consume(key, judged: judged, marker: marker, creating: creating, on: loop) }
-    }
 }

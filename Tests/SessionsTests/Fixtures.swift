@@ -141,28 +141,6 @@ final class HeldStore: SessionStore {
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         loop.makeFailedFuture(StoreError.unavailable)
     }
-
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
 }
 
 /// A resolver over a `HeldStore`, on the test's own thread.

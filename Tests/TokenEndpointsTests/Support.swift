@@ -156,11 +156,11 @@ struct Answer: Sendable {
 }
 
 /// A store that can be told to fail.
-final class FailingStore: SessionStore {
-    private let base: any SessionStore
+final class FailingStore: SessionStore, SingleUseStore {
+    private let base: any SessionStore & SingleUseStore
     private let failing = Mutex<StoreError?>(nil)
 
-    init(_ base: any SessionStore) {
+    init(_ base: any SessionStore & SingleUseStore) {
         self.base = base
     }
 
@@ -201,12 +201,20 @@ final class FailingStore: SessionStore {
         self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
     }
 
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
+    func create<Record: SingleUseRecord>(
+        _ record: Record,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(record, key: key, on: loop) }
     }
 
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
+    func singleUse<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<SingleUseLookup<Record>> {
+        self.guarded(on: loop) { self.base.singleUse(key, as: kind, on: loop) }
     }
 
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -217,7 +225,7 @@ final class FailingStore: SessionStore {
         _ key: RecordKey,
         judged: RecordVersion,
         marker: Marker,
-        creating: NewSession?,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         self.guarded(on: loop) {

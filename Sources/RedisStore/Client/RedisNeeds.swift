@@ -34,7 +34,7 @@ package enum RedisNeeds {
     package static let channel = SubscriptionPlan.keyChannel
 
     /// The types of keys (`Keyspace`): an ACL that leaves one out is found by asking for each.
-    package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l"]
+    package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
 
     /// Where sentinels tell of failovers. Who may not hear one of them hears none: they are asked for with one command.
     package static var sentinelChannels: [String] { SentinelTopology.channels }

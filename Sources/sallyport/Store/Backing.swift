@@ -5,7 +5,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Where this process keeps its sessions, with what a store needs beside the protocol by which requests use it.
+/// Where this process keeps its sessions and all other records, with what a store needs beside the protocol by which requests use it.
 enum Backing: Sendable {
     case memory(MemoryStore, LocalRateLimiter, Clock)
     case redis(RedisBacking)
@@ -38,7 +38,7 @@ enum Backing: Sendable {
         }
     }
 
-    var store: any SessionStore {
+    var store: any RecordStore {
         switch self {
         case .memory(let store, _, _): store
         case .redis(let redis): redis.store
