@@ -179,6 +179,7 @@ extension StoreFixture {
             let created = try await fixture.store.create(first, key: grant, attempt: attempt, on: loops.next()).get()
             #expect(created == .done)
             server.kill()
+            try await client.waitUntilDisconnected()
             try await server.start()
             try await client.waitUntilConnected()
             #expect(try await fixture.rotate(family) == .done)

@@ -33,9 +33,9 @@ extension Keyspace {
     }
 
     /// Whether a change of `key`, which ends something by `ended(byChangeOf:)`, always means that somebody ended it. A session's
-    /// record changes when it is written, too, and when it expires.
+    /// record changes when it is written, too, and when it expires; a document when it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
-        key.count > 3 && key[3] != UInt8(ascii: "s")
+        key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }
 
     private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {

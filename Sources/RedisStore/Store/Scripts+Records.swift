@@ -89,7 +89,7 @@ extension Scripts {
         if (value or '') ~= ARGV[1] then return value or 0 end
         \(Self.editDirectory)
         if not value and #names >= tonumber(ARGV[3]) * (#name + 1) then return -1 end
-        redis.call('SET', KEYS[#KEYS], names .. name .. '\n')
+        redis.call('SET', KEYS[#KEYS], names .. name .. '\\n')
         redis.call('SET', KEYS[1], ARGV[2])
         for index = 2, #KEYS - 1 do redis.call('DEL', KEYS[index]) end
         return 1
@@ -127,7 +127,7 @@ extension Scripts {
         local name = string.match(KEYS[1], '}:(.+)$')
         local names = redis.call('GET', KEYS[#KEYS]) or ''
         for index = 1, #KEYS - 1 do
-          local line = string.match(KEYS[index], '}:(.+)$') .. '\n'
+          local line = string.match(KEYS[index], '}:(.+)$') .. '\\n'
           local from, to = string.find(names, line, 1, true)
           if from then names = string.sub(names, 1, from - 1) .. string.sub(names, to + 1) end
         end

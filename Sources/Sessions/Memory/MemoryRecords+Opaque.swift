@@ -65,7 +65,10 @@ extension MemoryRecords {
             if let parent = record.terms.parent, self.session(parent, at: now) == nil { return .changed }
             try self.takePlaces(for: creating)
             for new in creating.sessions { self.write(new, at: now) }
-            for draft in creating.records { self.write(draft) }
+            for draft in creating.records {
+                self.removeRecord(draft.key)
+                self.write(draft)
+            }
         }
         // The place in the limits passes from the record to its marker.
         self.forget(key)
@@ -107,8 +110,10 @@ extension MemoryRecords {
         } else if standing != nil {
             return .changed
         }
-        self.removeRecord(draft.key)
-        guard self.limits.replaceables.take() else { throw .full }
+        // What is replaced leaves its place to the other.
+        if self.forget(draft.key) == nil {
+            guard self.limits.replaceables.take() else { throw .full }
+        }
         self.write(draft)
         return .done
     }

@@ -102,7 +102,15 @@ extension MemoryStore {
 
     package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
-        return self.answer(on: loop) { try self.onces.enter(id, until: now.advanced(by: lifetime), at: now) }
+        let end = now.advanced(by: lifetime)
+        return self.answer(on: loop) {
+            do {
+                return try self.onces.enter(id, until: end, at: now)
+            } catch StoreError.full {
+                self.collect()
+                return try self.onces.enter(id, until: end, at: now)
+            }
+        }
     }
 
     // MARK: Steps

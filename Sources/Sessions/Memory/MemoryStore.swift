@@ -126,7 +126,7 @@ package final class MemoryStore: RecordStore {
 
     /// Collects a bounded number of records in every shard; true when there may be more.
     @discardableResult
-    private func collect() -> Bool {
+    func collect() -> Bool {
         let now = self.clock.now()
         var hasMore = false
         for shard in self.shards {

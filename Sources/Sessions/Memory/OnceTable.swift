@@ -11,6 +11,8 @@ final class OnceTable: Sendable {
             var left = limit
             while left > 0, let id = self.deadlines.popDue(at: now) {
                 left -= 1
+                // Presented anew since it expired: a later entry of the queue stands for it.
+                guard let until = self.seen[id], until <= now else { continue }
                 self.seen[id] = nil
                 places.giveBack()
             }
@@ -37,11 +39,11 @@ final class OnceTable: Sendable {
         return try shard.part.withLock { (part) throws(StoreError) in
             part.collect(at: now, limit: Self.collectedPerEntry, places: self.places)
             if let until = part.seen[id] {
+                // One that has expired and was not collected yet leaves its place to the new entry.
                 if now < until { return false }
-                // Expired and not collected yet: its entry goes by its old deadline, so it is collected first.
-                part.collect(at: now, limit: .max, places: self.places)
+            } else {
+                guard self.places.take() else { throw .full }
             }
-            guard self.places.take() else { throw .full }
             part.seen[id] = end
             part.deadlines.push(id, due: end)
             return true
