@@ -41,6 +41,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     ],
     targets: [
         // The command line: run, demo, check, explain, healthcheck; the only module that sees all others.
@@ -104,7 +105,10 @@ let package = Package(
         .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
             name: "Sessions",
-            dependencies: ["Cryptography", "AddressIntelligence", "Vocabulary", nioCore],
+            dependencies: [
+                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: strict
         ),
         .target(

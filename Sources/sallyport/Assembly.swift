@@ -22,7 +22,7 @@ struct StartRefusal: Error, CustomStringConvertible {
 struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
-    let store: any SessionStore
+    let store: any RecordStore
     let limiter: any RateLimiter
     let familiar: FamiliarAddresses
     let authority: TokenAuthority

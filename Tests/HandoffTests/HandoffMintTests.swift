@@ -22,7 +22,8 @@ struct HandoffMintTests {
 
         let key = try #require(world.authority.key(.transfer, of: token.bytes))
         #expect(key.lineage == app.session.lineage)
-        guard case .live(let stored) = try await world.store.transfer(key, on: world.loop).get() else {
+        let lookup = try await world.store.singleUse(key, as: TransferToken.self, on: world.loop).get()
+        guard case .live(let stored) = lookup else {
             throw Unexpected(what: "the token is not kept")
         }
         #expect(stored.record.device.address == IPAddress("1.128.0.1"))

@@ -59,6 +59,28 @@ import Vocabulary
         )
     }
 
+    @Test("A replaceable record ends by itself, with its lineage, and with its owner if it was born before")
+    func records() {
+        let memory = self.memory()
+        let (one, two, three) = (self.holder(), self.holder(), self.holder("bob"))
+        let later = self.holder("bob", epoch: 6)
+        func hasEnded(_ holder: NewSession) -> Bool {
+            let terms = RecordTerms(of: holder, now: self.clock.now, life: .seconds(60), hasParent: false)
+            return memory.hasEnded(TestTicket.family(of: holder.key), terms) { ["name of \($0)"] }
+        }
+        for holder in [one, two, three, later] { #expect(!hasEnded(holder)) }
+        memory.note(.record(TestTicket.family(of: one.key)))
+        memory.note(.lineage(two.key.lineage))
+        memory.note(.subject("name of bob", epoch: 6))
+        for holder in [one, two, three] { #expect(hasEnded(holder)) }
+        #expect(!hasEnded(later))
+        // The session beside it lives on.
+        #expect(!self.hasEnded(one, in: memory))
+        #expect(memory.beginReign().contains(.record(TestTicket.family(of: one.key))))
+        let unowned = RecordTerms(since: self.clock.now, expiresAt: self.clock.now.advanced(by: .seconds(60)))
+        #expect(!memory.hasEnded(TestTicket.family(of: later.key), unowned) { ["name of \($0)"] })
+    }
+
     @Test("An ending is kept for fifteen minutes")
     func span() {
         let memory = self.memory()

@@ -99,8 +99,8 @@ struct StoreFixture: Sendable {
         return key
     }
 
-    func transfer(_ key: RecordKey) async throws -> TransferLookup {
-        try await self.store.transfer(key, on: loops.next()).get()
+    func transfer(_ key: RecordKey) async throws -> SingleUseLookup<TransferToken> {
+        try await self.store.singleUse(key, as: TransferToken.self, on: loops.next()).get()
     }
 
     /// Reads the token and consumes it; nil when it was not live.

@@ -3,6 +3,7 @@ import NIOEmbedded
 import RedisServers
 import RedisStore
 import Sessions
+import StoreConformance
 import Synchronization
 import Testing
 import Vocabulary
@@ -99,6 +100,46 @@ import Vocabulary
                 let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
                 await #expect(throws: StoreError.unavailable) { try await self.burn(fixture, key, attempt: "mine") }
                 #expect(seen.scripts == 1)
+            }
+        }
+    }
+
+    @Test(
+        "A replacement that was carried out is found by its attempt id; of one that was not nothing is told",
+        arguments: [true, false]
+    )
+    func replaced(carriesOut: Bool) async throws {
+        let standing = Mutex<String?>(nil)
+        let scripts = Mutex(0)
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            switch command.first {
+            case "MGET": return FakeRedis.Act(bytes: "*1\r\n$-1\r\n")
+            case "EVALSHA" where command[2] == "2":
+                // EVALSHA name 2 record ledger judged bytes life ledger's life reign
+                scripts.withLock { $0 += 1 }
+                if carriesOut { standing.withLock { $0 = command[6] } }
+                return FakeRedis.Act(bytes: "", closes: true)
+            case "GET", "EVALSHA":
+                // The second is the confirmation, which changes nothing.
+                guard let value = standing.withLock({ $0 }) else { return FakeRedis.Act(bytes: "$-1\r\n") }
+                return FakeRedis.Act(bytes: "$\(value.unicodeScalars.count)\r\n\(value)\r\n")
+            default: return FakeRedis.Act(bytes: "-ERR unknown\r\n")
+            }
+        }
+        try await FakeRedis.with(answer) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let key = fixture.key(TestFamily.kind, in: fixture.authority.newLineage())
+                let now = Clock.system.now()
+                let terms = RecordTerms(since: now, expiresAt: now.advanced(by: .seconds(60)))
+                func create(as attempt: String) async -> Replacement? {
+                    let family = TestFamily(generation: 1, terms: terms)
+                    let attempt = AttemptID(value: attempt)
+                    return try? await fixture.store.create(family, key: key, attempt: attempt, on: loops.next()).get()
+                }
+                let answer = await create(as: "mine")
+                #expect(answer == (carriesOut ? .done : nil))
+                #expect(scripts.withLock { $0 } == 1)
             }
         }
     }

@@ -195,46 +195,6 @@ import Vocabulary
         }
     }
 
-    @Test("Of 64 consumers that race for each of 200 tokens through two stores, exactly one succeeds")
-    func exactlyOnce() async throws {
-        try await RedisServer.with { server in
-            try await withClient(server.configuration()) { first in
-                try await withClient(server.configuration()) { second in
-                    let stores = [StoreFixture(first), StoreFixture(second)]
-                    let parent = try await stores[0].signIn()
-                    for _ in 0..<200 {
-                        let key = try await stores[0].mint(from: parent)
-                        let drafts = (0..<64).map { _ in stores[0].draft(lineage: key.lineage) }
-                        let answers = try await withThrowingTaskGroup(of: Consumption?.self) { group in
-                            for (index, draft) in drafts.enumerated() {
-                                let store = stores[index % 2]
-                                group.addTask {
-                                    try await store.consume(
-                                        key,
-                                        creating: draft,
-                                        attempt: store.authority.newAttempt()
-                                    )
-                                }
-                            }
-                            return try await group.reduce(into: []) { $0.append($1) }
-                        }
-                        #expect(answers.filter { $0 == .done }.count == 1)
-                        #expect(!answers.contains(.changed))
-                        guard case .spent(.used(_, session: .some(let made))) = try await stores[1].transfer(key) else {
-                            Issue.record("no marker")
-                            continue
-                        }
-                        #expect(try await stores[1].session(made) != nil)
-                        #expect(drafts.contains { $0.key == made })
-                    }
-                    // The parent, and one session for each token.
-                    let sessions = try await first.dump().keys.filter { $0.starts(with: Array("sp:s:".utf8)) }
-                    #expect(sessions.count == 201)
-                }
-            }
-        }
-    }
-
     @Test("When memory is full, nothing is done in part, and existing sessions work")
     func outOfMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in

@@ -266,7 +266,15 @@ import Testing
         #expect(Keyspace.ended(byChangeOf: Keyspace.record(session)) == .session(session))
         #expect(Keyspace.ended(byChangeOf: Keyspace.ending(self.lineage)) == .lineage(self.lineage))
         #expect(Keyspace.ended(byChangeOf: Keyspace.epoch(self.name)) == .subject(self.name))
-        for key in [Keyspace.record(session), Keyspace.ending(self.lineage), Keyspace.epoch(self.name)] {
+        let record = RecordKey(kind: RecordKind(letter: UInt8(ascii: "y")), lineage: self.lineage, digest: self.digest)
+        #expect(Keyspace.ended(byChangeOf: Keyspace.ending(session)) == .session(session))
+        #expect(Keyspace.ended(byChangeOf: Keyspace.ending(record)) == .record(record))
+        let document = DocumentName(collection: "clients", name: self.name)
+        #expect(Keyspace.ended(byChangeOf: Keyspace.document(document)) == .document(document))
+        for key in [
+            Keyspace.record(session), Keyspace.ending(self.lineage), Keyspace.ending(record), Keyspace.epoch(self.name),
+            Keyspace.document(document),
+        ] {
             #expect(Keyspace.followedPrefixes.contains { key.starts(with: $0.utf8) })
         }
     }
@@ -277,7 +285,8 @@ import Testing
         let transfer = RecordKey(kind: .transfer, lineage: self.lineage, digest: self.digest)
         for key in [
             Keyspace.lineage(self.lineage), Keyspace.idle(session), Keyspace.marker(transfer),
-            Keyspace.record(transfer), Keyspace.limit(self.name),
+            Keyspace.record(transfer), Keyspace.limit(self.name), Keyspace.once(self.name, tag: "ab"),
+            Keyspace.directory("clients"),
         ] {
             #expect(Keyspace.ended(byChangeOf: key) == nil)
             #expect(!Keyspace.followedPrefixes.contains { key.starts(with: $0.utf8) })
@@ -290,7 +299,9 @@ import Testing
             "", "sp:s:", "sp:s:{", "sp:s:{}", "sp:s:{abcDEF-_09}", "sp:s:{abcDEF-_09}:", "sp:s:{abcDEF-_09}:short",
             "sp:s:{abcDEF-_09}:\(self.name)x", "sp:s:{abcDEF-_0}:\(self.name)", "sp:s:{abcDEF-_0!}:\(self.name)",
             "sp:s:abcDEF-_09:\(self.name)", "sp:s:{abcDEF-_09}\(self.name)", "sp:f:{abcDEF-_09}:x",
-            "sp:f:{abcDEF-_090}", "sp:e:{short}", "sp:e:{\(self.name)}x", "sp:c:{client}", "xp:f:{abcDEF-_09}",
+            "sp:f:{abcDEF-_090}", "sp:e:{short}", "sp:e:{\(self.name)}x", "sp:c:{client}", "sp:c:{client}:short",
+            "sp:c:{}:\(self.name)", "sp:c:{Client}:\(self.name)", "sp:f:{abcDEF-_09}:y:x",
+            "sp:f:{abcDEF-_09}:Y:\(self.name)", "sp:f:{abcDEF-_09}:y\(self.name)", "xp:f:{abcDEF-_09}",
             "sp;f:{abcDEF-_09}", "sp:f;{abcDEF-_09}", "sp:f:(abcDEF-_09}", "sp:ff{abcDEF-_09}",
         ]
         for name in names { #expect(Keyspace.ended(byChangeOf: Array(name.utf8)) == nil, "\(name)") }

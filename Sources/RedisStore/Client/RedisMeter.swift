@@ -5,7 +5,8 @@ import Synchronization
 package final class RedisMeter: Sendable {
     /// The kinds that are counted separately: the commands that reads send, and scripts by their purpose.
     package enum Kind: Int, Sendable, CaseIterable {
-        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, allow, other
+        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, replace, endRecord, once,
+            document, allow, other
 
         /// The metric's label.
         package var label: String {
@@ -19,6 +20,10 @@ package final class RedisMeter: Sendable {
             case .endSession: "end_session"
             case .endLineage: "end_lineage"
             case .endSubject: "end_subject"
+            case .replace: "replace"
+            case .endRecord: "end_record"
+            case .once: "once"
+            case .document: "document"
             case .allow: "allow"
             case .other: "other"
             }

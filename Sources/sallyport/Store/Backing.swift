@@ -5,7 +5,8 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Where this process keeps its sessions, and what the process needs of that store besides its protocol.
+/// Where this process keeps its sessions and all other records, and what the process needs of that store besides its
+/// protocols.
 enum Backing: Sendable {
     case memory(MemoryStore, LocalRateLimiter, Clock)
     case redis(RedisBacking)
@@ -38,7 +39,7 @@ enum Backing: Sendable {
         }
     }
 
-    var store: any SessionStore {
+    var store: any RecordStore {
         switch self {
         case .memory(let store, _, _): store
         case .redis(let redis): redis.store

@@ -5,7 +5,7 @@ import Testing
 
 /// What the gateway's user lacks is named, and nothing else is.
 @Suite("check --network: rights", .blocking) struct RightsTests {
-    private static let types = ["s", "t", "m", "i", "g", "f", "e", "l"]
+    private static let types = ["s", "t", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
     private static let channel = "&__redis__:invalidate"
 
     /// The rules of the documented user without the name and the password.

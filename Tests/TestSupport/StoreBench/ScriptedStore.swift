@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// The memory store under a script: it counts what it is asked, fails when told to, holds reads back until the test
 /// answers them, and lets a test step in before an act.
-package final class ScriptedStore: SessionStore {
+package final class ScriptedStore: SessionStore, SingleUseStore {
     /// What it does beside what the memory store does. A test changes it at any time.
     package struct Script: Sendable {
         /// The error of every call from now on; with `callsBeforeFailure`, only after so many more calls.
@@ -164,12 +164,20 @@ package final class ScriptedStore: SessionStore {
         self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
     }
 
-    package func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
+    package func create<Record: SingleUseRecord>(
+        _ record: Record,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(record, key: key, on: loop) }
     }
 
-    package func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
+    package func singleUse<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<SingleUseLookup<Record>> {
+        self.guarded(on: loop) { self.base.singleUse(key, as: kind, on: loop) }
     }
 
     package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -187,7 +195,7 @@ package final class ScriptedStore: SessionStore {
         _ key: RecordKey,
         judged: RecordVersion,
         marker: Marker,
-        creating: NewSession?,
+        creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
         self.guarded(on: loop) {

@@ -5,7 +5,7 @@ package import Vocabulary
 package enum StoreError: Error, Sendable, Equatable {
     /// The store cannot be reached or cannot promise its answer: 503 with `Retry-After`, nothing burnt, nothing cleared.
     case unavailable
-    /// No room for another session or marker: sign-in and mint are 503, what exists goes on.
+    /// No room for another record or marker: sign-in and mint are 503, what exists goes on.
     case full
 }
 
@@ -33,52 +33,6 @@ package struct RecordVersion: Sendable, Hashable {
     package init(value: UInt64) {
         self.value = value
     }
-}
-
-/// One try to use a single-use token. A try whose answer was lost is recognised by its id when it is repeated.
-package struct AttemptID: Sendable, Hashable {
-    package let value: String
-
-    package init(value: String) {
-        self.value = value
-    }
-}
-
-/// What is left where a single-use token was.
-package enum Marker: Sendable, Hashable {
-    /// Used by this attempt, which made the session with this key (nil only in records that made none).
-    case used(AttemptID, session: RecordKey?)
-    /// Burned by a refusal.
-    case burned(AttemptID, Reason)
-
-    /// The try that left it.
-    package var attempt: AttemptID {
-        switch self {
-        case .used(let attempt, session: _), .burned(let attempt, _): attempt
-        }
-    }
-}
-
-/// What a single-use token turned out to be when it was looked up.
-package enum TransferLookup: Sendable {
-    case live(Stored<TransferToken>)
-    case spent(Marker)
-    case absent
-}
-
-/// The answer to a compare-and-act on a single-use token.
-package enum Consumption: Sendable, Equatable {
-    /// This attempt consumed it, now or when it was tried before.
-    case done
-    /// It had been consumed or burned by another attempt.
-    case spent(Marker)
-    /// It is not what was judged any more, or gone, or the session that it was minted from is gone: judge again or
-    /// refuse.
-    case changed
-    /// It was minted under another reign of the store's primary: a failover or a restart came between, and whether the
-    /// token was used since cannot be known. It is never used; nothing was written. Only a store that can lose what it
-    /// has acknowledged gives this answer.
-    case quarantined
 }
 
 /// A session to write together with the act that earns it.
@@ -111,12 +65,16 @@ package enum PresentedEnd: Sendable {
     case ended(Session)
 }
 
-/// What ended, told to every loop's cache before whoever ended it is answered.
+/// What ended or changed, told to every loop's cache before whoever caused it is answered.
 package enum Invalidation: Sendable, Hashable {
     case session(RecordKey)
     case lineage(Lineage)
     /// Every session of the subject that the store calls so (`SessionStore.names`).
     case subject(String)
+    /// A replaceable record.
+    case record(RecordKey)
+    /// A document was written or deleted.
+    case document(DocumentName)
     /// Nothing by itself, but all that is known may be wrong: after a reload, or when the store lost or forgot something.
     case all
 }
@@ -124,10 +82,14 @@ package enum Invalidation: Sendable, Hashable {
 /// Whoever asked for a session: called with it, with nil when there is none, or with why the store cannot say.
 package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
 
-/// Keeps sessions and single-use tokens. Records are immutable once written: the gateway judges in Swift and
-/// the store compares and acts in one atomic step.
+/// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
+/// records that it does not understand, and never replaces a session or a single-use record.
 ///
-/// Every method answers on the caller's loop. A failure is a `StoreError`; "not there" is a value.
+/// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is written;
+/// "not there" is a value.
+package protocol RecordStore: SessionStore, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {}
+
+/// Keeps sessions.
 package protocol SessionStore: Sendable {
     /// The live session under `key`: neither expired, idle too long, ended with its lineage, nor born before the
     /// subject's epoch. nil when there is none.
@@ -165,33 +127,6 @@ package protocol SessionStore: Sendable {
 
     /// Ends every session of the subject that exists now ("log out everywhere").
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
-
-    /// Keeps a minted transfer token until it expires; fails with `.full` when there is no room.
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
-
-    /// The transfer token under `key`, or what became of it.
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup>
-
-    /// Compare-and-act: if no marker stands at `key` and the record is still `judged`, then delete it, leave `marker` and
-    /// write `creating` (in the same lineage), all at once. A repeated attempt id gets `.done` again, whatever became of
-    /// token and parent.
-    ///
-    /// Where a session is to be made, the one at the token's `parentKey` must still be there in the same step: when it
-    /// ended after the judgement, the answer is `.changed` and nothing is written. No web session is born of a native one
-    /// that was signed out.
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption>
-
-    /// Makes sure that what left this marker will not be forgotten. To be asked by the attempt that left it, before anybody
-    /// is told of its work: its first answer may have been lost for the very want of that certainty.
-    ///
-    /// Fails with `.unavailable` when that is still so, or when the marker is gone.
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension SessionStore {

@@ -1,27 +1,33 @@
 internal import AddressIntelligence
 internal import Cryptography
-internal import Sessions
-internal import Vocabulary
+package import Vocabulary
 
-// The parts that several records share.
+// The parts that several kinds of record share.
 
 extension CompactWriter {
-    mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
+    /// Milliseconds since 1970.
+    package mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
 
     /// Exact, as both parts that the standard library keeps.
-    mutating func write(_ duration: Duration) {
+    package mutating func write(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self.write(seconds)
         self.write(attoseconds)
     }
 
-    mutating func write(_ key: RecordKey) {
-        self.write(byte: key.kind == .session ? 1 : 2)
+    /// One byte for the kind (1 session, 2 transfer token, else its letter), the lineage's tag, the digest in base64url.
+    package mutating func write(_ key: RecordKey) {
+        switch key.kind {
+        case .session: self.write(byte: 1)
+        case .transfer: self.write(byte: 2)
+        default: self.write(byte: key.kind.letter)
+        }
         self.write(key.lineage.tag)
         self.write(key.digest.base64URL)
     }
 
-    mutating func write(_ device: DeviceFacts) {
+    /// The address in 128 bits, the network, the user agent.
+    package mutating func write(_ device: DeviceFacts) {
         let bits = device.address.bits
         self.write(UInt64(truncatingIfNeeded: bits >> 64))
         self.write(UInt64(truncatingIfNeeded: bits))
@@ -31,20 +37,25 @@ extension CompactWriter {
 }
 
 extension CompactReader {
-    mutating func time() throws(CompactFormatError) -> UnixTime {
+    /// A time, as `CompactWriter` wrote it.
+    package mutating func time() throws(CompactFormatError) -> UnixTime {
         UnixTime(milliseconds: try self.signed())
     }
 
-    mutating func duration() throws(CompactFormatError) -> Duration {
+    /// A duration, as `CompactWriter` wrote it.
+    package mutating func duration() throws(CompactFormatError) -> Duration {
         let seconds = try self.signed()
         return Duration(secondsComponent: seconds, attosecondsComponent: try self.signed())
     }
 
-    mutating func key() throws(CompactFormatError) -> RecordKey {
-        let kind: TokenKind
+    /// A record's key, as `CompactWriter` wrote it.
+    package mutating func key() throws(CompactFormatError) -> RecordKey {
+        let kind: RecordKind
         switch try self.byte() {
         case 1: kind = .session
         case 2: kind = .transfer
+        case let letter where (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter):
+            kind = RecordKind(letter: letter)
         default: throw CompactFormatError()
         }
         let lineage = Lineage(tag: try self.text())
@@ -52,7 +63,8 @@ extension CompactReader {
         return RecordKey(kind: kind, lineage: lineage, digest: digest)
     }
 
-    mutating func device() throws(CompactFormatError) -> DeviceFacts {
+    /// A device, as `CompactWriter` wrote it.
+    package mutating func device() throws(CompactFormatError) -> DeviceFacts {
         let high = try self.unsigned()
         let address = IPAddress(v6High: high, v6Low: try self.unsigned())
         let asn = try self.optional { (reader) throws(CompactFormatError) in
@@ -66,11 +78,13 @@ extension CompactReader {
         )
     }
 
-    mutating func texts() throws(CompactFormatError) -> [String] {
+    /// A list of texts, as `CompactWriter` wrote it.
+    package mutating func texts() throws(CompactFormatError) -> [String] {
         try self.list { (reader) throws(CompactFormatError) in try reader.text() }
     }
 
-    mutating func optionalText() throws(CompactFormatError) -> String? {
+    /// A text, or nothing, as `CompactWriter` wrote it.
+    package mutating func optionalText() throws(CompactFormatError) -> String? {
         try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
     }
 }
