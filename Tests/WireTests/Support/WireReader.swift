@@ -1,5 +1,6 @@
 import NIOCore
 import RequestPath
+import Vocabulary
 
 /// Reads a client's bytes as a connection does, with the gateway's parser and body relay but nothing around them.
 struct WireReader {
@@ -23,7 +24,7 @@ struct WireReader {
         case idle
         case incompleteHead
         case incompleteBody
-        case refused(Refusal)
+        case refused(Reason)
         case badBody
         /// The last request ended the connection; what follows is not looked at.
         case closed
