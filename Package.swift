@@ -287,9 +287,13 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        // Tests of the built binary and of the files around it: they see no module but Vocabulary.
+        // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
         .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
-        .testTarget(name: "IntegrationTests", dependencies: ["GatewayBench"], swiftSettings: strict),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["GatewayBench", "Observability", "Vocabulary"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "RedisIntegrationTests",
             dependencies: ["GatewayBench", "RedisServers", nioCore],

@@ -50,17 +50,17 @@ package struct NativeSessionEndpoints: Sendable {
             do {
                 switch try await self.service.native(Self.text(token)) {
                 case .nobody(let reason): missing = reason
-                case .session: return isStepUp ? Self.unreachableLevel : Self.alreadySignedIn
+                case .session: return isStepUp ? Self.unreachableLevel(request) : Self.alreadySignedIn(request)
                 }
             } catch {
-                return Herodot.unavailable(SessionService.reason(error))
+                return Herodot.unavailable(SessionService.reason(error), to: request)
             }
         }
         guard !isStepUp else {
             return Herodot.error(
-                401,
                 missing,
                 "Sign in with the first factor first.",
+                to: request,
                 id: "session_aal1_required",
                 message: "aal2 and aal3 can only be requested if a session exists already"
             )
@@ -68,45 +68,53 @@ package struct NativeSessionEndpoints: Sendable {
         return .json(200, LoginFlowDocument.value(self.flows.issue(), origin: request.origin, refresh: refresh))
     }
 
-    private static let alreadySignedIn = Herodot.error(
-        400,
-        .signInMalformed,
-        "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
-        id: "session_already_available",
-        message: "you are already logged in"
-    )
+    private static func alreadySignedIn(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(
+            .signInMalformed,
+            "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
+            to: request,
+            id: "session_already_available",
+            message: "you are already logged in"
+        )
+    }
 
-    private static let unreachableLevel = Herodot.error(
-        400,
-        .signInMalformed,
-        "The requested authenticator assurance level can not be reached by this sign-in."
-    )
+    private static func unreachableLevel(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(
+            .signInMalformed,
+            "The requested authenticator assurance level can not be reached by this sign-in.",
+            to: request
+        )
+    }
 
     /// `POST /self-service/login?flow=`: password for session token.
     @Sendable
     private func submit(_ request: EndpointRequest) async -> EndpointResponse {
         let ids = request.parameters("flow")
         guard ids.count == 1 else {
-            return Herodot.error(400, .signInMalformed, "The flow query parameter is missing or invalid.")
+            return Herodot.error(.signInMalformed, "The flow query parameter is missing or invalid.", to: request)
         }
         let flow: LoginFlow
         switch self.flows.recognise(ids[0]) {
         case .live(let live): flow = live
-        case .expired(let expired): return self.expired(expired)
+        case .expired(let expired): return self.expired(expired, request)
         case .unknown:
-            return Herodot.error(404, .signInFlowUnknown, "The login flow could not be found.")
+            return Herodot.error(.signInFlowUnknown, "The login flow could not be found.", to: request)
         }
         let form: BodyParameters
         do {
             form = try BodyParameters(request)
         } catch {
             return error == .mediaType
-                ? Herodot.error(415, .signInMalformed, "Send application/json or application/x-www-form-urlencoded.")
-                : Herodot.error(400, .signInMalformed, "Unable to decode the request body.")
+                ? Herodot.error(
+                    .requestMediaType,
+                    "Send application/json or application/x-www-form-urlencoded.",
+                    to: request
+                )
+                : Herodot.error(.signInMalformed, "Unable to decode the request body.", to: request)
         }
         func complain(_ complaint: LoginFlowDocument.Complaint, _ reason: Reason) -> EndpointResponse {
             .json(
-                400,
+                Herodot.status(reason),
                 LoginFlowDocument.value(
                     flow,
                     origin: request.origin,
@@ -118,10 +126,10 @@ package struct NativeSessionEndpoints: Sendable {
         }
         guard form.text("method") == "password" else { return complain(.method, .signInMalformed) }
         guard let identifier = form.text("identifier") else {
-            return complain(.missing(property: "identifier"), .signInMalformed)
+            return complain(.missing(property: "identifier"), .signInIncomplete)
         }
         guard let password = form.text("password") else {
-            return complain(.missing(property: "password"), .signInMalformed)
+            return complain(.missing(property: "password"), .signInIncomplete)
         }
         switch await self.service.signIn(
             identifier: identifier,
@@ -133,13 +141,13 @@ package struct NativeSessionEndpoints: Sendable {
             return complain(.credentials, .signInRefused)
         case .throttled(let wait):
             return Herodot.error(
-                429,
                 .signInThrottled,
                 "Too many sign-in attempts. Please try again later.",
-                fields: [("retry-after", wait.retryAfter)]
+                to: request,
+                retryAfter: wait
             )
         case .unavailable(let reason):
-            return Herodot.unavailable(reason)
+            return Herodot.unavailable(reason, to: request)
         case .signedIn(let token, let session):
             return .json(
                 200,
@@ -152,12 +160,12 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// 410 with a fresh flow to go on with, as Kratos answers.
-    private func expired(_ flow: LoginFlow) -> EndpointResponse {
+    private func expired(_ flow: LoginFlow, _ request: EndpointRequest) -> EndpointResponse {
         let since = self.service.clock.now().since(flow.expiresAt)
         return Herodot.error(
-            410,
             .signInFlowExpired,
             "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
+            to: request,
             id: "self_service_flow_expired",
             message: "self-service flow expired",
             beside: [
@@ -174,10 +182,18 @@ package struct NativeSessionEndpoints: Sendable {
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         if request.credentials.isRepeated {
-            return Herodot.error(400, .credentialRepeated, "The credential stands in the request more than once.")
+            return Herodot.error(
+                .credentialRepeated,
+                "The credential stands in the request more than once.",
+                to: request
+            )
         }
         guard request.parameters("tokenize_as").isEmpty else {
-            return Herodot.error(400, .requestMalformed, "Unable to find the requested session tokenizer template.")
+            return Herodot.error(
+                .requestParameters,
+                "Unable to find the requested session tokenizer template.",
+                to: request
+            )
         }
         do {
             let presented: SessionService.Presented
@@ -193,7 +209,7 @@ package struct NativeSessionEndpoints: Sendable {
             }
             switch presented {
             case .nobody(let reason):
-                return Self.unauthorized(reason)
+                return Self.unauthorized(reason, request)
             case .session(let found):
                 return .json(
                     200,
@@ -205,18 +221,13 @@ package struct NativeSessionEndpoints: Sendable {
                 )
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error))
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
     }
 
     /// One answer for a missing, an unknown, an expired and an ended session.
-    private static func unauthorized(_ reason: Reason) -> EndpointResponse {
-        Herodot.error(
-            401,
-            reason,
-            "No valid session credentials found in the request.",
-            fields: [("www-authenticate", "Bearer")]
-        )
+    private static func unauthorized(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(reason, "No valid session credentials found in the request.", to: request)
     }
 
     private static func text(_ token: Secret) -> String { String(decoding: token.bytes, as: UTF8.self) }
@@ -228,19 +239,15 @@ package struct NativeSessionEndpoints: Sendable {
         guard let body = try? BodyParameters(request, accepting: [.json]),
             body["session_token"] == nil || body.text("session_token") != nil
         else {
-            return Herodot.error(400, .requestMalformed, "The body must be JSON with the text session_token.")
+            return Herodot.error(.requestParameters, "The body must be JSON with the text session_token.", to: request)
         }
         var reason: Reason? = .credentialMissing
         do {
             if let token = body.text("session_token") { reason = try await self.service.signOutNative(token, request) }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error))
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
         guard let reason else { return .noContent() }
-        return Herodot.error(
-            403,
-            reason,
-            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
-        )
+        return Herodot.signOutForbidden(reason, to: request)
     }
 }

@@ -247,7 +247,7 @@ import Glibc
 }
 
 /// A `redis-server` on a free loopback port, which can be stopped and started again.
-private final class RedisProcess {
+final class RedisProcess {
     let port: Int
     private let folder: URL
     private let arguments: [String]

@@ -6,7 +6,6 @@ package import Vocabulary
 package struct AuditEvent: Sendable {
     /// The stable id of the event.
     package enum Kind: String, Sendable, CaseIterable {
-        case adminAccess = "admin.access"
         case bindingMismatch = "binding.mismatch"
         case configReloaded = "config.reloaded"
         case configReloadFailed = "config.reload_failed"
@@ -46,9 +45,8 @@ package struct AuditEvent: Sendable {
         /// A sign-in without asking the user worked, or not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
-        /// A logout worked, or not.
+        /// A logout worked.
         case loggedOut = "slo"
-        case logoutFailed = "flo"
         /// A warning.
         case warning = "w"
     }

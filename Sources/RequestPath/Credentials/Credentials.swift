@@ -30,7 +30,7 @@ package struct Credentials: Equatable {
         route: RouteEntry,
         cookies: OwnCookies,
         parameter: HandoffParameter
-    ) -> Result<Credentials, Refusal> {
+    ) -> Result<Credentials, Reason> {
         var credentials = Credentials()
         if let line = head.line(.cookie) {
             credentials.cookies = cookies.find(in: head.fields[line].value, base)
@@ -59,7 +59,7 @@ package struct Credentials: Equatable {
             }
         }
         if let line = head.line(.sessionToken) {
-            guard !hasExplicit else { return .failure(Refusal(400, .credentialRepeated)) }
+            guard !hasExplicit else { return .failure(.credentialRepeated) }
             let value = head.fields[line].value
             credentials.presented = value.isEmpty ? .unusable(.credentialMalformed) : .explicit(value)
         }

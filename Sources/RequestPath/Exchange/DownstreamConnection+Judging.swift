@@ -73,7 +73,7 @@ extension DownstreamConnection {
         case .success(let read): credentials = read
         case .failure(let refusal):
             return .answer(
-                self.refusal(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID), head, base)
+                self.refusal(.problem(refusal, requestID: self.facts.requestID), head, base)
             )
         }
         self.clearAmbiguousCookies(credentials)
@@ -335,7 +335,7 @@ extension DownstreamConnection {
             switch self.identityLines(session) {
             case .success(let lines): identity = lines
             case .failure(let refusal):
-                return .answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID))
+                return .answer(.problem(refusal, requestID: self.facts.requestID))
             }
         }
         if let lines = permit.route.crossOriginLines {
@@ -366,7 +366,7 @@ extension DownstreamConnection {
 
     /// The session's identity lines, made once per session, loop and configuration.
     @inline(__always)
-    private func identityLines(_ session: CachedSession) -> Result<ContiguousArray<UInt8>, Refusal> {
+    private func identityLines(_ session: CachedSession) -> Result<ContiguousArray<UInt8>, Reason> {
         let configuration = self.configuration
         if let ready = session.rendering(generation: configuration.generation) { return .success(ready) }
         switch configuration.identity.render(session.session) {
@@ -374,7 +374,7 @@ extension DownstreamConnection {
             session.setRendering(ready, generation: configuration.generation)
             return .success(ready)
         case .failure(let refused):
-            return .failure(Refusal(403, refused.reason))
+            return .failure(refused.reason)
         }
     }
 }

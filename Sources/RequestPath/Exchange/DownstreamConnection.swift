@@ -229,18 +229,17 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         case .refused(let refusal):
             self.beginFacts(keepsAlive: false)
             // Of a head that is only too large it can be told who sent it.
-            if refusal.status == 414 || refusal.status == 431 {
+            if refusal == .requestLineTooLong || refusal == .requestFieldsTooLarge {
                 self.facts.wantsPage = buffer.withUnsafeReadableBytes {
                     Navigation.seemsToWantPage($0.bindMemory(to: UInt8.self))
                 }
             }
             self.answer(
                 .problem(
-                    refusal.status,
-                    refusal.reason,
+                    refusal,
                     requestID: self.facts.requestID,
                     // No host or path was looked at, so these are the methods that some route may take (RFC 9110 15.5.6).
-                    fields: refusal.status == 405 ? [("Allow", MethodSet.allow)] : [],
+                    fields: refusal == .requestMethod ? [("Allow", MethodSet.allow)] : [],
                     closes: true
                 )
             )

@@ -1,3 +1,4 @@
+import Endpoints
 package import Vocabulary
 
 /// An answer that the gateway gives itself: a refusal, a redirect, or what one of its endpoints said.
@@ -27,34 +28,31 @@ package struct LocalAnswer: Sendable {
         self.closes = closes
     }
 
-    /// A refusal as problem+json (RFC 9457) with the reason id; never with anything of the request in it.
+    /// A refusal as a problem document (RFC 9457); its status, and whether the connection ends, follow from the reason.
+    ///
+    /// - Parameters:
+    ///   - fields: Further fields, as `Allow`; a challenge takes the place of the usual one.
+    ///   - closes: The connection cannot carry another request, whatever the reason.
     package static func problem(
-        _ status: Int,
         _ reason: Reason,
         requestID: RequestID? = nil,
         fields: [(name: String, value: String)] = [],
         closes: Bool = false
     ) -> LocalAnswer {
-        var text = #"{"type":"about:blank","title":""#
-        text += StatusText.phrase(status)
-        text += "\",\"status\":\(status),\"reason\":\"\(reason.rawValue)\""
-        // A given id was checked to be token characters only: nothing in it needs escaping.
-        if let requestID { text += ",\"request_id\":\"\(requestID.text)\"" }
-        text += "}\n"
-        var all: [(name: String, value: String)] = [
-            ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
-        ]
-        all += fields
-        if status == 503, !all.contains(where: { $0.name == "Retry-After" }) { all.append(("Retry-After", "1")) }
-        var answer = LocalAnswer(
-            status: status,
-            reason: reason,
-            fields: all,
-            body: Array(text.utf8),
-            closes: closes
-        )
-        answer.isProblem = true
+        var answer = LocalAnswer(EndpointResponse.problem(reason, requestID: requestID?.text, fields: fields))
+        answer.closes = closes || reason.refusal?.closes ?? false
         return answer
+    }
+
+    /// The same; the status is that of the reason.
+    package static func problem(
+        _: Int,
+        _ reason: Reason,
+        requestID: RequestID? = nil,
+        fields: [(name: String, value: String)] = [],
+        closes: Bool = false
+    ) -> LocalAnswer {
+        .problem(reason, requestID: requestID, fields: fields, closes: closes)
     }
 
     /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12).
@@ -100,40 +98,5 @@ package struct LocalAnswer: Sendable {
         bytes += [0x0D, 0x0A]
         if !isHead, self.status != 204, self.status != 304 { bytes += self.body }
         return bytes
-    }
-}
-
-/// The reason phrases of the statuses that the gateway answers itself (RFC 9110 15).
-package enum StatusText {
-    package static func phrase(_ status: Int) -> String {
-        switch status {
-        case 200: "OK"
-        case 201: "Created"
-        case 204: "No Content"
-        case 303: "See Other"
-        case 304: "Not Modified"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 413: "Content Too Large"
-        case 414: "URI Too Long"
-        case 415: "Unsupported Media Type"
-        case 417: "Expectation Failed"
-        case 422: "Unprocessable Content"
-        case 425: "Too Early"
-        case 429: "Too Many Requests"
-        case 431: "Request Header Fields Too Large"
-        case 500: "Internal Server Error"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
-        default: "Status"
-        }
     }
 }

@@ -7,14 +7,14 @@ extension LocalAnswer {
     init(_ response: EndpointResponse) {
         self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
         self.isProblem = response.fields.contains {
-            $0.name == "content-type" && $0.value == "application/problem+json"
+            $0.name == "content-type" && $0.value == ProblemDocument.mediaType
         }
     }
 
     /// The same answer for a person: a page in the place of a problem document, any other answer unchanged.
     func page(for facts: ExchangeFacts) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
-        let words = RefusalWords(reason, status: self.status, isForm: facts.method == .post)
+        let words = RefusalWords(reason, isForm: facts.method == .post)
         var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
         if let way = self.link(words.way, hasHost: facts.host != nil) {
             // Out of any frame: the sign-in page is shown in none.

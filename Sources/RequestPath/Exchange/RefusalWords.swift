@@ -22,11 +22,11 @@ package struct RefusalWords: Equatable, Sendable {
     package private(set) var way: Way
 
     /// - Parameter isForm: The request carried what somebody entered in a form.
-    package init(_ reason: Reason, status: Int, isForm: Bool) {
-        self = Self.row(reason) ?? Self.row(status)
+    package init(_ reason: Reason, isForm: Bool) {
+        self = Self.row(reason) ?? Self.row(reason.status)
         guard isForm else { return }
         switch reason {
-        case .upstreamTimeout, .upstreamReset, .upstreamMalformed, .upstreamTruncated:
+        case .upstreamTimeout, .upstreamReset, .upstreamMalformed:
             self.event += " It is not known whether what you entered has arrived."
             self.advice = "Before you send it again, look whether it was done."
         default:
@@ -71,7 +71,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Check how it is written, or begin at the start page.",
                 .start
             )
-        case .sessionUnknown, .sessionRevoked, .credentialOtherKey:
+        case .sessionUnknown, .credentialOtherKey:
             return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return RefusalWords(
@@ -122,7 +122,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Wait a few seconds, then try again.",
                 .again
             )
-        case .gatewayOverloaded, .gatewayDraining:
+        case .gatewayOverloaded:
             return RefusalWords(
                 "Please try again in a moment",
                 "This site has too much to do at the moment.",
@@ -143,7 +143,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
                 .again
             )
-        case .upstreamReset, .upstreamMalformed, .upstreamTruncated:
+        case .upstreamReset, .upstreamMalformed:
             return RefusalWords(
                 "The app did not answer",
                 "The app behind this page gave no answer that can be shown.",

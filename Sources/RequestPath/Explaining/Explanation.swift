@@ -39,8 +39,8 @@ package struct Explanation: Sendable {
             case .complete: self.explain(head, base, session)
             case .incomplete: self.say("request", ["the head does not come to an end"])
             case .refused(let refusal):
-                let allow = refusal.status == 405 ? MethodSet.allow : nil
-                self.say("request", [Self.refused(refusal.status, refusal.reason, allow: allow)])
+                let allow = refusal == .requestMethod ? MethodSet.allow : nil
+                self.say("request", [Self.refused(refusal, allow: allow)])
             }
         }
     }
@@ -49,8 +49,8 @@ package struct Explanation: Sendable {
         self.steps.append((title, lines))
     }
 
-    private static func refused(_ status: Int, _ reason: Reason, allow: String? = nil) -> String {
-        "refused: \(status) \(StatusText.phrase(status)), \(reason.rawValue)\(allow.map { "; Allow: \($0)" } ?? "")"
+    private static func refused(_ reason: Reason, allow: String? = nil) -> String {
+        "refused: \(reason.status) \(StatusText.phrase(reason.status)), \(reason.rawValue)\(allow.map { "; Allow: \($0)" } ?? "")"
     }
 
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
@@ -74,11 +74,11 @@ package struct Explanation: Sendable {
             ]
         )
         guard let host = self.configuration.routes.host(for: head.authority.bytes(in: base)) else {
-            return self.say("route", [Self.refused(404, .routeNotFound), "no configured host has this name"])
+            return self.say("route", [Self.refused(.routeNotFound), "no configured host has this name"])
         }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) { scratch in
             switch PathReading.read(path, into: scratch) {
-            case .refused(let reason): self.say("route", [Self.refused(400, reason)])
+            case .refused(let reason): self.say("route", [Self.refused(reason)])
             case .read(let reading): self.explainRoute(head, base, host, reading, session, address)
             }
         }
@@ -96,27 +96,24 @@ package struct Explanation: Sendable {
         let method = head.method.bytes(in: base)
         switch self.configuration.endpoints.match(reading, method: method, host: host) {
         case .endpoint(let endpoint):
-            return self.say("route", read + ["answered by the gateway's own \(endpoint.path)"])
-        case .forward(let route):
-            self.say("route", read + ["\(route.settings.path) of the identity provider, to \(route.settings.upstream)"])
-            return self.explainCredentials(head, base, host, route, session, address)
-        case .refused(let reason):
-            return self.say("route", read + [Self.refused(400, reason)])
+            let isOurs = reading.isRaw
+            let line = isOurs ? "answered by the gateway's own \(endpoint.path)" : Self.refused(.pathAmbiguous)
+            return self.say("route", read + [line])
         case .methodNotAllowed(let allow):
-            let refused = Self.refused(405, .routeMethodNotAllowed, allow: allow)
+            let refused = Self.refused(.routeMethodNotAllowed, allow: allow)
             return self.say("route", read + [refused, "the path is the gateway's own"])
         case .none:
             break
         }
         switch self.configuration.routes.match(host: host, head: head, base, reading: reading) {
         case .notFound:
-            self.say("route", read + [Self.refused(404, .routeNotFound)])
+            self.say("route", read + [Self.refused(.routeNotFound)])
         case .methodNotAllowed(let allow):
-            self.say("route", read + [Self.refused(405, .routeMethodNotAllowed, allow: allow)])
+            self.say("route", read + [Self.refused(.routeMethodNotAllowed, allow: allow)])
         case .refused(let reason):
             let why =
                 reason == .pathAmbiguous ? ["an app may read the path as one of a route that demands otherwise"] : []
-            self.say("route", read + [Self.refused(400, reason)] + why)
+            self.say("route", read + [Self.refused(reason)] + why)
         case .route(let route):
             var lines = read
             let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
@@ -150,7 +147,7 @@ package struct Explanation: Sendable {
         )
         guard case .success(let credentials) = read else {
             if case .failure(let refusal) = read {
-                self.say("credentials", [Self.refused(refusal.status, refusal.reason)])
+                self.say("credentials", [Self.refused(refusal)])
             }
             return
         }
@@ -252,8 +249,8 @@ package struct Explanation: Sendable {
         return switch form {
         case .signIn(isAgain: false): "303 to the login page, \(reason.rawValue)"
         case .signIn(isAgain: true): "303 to the login page, to sign in again, \(reason.rawValue)"
-        case .unauthorized: self.refused(401, reason)
-        case .forbidden: self.refused(403, reason)
+        case .unauthorized: self.refused(reason)
+        case .forbidden: self.refused(reason)
         }
     }
 
@@ -271,7 +268,7 @@ package struct Explanation: Sendable {
             case .success(let lines): identity = ContiguousArray(lines)
             case .failure(let refusal):
                 let field = refusal.field.map { " (\($0))" } ?? ""
-                return self.say("decision", [Self.refused(403, refusal.reason) + field])
+                return self.say("decision", [Self.refused(refusal.reason) + field])
             }
         }
         var buffer = ByteBuffer()

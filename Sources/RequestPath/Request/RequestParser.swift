@@ -4,23 +4,12 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Why a head is refused: the status and the reason.
-package struct Refusal: Error, Equatable, Sendable {
-    package var status: Int
-    package var reason: Reason
-
-    package init(_ status: Int, _ reason: Reason) {
-        self.status = status
-        self.reason = reason
-    }
-}
-
 /// The result for the bytes received so far.
 package enum ParseResult: Equatable {
     /// The bytes are valid so far, and the head is not complete.
     case incomplete
     case complete
-    case refused(Refusal)
+    case refused(Reason)
 }
 
 /// The limits of a request head.
@@ -64,14 +53,14 @@ package struct RequestParser: Sendable {
         // received prior to the request-line" (RFC 9112 2.2). We ignore one.
         if count >= 1, base[0] == 0x0D {
             if count == 1 { return .incomplete }
-            guard base[1] == 0x0A else { return .refused(Refusal(400, .requestMalformed)) }
+            guard base[1] == 0x0A else { return .refused(.requestMalformed) }
             start = 2
         }
         guard let lineFeed = memchr(base + start, 0x0A, count - start) else {
             return self.partialRequestLine(base, start, count)
         }
         let lineEnd = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
-        if lineEnd - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        if lineEnd - start > self.limits.line { return .refused(.requestLineTooLong) }
         if let refusal = self.requestLine(base, start, lineEnd, head) { return .refused(refusal) }
         var position = lineEnd + 1
         head.fieldsStart = position
@@ -86,7 +75,7 @@ package struct RequestParser: Sendable {
                 break
             }
             if end &+ 1 &- fieldsStart > self.limits.fields || end &- position > self.limits.field {
-                return .refused(Refusal(431, .requestFieldsTooLarge))
+                return .refused(.requestFieldsTooLarge)
             }
             if let refusal = self.field(base, position, end, head) { return .refused(refusal) }
             position = end &+ 1
@@ -97,19 +86,19 @@ package struct RequestParser: Sendable {
 
     /// Checks the part of a request line that has arrived, so that garbage is refused before the line ends.
     private func partialRequestLine(_ base: Bytes, _ start: Int, _ count: Int) -> ParseResult {
-        if count - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        if count - start > self.limits.line { return .refused(.requestLineTooLong) }
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
         guard index < count else { return .incomplete }
-        guard base[index] == 0x20, index > start else { return .refused(Refusal(400, .requestMethod)) }
+        guard base[index] == 0x20, index > start else { return .refused(.requestMalformed) }
         index += 1
         let target = index
         while index < count, base[index] != 0x20 {
-            if base[index] &- 0x21 >= 0x5E || base[index] == 0x23 { return .refused(Refusal(400, .requestTarget)) }
+            if base[index] &- 0x21 >= 0x5E || base[index] == 0x23 { return .refused(.requestTarget) }
             index += 1
         }
         guard index < count else { return .incomplete }
-        guard index > target else { return .refused(Refusal(400, .requestTarget)) }
+        guard index > target else { return .refused(.requestTarget) }
         // The part of "HTTP/1.x" CR that has arrived.
         let version: StaticString = "HTTP/1."
         index += 1
@@ -121,14 +110,14 @@ package struct RequestParser: Sendable {
                 case 7: byte == 0x30 || byte == 0x31
                 default: offset == 8 && byte == 0x0D
                 }
-            guard isExpected else { return .refused(Refusal(400, .requestVersion)) }
+            guard isExpected else { return .refused(.requestMalformed) }
         }
         return .incomplete
     }
 
     private func partialField(_ base: Bytes, _ start: Int, _ count: Int, _ fieldsStart: Int) -> ParseResult {
         if count - start > self.limits.field || count - fieldsStart > self.limits.fields {
-            return .refused(Refusal(431, .requestFieldsTooLarge))
+            return .refused(.requestFieldsTooLarge)
         }
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
@@ -136,18 +125,18 @@ package struct RequestParser: Sendable {
         // Valid so far only if this is the CR of the empty line, or a name that still lacks its colon.
         let isEnd = index == start && base[index] == 0x0D && index + 1 == count
         let isName = index > start && base[index] == 0x3A
-        return isEnd || isName ? .incomplete : .refused(Refusal(400, .requestMalformed))
+        return isEnd || isName ? .incomplete : .refused(.requestMalformed)
     }
 
     // MARK: Request line
 
     /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
-    private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
-        guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return Refusal(400, .requestMalformed) }
+    private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
+        guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return .requestMalformed }
         let end = lineFeed - 1
         var index = start
         while self.table[Int(base[index])] != 0 { index &+= 1 }
-        guard index > start, base[index] == 0x20 else { return Refusal(400, .requestMethod) }
+        guard index > start, base[index] == 0x20 else { return .requestMalformed }
         head.method = Slice(start, index - start)
         head.knownMethod = Self.knownMethod(base + start, index - start)
         let targetStart = index + 1
@@ -159,18 +148,18 @@ package struct RequestParser: Sendable {
             if byte == 0x3F, queryMark < 0 { queryMark = index }
             // Controls, SP, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2;
             // CVE-2026-41059).
-            if byte &- 0x21 >= 0x5E || byte == 0x23 { return Refusal(400, .requestTarget) }
+            if byte &- 0x21 >= 0x5E || byte == 0x23 { return .requestTarget }
             index &+= 1
         }
-        guard index > targetStart else { return Refusal(400, .requestTarget) }
+        guard index > targetStart else { return .requestTarget }
         head.target = Slice(targetStart, index - targetStart)
         // "HTTP/1.1" or "HTTP/1.0" must end the line.
-        guard end - index == 9, base[index] == 0x20 else { return Refusal(400, .requestMalformed) }
+        guard end - index == 9, base[index] == 0x20 else { return .requestMalformed }
         let version = base + index + 1
         guard version[0] == 0x48, version[1] == 0x54, version[2] == 0x54, version[3] == 0x50, version[4] == 0x2F,
             version[5] &- 0x30 <= 9, version[6] == 0x2E, version[7] &- 0x30 <= 9
-        else { return Refusal(400, .requestVersion) }
-        guard version[5] == 0x31, version[7] <= 0x31 else { return Refusal(505, .requestVersion) }
+        else { return .requestMalformed }
+        guard version[5] == 0x31, version[7] <= 0x31 else { return .requestVersion }
         head.minorVersion = Int(version[7] &- 0x30)
         head.keepsAlive = head.minorVersion == 1
         return self.target(base, queryMark, head)
@@ -178,24 +167,24 @@ package struct RequestParser: Sendable {
 
     /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
     /// with `Host`.
-    private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Refusal? {
+    private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
         // A gateway does not tunnel (CONNECT), and TRACE would echo credentials.
         let method = head.method.bytes(in: base)
-        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return Refusal(405, .requestMethod) }
-        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return Refusal(405, .requestMethod) }
+        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return .requestMethod }
+        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return .requestMethod }
         var start = head.target.start
         let end = head.target.end
         head.authority = .empty
         if base[start] != 0x2F {
             if end - start == 1, base[start] == 0x2A {
-                guard head.knownMethod == .options else { return Refusal(400, .requestTarget) }
+                guard head.knownMethod == .options else { return .requestTarget }
                 head.path = head.target
                 return nil
             }
-            guard let slash = self.absoluteForm(base, start, end, head) else { return Refusal(400, .requestTarget) }
+            guard let slash = self.absoluteForm(base, start, end, head) else { return .requestTarget }
             start = slash
             // `http://host` and `http://host?query` have an empty path, which apps read differently.
-            guard start < end, base[start] == 0x2F else { return Refusal(400, .requestTarget) }
+            guard start < end, base[start] == 0x2F else { return .requestTarget }
             head.target = Slice(start, end - start)
         }
         if queryMark >= 0 {
@@ -250,9 +239,9 @@ package struct RequestParser: Sendable {
 
     /// `field-name ":" OWS field-value OWS CRLF`. No space before the colon (RFC 9112 5.1: "MUST reject"), no folding (5.2).
     @inline(__always)
-    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
+    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         let end = lineFeed &- 1
-        guard end > start, base[end] == 0x0D else { return Refusal(400, .requestMalformed) }
+        guard end > start, base[end] == 0x0D else { return .requestMalformed }
         var role = FieldRole.other
         // Whether the name is a spelling that only some readers map to the known name.
         var isAlias = false
@@ -277,12 +266,12 @@ package struct RequestParser: Sendable {
                 role = self.names.role(name, min(index &- start, FieldNames.longestName), hash)
             }
         }
-        guard index > start, base[index] == 0x3A else { return Refusal(400, .requestMalformed) }
+        guard index > start, base[index] == 0x3A else { return .requestMalformed }
         var valueStart = index &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
         while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
-        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return Refusal(400, .requestMalformed) }
+        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return .requestMalformed }
         if index &- start > FieldNames.longestName, role != .managed { role = .other }
         var isDropped = false
         if isAlias {
@@ -302,41 +291,41 @@ package struct RequestParser: Sendable {
                 isDropped: isDropped
             )
         )
-        guard kept else { return Refusal(431, .requestFieldsTooLarge) }
+        guard kept else { return .requestFieldsTooLarge }
         if role != .other { return self.note(role, line, base, head) }
         return nil
     }
 
     /// Records what a known field means for the head.
-    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Refusal? {
+    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Reason? {
         let isFirst = head.note(role, at: line)
         if !isFirst, role.isSingleton {
             switch role {
-            case .host: return Refusal(400, .requestHost)
-            case .contentLength, .transferEncoding: return Refusal(400, .requestFraming)
-            case .authorization, .sessionToken, .dpop, .cookie: return Refusal(400, .credentialRepeated)
-            default: return Refusal(400, .requestMalformed)
+            case .host: return .requestHost
+            case .contentLength, .transferEncoding: return .requestFraming
+            case .authorization, .sessionToken, .dpop, .cookie: return .credentialRepeated
+            default: return .requestMalformed
             }
         }
         let value = head.fields[line].value.bytes(in: base)
         switch role {
         case .contentLength:
             // One field with one number. Two parsers can read a list or a sign as different lengths (RFC 9112 6.3).
-            guard let length = ByteClass.decimal(value) else { return Refusal(400, .requestFraming) }
-            if head.hasTransferEncoding { return Refusal(400, .requestFraming) }
+            guard let length = ByteClass.decimal(value) else { return .requestFraming }
+            if head.hasTransferEncoding { return .requestFraming }
             head.framing = .length(length)
         case .transferEncoding:
             guard head.minorVersion == 1, ByteClass.equal(value, "chunked"), head.framing == .none else {
-                return Refusal(400, .requestFraming)
+                return .requestFraming
             }
             head.framing = .chunked
             head.hasTransferEncoding = true
         case .expect:
-            guard ByteClass.equal(value, "100-continue") else { return Refusal(417, .requestExpectation) }
+            guard ByteClass.equal(value, "100-continue") else { return .requestExpectation }
             head.expectsContinue = head.minorVersion == 1
             head.fields[line].isDropped = true
         case .host:
-            guard HostField.isValid(value) else { return Refusal(400, .requestHost) }
+            guard HostField.isValid(value) else { return .requestHost }
         case .managed, .forwardedFor, .forwarded, .requestID:
             head.fields[line].isDropped = true
         default:
@@ -347,14 +336,14 @@ package struct RequestParser: Sendable {
 
     // MARK: The whole head
 
-    private func conclude(_ base: Bytes, _ head: RequestHead) -> Refusal? {
-        guard let host = head.line(.host) else { return Refusal(400, .requestHost) }
+    private func conclude(_ base: Bytes, _ head: RequestHead) -> Reason? {
+        guard let host = head.line(.host) else { return .requestHost }
         let authority = head.fields[host].value
         if !head.authority.isEmpty {
             // The authority of absolute-form must equal Host, else an intermediary and we may serve different hosts
             // (RFC 9112 3.2.2).
             guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
-                return Refusal(400, .requestHost)
+                return .requestHost
             }
         }
         head.authority = authority
@@ -364,8 +353,8 @@ package struct RequestParser: Sendable {
     }
 
     /// `Connection`: persistence, upgrade, and the fields that it removes from the message (RFC 9110 7.6.1).
-    private func connection(_ base: Bytes, _ head: RequestHead) -> Refusal? {
-        var refusal: Refusal?
+    private func connection(_ base: Bytes, _ head: RequestHead) -> Reason? {
+        var refusal: Reason?
         var closes = false
         var upgrades = false
         for index in 0..<head.fields.count where head.fields[index].role == .connection {
@@ -393,11 +382,11 @@ package struct RequestParser: Sendable {
 
     /// Removes a field that `Connection` names, except one that must stay: a client that names an identity or
     /// forwarding field wants to remove ours (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
-    private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Refusal? {
-        for byte in token where self.table[Int(byte)] == 0 { return Refusal(400, .requestMalformed) }
+    private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
+        for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)
         if role.isHopByHop { return nil }
-        guard role == .other else { return Refusal(400, .requestConnectionNamesIdentity) }
+        guard role == .other else { return .requestConnectionNamesIdentity }
         for index in 0..<head.fields.count {
             if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
                 head.fields[index].isDropped = true

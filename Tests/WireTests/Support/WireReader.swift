@@ -1,5 +1,6 @@
 import NIOCore
 import RequestPath
+import Vocabulary
 
 /// Reads a client's bytes as a connection does, with the gateway's parser and body relay only.
 struct WireReader {
@@ -23,7 +24,7 @@ struct WireReader {
         case idle
         case incompleteHead
         case incompleteBody
-        case refused(Refusal)
+        case refused(Reason)
         case badBody
         /// The last request ended the connection; later bytes are not read.
         case closed
