@@ -52,6 +52,11 @@ package final class RouteTable: Sendable {
         self.directory.index(of: authority).map { self.hosts[$0] }
     }
 
+    /// The same for a text.
+    package func host(named authority: String) -> HostEntry? {
+        Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0) }
+    }
+
     /// The route of a request, frozen before any credential is looked at.
     ///
     /// The most specific pattern wins: literal before `*` before `**`, the longer literal prefix first, and of one
