@@ -17,7 +17,7 @@ enum Step {
     /// The store is asked for a session.
     case ask(SessionRead, SessionQuestion.Purpose)
     /// A transfer token is consumed.
-    case consume(HandoffRequest)
+    case consume(OutOfLine<HandoffRequest>)
 
     /// The request's head is needed again.
     var waits: Bool {
@@ -68,8 +68,8 @@ extension DownstreamConnection {
                 next = self.facts.judge.sessionFound(answer, head, base, self.given)
             case .consume(let request):
                 return .consume(request)
-            case .collect(let endpoint, let request):
-                return .collect(PendingEndpoint(endpoint: endpoint, request: request))
+            case .collect(let call):
+                return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
                 self.write(permit, identity, head, base)
                 return .forward
@@ -141,7 +141,7 @@ extension DownstreamConnection {
             }
         case .consume(let request):
             guard let consumer = self.configuration.handoff else { return self.resume(.unavailable(.unavailable)) }
-            self.await(consumer.consume(request, on: self.loop.eventLoop)) { connection, result in
+            self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
             }
         }
@@ -206,23 +206,23 @@ extension DownstreamConnection {
 /// What the judge has found, under the names by which the exchange uses it.
 extension ExchangeFacts {
     var requestID: RequestID {
-        get { self.judge.findings.requestID }
-        set { self.judge.findings.requestID = newValue }
+        @inline(__always) get { self.judge.findings.requestID }
+        @inline(__always) set { self.judge.findings.requestID = newValue }
     }
-    var clientAddress: IPAddress? { self.judge.findings.clientAddress }
-    var host: HostEntry? { self.judge.findings.host }
-    var route: RouteEntry? { self.judge.findings.route }
+    @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
+    @inline(__always) var host: HostEntry? { self.judge.findings.host }
+    @inline(__always) var route: RouteEntry? { self.judge.findings.route }
     var session: CachedSession? {
-        get { self.judge.findings.session }
-        set { self.judge.findings.session = newValue }
+        @inline(__always) get { self.judge.findings.session }
+        @inline(__always) set { self.judge.findings.session = newValue }
     }
     /// Lines of ours that are due on the answer, whoever gives it.
     var extraLines: [[UInt8]] {
-        get { self.judge.findings.answerLines }
-        set { self.judge.findings.answerLines = newValue }
+        @inline(__always) get { self.judge.findings.answerLines }
+        @inline(__always) set { self.judge.findings.answerLines = newValue }
     }
-    var crossOriginLines: [UInt8] { self.judge.findings.crossOriginLines }
-    var note: Reason? { self.judge.findings.note }
-    var handoff: TransferTokenResult? { self.judge.findings.handoff }
-    var binding: JudgedBinding? { self.judge.findings.binding }
+    @inline(__always) var crossOriginLines: [UInt8] { self.judge.findings.crossOriginLines }
+    @inline(__always) var note: Reason? { self.judge.findings.note }
+    @inline(__always) var handoff: TransferTokenResult? { self.judge.findings.handoff }
+    @inline(__always) var binding: JudgedBinding? { self.judge.findings.binding }
 }

@@ -111,11 +111,11 @@ package struct Explanation: Sendable {
                 if question.purpose == .request { self.tellSession(answer) }
                 next = judge.sessionFound(answer, head, base, given)
             case .consume(let request):
-                self.tellConsumption(request, judge)
-                isAssumed = request.transport == .query
+                self.tellConsumption(request.value, judge)
+                isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), head, base, given)
-            case .collect(let endpoint, _):
-                let line = "answered by the gateway's own \(endpoint.path)"
+            case .collect(let call):
+                let line = "answered by the gateway's own \(call.value.endpoint.path)"
                 return self.say("route", self.reading(head, base, given) + [line])
             case .permitted(let permit, let identity):
                 return self.tellForwarding(head, base, given, judge, permit, identity)

@@ -180,7 +180,7 @@ extension RequestJudge {
         trial.existing = .some(own)
         trial.request = request
         self.state = .consuming(trial)
-        return .consume(request)
+        return .consume(OutOfLine(request))
     }
 
     /// The consumption has ended.

@@ -30,7 +30,8 @@ extension RequestJudge {
                 if case .length(let length) = head.framing, length > endpoint.bodyLimit {
                     return self.refuseRoute(413, .requestBodyTooLarge)
                 }
-                return .collect(endpoint, self.endpointRequest(head, base, given, host))
+                let request = self.endpointRequest(head, base, given, host)
+                return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
             case .methodNotAllowed(let allow):
                 return self.refuseRoute(405, .routeMethodNotAllowed, [("Allow", allow)])
             case .none:

@@ -137,13 +137,28 @@ package struct RequestJudge {
 package enum JudgeAction: ~Copyable {
     /// Look for a session, then call `sessionFound` or `unavailable`.
     case ask(SessionQuestion)
-    /// Consume the transfer token, then call `handoffEnded`.
-    case consume(HandoffRequest)
+    /// Consume the transfer token, then call `handoffEnded` or `unavailable`.
+    case consume(OutOfLine<HandoffRequest>)
     /// Read the body, then let the endpoint answer.
-    case collect(Endpoint, EndpointRequest)
+    case collect(OutOfLine<EndpointCall>)
     /// Forward it, with these identity lines; nil: there is no session whose identity the app sees.
     case permitted(Permit, identity: ContiguousArray<UInt8>?)
     case answer(LocalAnswer)
+}
+
+/// A request to one of our endpoints, its body not read yet.
+package struct EndpointCall: Sendable {
+    package let endpoint: Endpoint
+    package let request: EndpointRequest
+}
+
+/// A large value that few requests have, kept out of line: every request pays for the size of its actions.
+package final class OutOfLine<Value: Sendable>: Sendable {
+    package let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
 }
 
 /// A session to look for: in the loop's cache, else in the store.

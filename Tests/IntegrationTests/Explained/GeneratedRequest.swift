@@ -54,7 +54,9 @@ struct GeneratedRequest: CustomStringConvertible {
         }
         if self.method == "OPTIONS", Bool.random(using: &generator) {
             self.target = "/hook"
-            self.fields.append("Access-Control-Request-Method: POST")
+            self.fields.removeAll { $0.hasPrefix("Origin:") }
+            let origin = Bool.random(using: &generator) ? "https://static.example.com" : "https://evil.example"
+            self.fields += ["Access-Control-Request-Method: POST", "Origin: \(origin)"]
         }
         if let bodyLength {
             self.fields.append(bodyLength < 0 ? "Transfer-Encoding: chunked" : "Content-Length: \(bodyLength)")

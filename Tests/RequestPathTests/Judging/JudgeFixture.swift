@@ -230,10 +230,10 @@ final class JudgedRequest {
             self.token = String(decoding: question.token.bytes(in: base), as: UTF8.self)
             return .ask(question.kind, question.purpose)
         case .consume(let request):
-            self.handoff = request
-            return .consume(request.transport)
-        case .collect(let endpoint, _):
-            return .collect(endpoint.path)
+            self.handoff = request.value
+            return .consume(request.value.transport)
+        case .collect(let call):
+            return .collect(call.value.endpoint.path)
         case .permitted(let permit, _):
             return .permitted(route: permit.route.name, subject: permit.session?.session.subject)
         case .answer(let answer):
