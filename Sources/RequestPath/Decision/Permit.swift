@@ -29,6 +29,7 @@ package enum Denial: Equatable, Sendable {
     /// Somebody is, and it does not suffice: 403.
     case forbidden(Reason)
 
+    /// Why, in either case.
     package var reason: Reason {
         switch self {
         case .unauthenticated(let reason), .forbidden(let reason): reason

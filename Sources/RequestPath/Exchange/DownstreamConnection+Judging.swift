@@ -216,7 +216,7 @@ extension ExchangeFacts {
         @inline(__always) get { self.judge.findings.session }
         @inline(__always) set { self.judge.findings.session = newValue }
     }
-    /// Lines of ours that are due on the answer, whoever gives it.
+    /// Lines of ours that are due on the answer, the app's or ours.
     var extraLines: [[UInt8]] {
         @inline(__always) get { self.judge.findings.answerLines }
         @inline(__always) set { self.judge.findings.answerLines = newValue }

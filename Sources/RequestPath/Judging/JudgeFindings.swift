@@ -48,7 +48,9 @@ package struct JudgeFindings {
     package var requestID: RequestID
     /// The peer, or what trusted peers say of it; nil: not looked at yet.
     package internal(set) var clientAddress: IPAddress?
+    /// The host that was asked for; nil: none that is served.
     package internal(set) var host: HostEntry?
+    /// The frozen route; nil: the request came to none.
     package internal(set) var route: RouteEntry?
     /// The session whose identity the app sees; set when the request is permitted.
     package var session: CachedSession?
@@ -64,7 +66,7 @@ package struct JudgeFindings {
     package internal(set) var binding: JudgedBinding?
     /// The identity field that could not be written, where that is why the request is refused.
     package internal(set) var unwritableField: String?
-    /// What is to be recorded, in order; whoever records it empties the list.
+    /// What is to be recorded, in order; the driver empties the list when it has recorded it.
     package var events: [JudgeEvent] = []
 
     init(requestID: RequestID) {
@@ -92,6 +94,7 @@ package enum JudgeEvent {
 
 /// A device binding that was judged, for the log.
 package struct JudgedBinding: Equatable, Sendable {
+    /// What the judgement came to.
     package enum Outcome: String, Sendable {
         case match, mismatch, unknown
         /// Judged, and let pass whatever it was.
@@ -107,7 +110,9 @@ package struct JudgedBinding: Equatable, Sendable {
         }
     }
 
+    /// What was compared.
     package var mode: BindingMode
+    /// What came of it.
     package var outcome: Outcome
 
     /// `ip/mismatch`

@@ -64,8 +64,8 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if Navigation.wantsPage(head, base) {
-                // It may be the cookie's token that could not be tried, and the one in the query is one that never is. As a
-                // moved token it would be tried with the next navigation, whoever made the link to this one.
+                // It may be the cookie's token that could not be tried, while the one in the query never is. As a moved
+                // token it would be tried with the next navigation, even if another site made the link to this one.
                 if Self.objection(to: parameter, of: head, base, trial.client) == nil, let token = parameter.value,
                     AttemptCookie.canHold(token.bytes(in: base))
                 {

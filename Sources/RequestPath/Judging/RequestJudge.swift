@@ -53,7 +53,7 @@ package struct RequestJudge {
         self.state = .ended
         if let end = self.chooseRoute(head, base, given) { return end }
         guard let route = self.findings.route, let host = self.findings.host else {
-            return .answer(.problem(404, .routeNotFound, requestID: self.findings.requestID))
+            preconditionFailure("a request goes on without a route")
         }
         if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
             length > limit

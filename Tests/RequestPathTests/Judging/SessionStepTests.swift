@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Observability
 import RequestPath
 import Sessions
 import Settings
@@ -161,6 +162,30 @@ struct SessionStepTests {
             #expect(request.judge.findings.note == .credentialAmbiguousCookie)
             #expect(request.judge.findings.events.count == events)
         }
+    }
+
+    @Test("Of several session cookies the event names the user, if all that are known here are one user's")
+    func ambiguousUser() throws {
+        let fixture = try JudgeFixture()
+        let name = fixture.cookie()
+        let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(name)=a; \(name)=b", "User-Agent: test"])
+        #expect(try request.begin() == .answer(401, .credentialAmbiguousCookie))
+        guard case .ambiguousCookies(let values, let event)? = request.judge.findings.events.first else {
+            Issue.record("no event: \(request.judge.findings.events)")
+            return
+        }
+        #expect(values.count == 2 && event.reason == .credentialAmbiguousCookie && event.userAgent == "test")
+        let ada = try fixture.live().session
+        let eve = try fixture.live { $0.identity.id = "eve" }.session
+        let elsewhere = try fixture.live { $0.host = "b.example.com" }.session
+        let native = try fixture.live(.native).session
+        let host = "app.example.com"
+        #expect(event.naming([], on: host).subject == nil)
+        #expect(event.naming([ada], on: host).session == ada.session.id)
+        #expect(event.naming([ada, ada], on: host).subject == "ada")
+        #expect(event.naming([ada, eve], on: host).subject == nil)
+        #expect(event.naming([ada, elsewhere], on: host).subject == "ada")
+        #expect(event.naming([elsewhere, native], on: host).subject == nil)
     }
 
     @Test("A session that cannot be looked up is 503, and an identity that cannot be written 403")
