@@ -49,6 +49,16 @@ package struct ClientAddressRule: Sendable {
         return last
     }
 
+    /// The same for the fields of `head`.
+    package func client(of head: RequestHead, _ base: Bytes, peer: IPAddress) -> IPAddress {
+        let role: FieldRole = self.header == .xForwardedFor ? .forwardedFor : .forwarded
+        var values: [UnsafeBufferPointer<UInt8>] = []
+        for index in 0..<head.fields.count where head.fields[index].role == role {
+            values.append(head.fields[index].value.bytes(in: base))
+        }
+        return self.client(peer: peer, values: values)
+    }
+
     /// The start of the element that ends at `end`: after the comma before it. A comma within quotes of a `Forwarded`
     /// field does not count.
     private func elementStart(_ value: UnsafeBufferPointer<UInt8>, _ end: Int) -> Int {

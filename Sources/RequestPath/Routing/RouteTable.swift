@@ -53,6 +53,11 @@ package final class RouteTable: Sendable {
         self.directory.index(of: authority).map { self.hosts[$0] }
     }
 
+    /// The same for a text.
+    package func host(named authority: String) -> HostEntry? {
+        Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0) }
+    }
+
     /// The route of a request, chosen before any credential is read.
     ///
     /// The most specific pattern wins: literal before `*` before `**`, and the longer literal prefix first. Among

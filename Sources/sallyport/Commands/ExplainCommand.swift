@@ -66,16 +66,17 @@ struct ExplainCommand: AsyncParsableCommand {
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
         guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
         var request = try Request(url: self.url, method: self.method, headers: self.headers)
+        let host = draft.assembly.configuration.routes.host(named: request.authority)
         let token = try self.token()
         var assumed: Assumed?
         if let user = self.user {
             assumed = try Assumed(
                 user: user,
                 isNative: token != nil,
-                authority: request.authority,
+                authority: host?.publicURL.authority ?? request.authority.lowercased(),
                 settings,
                 draft.foundations,
-                peer
+                Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
         if let token {
@@ -84,9 +85,9 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             request.headers.append("Authorization: Bearer \(assumed?.token ?? String(decoding: token, as: UTF8.self))")
         } else if let assumed {
-            let isSecure = self.url.lowercased().hasPrefix("https:")
+            let isSecure = host?.publicURL.isHTTPS ?? self.url.lowercased().hasPrefix("https:")
             let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
-            request.headers.append("Cookie: \(cookie.name)=\(assumed.token)")
+            request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }
         let head = request.bytes
         let configuration = draft.assembly.configuration
@@ -112,7 +113,14 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             return found.assumeIsolated().map { session in
                 _ = resolver
-                return Explanation(of: head, from: peer, session: session, configuration: configuration, now: now)
+                return Explanation(
+                    of: head,
+                    from: peer,
+                    session: session,
+                    authority: foundations.authority,
+                    configuration: configuration,
+                    now: now
+                )
             }.nonisolated()
         }.get()
     }
@@ -148,6 +156,15 @@ private struct Request {
         self.headers = headers
     }
 
+    /// Adds a cookie to the request's own, as a browser sends them all in one field (RFC 6265 5.4).
+    mutating func add(cookie: String) {
+        if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
+            self.headers[index] += "; \(cookie)"
+        } else {
+            self.headers.append("Cookie: \(cookie)")
+        }
+    }
+
     /// The head as a client would send it. The parser finds what is wrong with it.
     var bytes: [UInt8] {
         let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
@@ -166,7 +183,7 @@ private struct Assumed: Sendable {
         authority: String,
         _ settings: Settings,
         _ foundations: Foundations,
-        _ peer: IPAddress
+        _ device: DeviceFacts
     ) throws {
         guard case .fixedUsers(let users)? = settings.provider,
             let user = users.first(where: { $0.identifier == identifier })
@@ -181,14 +198,14 @@ private struct Assumed: Sendable {
             origin: isNative ? .native : .browser,
             lineage: lineage,
             identity: Identity(id: user.id, traits: user.traits),
-            host: isNative ? nil : authority.lowercased(),
+            host: isNative ? nil : authority,
             aal: user.aal,
             methods: ["password"],
             authenticatedAt: now,
             issuedAt: now,
             expiresAt: now.advanced(by: lifetimes.absolute),
             idleLifetime: lifetimes.idle,
-            device: DeviceFacts(address: peer, asn: nil, userAgent: nil)
+            device: device
         )
         let loop = foundations.group.any()
         try foundations.store.create(NewSession(key: key, session: session), on: loop).wait()

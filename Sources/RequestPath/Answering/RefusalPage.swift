@@ -12,11 +12,15 @@ extension LocalAnswer {
     }
 
     /// The same answer for a person: a page in the place of a problem document, any other answer unchanged.
-    func page(for facts: ExchangeFacts) -> LocalAnswer {
+    ///
+    /// - Parameters:
+    ///   - isForm: The request carried what somebody entered in a form.
+    ///   - hasHost: It came to a host that is served.
+    func page(requestID: RequestID, isForm: Bool, hasHost: Bool) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
-        let words = RefusalWords(reason, isForm: facts.method == .post)
+        let words = RefusalWords(reason, isForm: isForm)
         var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
-        if let way = self.link(words.way, hasHost: facts.host != nil) {
+        if let way = self.link(words.way, hasHost: hasHost) {
             // Out of any frame: the sign-in page is shown in none.
             let target = [.signIn, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
@@ -24,7 +28,7 @@ extension LocalAnswer {
         }
         content += """
             <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
-            Request <code>\(HTMLText.escaped(facts.requestID.text))</code></p>
+            Request <code>\(HTMLText.escaped(requestID.text))</code></p>
             """
         var page = LocalAnswer(
             EndpointResponse.page(

@@ -3,12 +3,17 @@ import Vocabulary
 
 /// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
 /// has the last word on its own answers.
-extension DownstreamConnection {
+enum CrossOrigin {
     /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
-    func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
+    static func preflight(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        _ requestID: RequestID
+    ) -> LocalAnswer? {
         guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
         guard let allowed = Self.allowedOrigin(cors, origin) else {
-            return .problem(403, .requestCrossSite, requestID: self.facts.requestID, fields: [("Vary", "Origin")])
+            return .problem(403, .requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
         }
         var fields = Self.fields(cors, allowed)
         fields.append(("Access-Control-Allow-Methods", cors.methods.joined(separator: ", ")))
@@ -19,9 +24,10 @@ extension DownstreamConnection {
         return LocalAnswer(status: 204, fields: fields)
     }
 
-    /// Adds the CORS fields of the route to a refusal.
-    func refusal(_ answer: LocalAnswer, _ head: RequestHead, _ base: Bytes) -> LocalAnswer {
-        guard let cors = self.facts.route?.settings.cors, let origin = head.value(.origin, in: base),
+    /// A refusal with the CORS fields of the route.
+    static func readable(_ answer: LocalAnswer, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer
+    {
+        guard let cors = route.settings.cors, let origin = head.value(.origin, in: base),
             let allowed = Self.allowedOrigin(cors, origin)
         else { return answer }
         var answer = answer
