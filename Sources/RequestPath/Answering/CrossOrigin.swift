@@ -13,7 +13,7 @@ enum CrossOrigin {
     ) -> LocalAnswer? {
         guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
         guard let allowed = Self.allowedOrigin(cors, origin) else {
-            return .problem(403, .requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
+            return .problem(.requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
         }
         var fields = Self.fields(cors, allowed)
         fields.append(("Access-Control-Allow-Methods", cors.methods.joined(separator: ", ")))

@@ -36,7 +36,6 @@ extension LocalAnswer {
         }
         let challenge = denial.challenge(route.settings.require, isJudged: isJudged)
         var answer = LocalAnswer.problem(
-            form == .forbidden ? 403 : 401,
             denial.reason,
             requestID: requestID,
             fields: challenge.map { [("WWW-Authenticate", $0)] } ?? []

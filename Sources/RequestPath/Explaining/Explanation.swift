@@ -44,9 +44,9 @@ package struct Explanation: Sendable {
                 }
             case .incomplete:
                 self.say("request", ["the head does not come to an end"])
-            case .refused(let refusal):
-                let allow = refusal.status == 405 ? [("Allow", MethodSet.allow)] : []
-                self.say("request", [Self.words(.problem(refusal.status, refusal.reason, fields: allow))])
+            case .refused(let reason):
+                let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
+                self.say("request", [Self.words(.problem(reason, fields: allow))])
             }
         }
     }

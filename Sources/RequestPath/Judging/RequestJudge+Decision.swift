@@ -148,7 +148,7 @@ extension RequestJudge {
             case .success(let lines): identity = lines
             case .failure(let refused):
                 self.findings.unwritableField = refused.field
-                return .answer(.problem(403, refused.reason, requestID: self.findings.requestID))
+                return .answer(.problem(refused.reason, requestID: self.findings.requestID))
             }
         }
         if let lines = permit.route.crossOriginLines {

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 package import Handoff
 import Sessions
@@ -55,7 +56,7 @@ extension RequestJudge {
         // HEAD and subresources go on without the token, whatever they bring.
         guard mayConsume || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = given.configuration.handoff,
-            let client = route.settings.client.flatMap(given.configuration.clients.client)
+            let client = route.settings.client.flatMap(given.configuration.clients.snapshot.client)
         else { return nil }
         var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for another site's link: it is not the navigation for which the token was moved.
@@ -68,7 +69,7 @@ extension RequestJudge {
         self.findings.stage = .handoff
         guard mayConsume else {
             // A prefetch is refused, so that the browser asks again when the user really goes there.
-            return .answer(self.refusal(403, .handoffNotNavigation, head, base, route))
+            return .answer(self.refusal(.handoffNotNavigation, head, base, route))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, head, base, given, route, host) }
         guard client.takes(.cookie), cookies.count == 1 else {

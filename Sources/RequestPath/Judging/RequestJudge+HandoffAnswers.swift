@@ -59,7 +59,7 @@ extension RequestJudge {
         _ given: JudgingContext
     ) -> LocalAnswer {
         let reason: Reason = error == .full ? .storeFull : .storeUnavailable
-        var answer = LocalAnswer.problem(503, reason, requestID: self.findings.requestID)
+        var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
         guard let host = self.findings.host, let attempt = trial.request?.attempt else { return answer }
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {

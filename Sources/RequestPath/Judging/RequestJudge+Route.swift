@@ -10,7 +10,7 @@ extension RequestJudge {
         let configuration = given.configuration
         self.findings.clientAddress = self.clientAddress(head, base, given)
         guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
-            return self.refuseRoute(404, .routeNotFound)
+            return self.refuseRoute(.routeNotFound)
         }
         self.findings.host = host
         if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
@@ -20,20 +20,31 @@ extension RequestJudge {
         }
         switch PathReading.read(head.path.bytes(in: base), into: given.scratch) {
         case .refused(let reason):
-            return self.refuseRoute(400, reason)
+            return self.refuseRoute(reason)
         case .read(let reading):
             let method = head.method.bytes(in: base)
-            switch configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
+            switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
-                // A spelling that only reads like one of our paths could be another path to the app.
-                guard reading.isRaw else { return self.refuseRoute(400, .pathAmbiguous) }
                 if case .length(let length) = head.framing, length > endpoint.bodyLimit {
-                    return self.refuseRoute(413, .requestBodyTooLarge)
+                    return self.refuseRoute(.requestBodyTooLarge)
                 }
-                let request = self.endpointRequest(head, base, given, host)
+                let request = EndpointRequest(
+                    to: endpoint,
+                    head,
+                    base,
+                    host: host,
+                    cookies: configuration.cookies(of: host),
+                    address: self.findings.clientAddress ?? given.peer,
+                    requestID: self.findings.requestID
+                )
                 return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
+            case .forward(let route):
+                self.findings.route = route
+                return nil
+            case .refused(let reason):
+                return self.refuseRoute(reason)
             case .methodNotAllowed(let allow):
-                return self.refuseRoute(405, .routeMethodNotAllowed, [("Allow", allow)])
+                return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
             case .none:
                 break
             }
@@ -42,21 +53,17 @@ extension RequestJudge {
                 self.findings.route = route
                 return nil
             case .notFound:
-                return self.refuseRoute(404, .routeNotFound)
+                return self.refuseRoute(.routeNotFound)
             case .methodNotAllowed(let allow):
-                return self.refuseRoute(405, .routeMethodNotAllowed, [("Allow", allow)])
+                return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
             case .refused(let reason):
-                return self.refuseRoute(400, reason)
+                return self.refuseRoute(reason)
             }
         }
     }
 
-    private func refuseRoute(
-        _ status: Int,
-        _ reason: Reason,
-        _ fields: [(name: String, value: String)] = []
-    ) -> JudgeAction {
-        .answer(.problem(status, reason, requestID: self.findings.requestID, fields: fields))
+    private func refuseRoute(_ reason: Reason, _ fields: [(name: String, value: String)] = []) -> JudgeAction {
+        .answer(.problem(reason, requestID: self.findings.requestID, fields: fields))
     }
 
     private mutating func clientAddress(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> IPAddress {
@@ -89,33 +96,5 @@ extension RequestJudge {
             value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
         else { return nil }
         return Array(value)
-    }
-
-    private func endpointRequest(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ given: JudgingContext,
-        _ host: HostEntry
-    ) -> EndpointRequest {
-        var fields: [(name: String, value: String)] = []
-        for index in 0..<head.fields.count {
-            let line = head.fields[index]
-            // What only the gateway may say is not there for its endpoints either.
-            guard !line.isDropped || line.role == .upgrade else { continue }
-            let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
-            fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
-        }
-        return EndpointRequest(
-            method: String(decoding: head.method.bytes(in: base), as: UTF8.self),
-            path: String(decoding: head.path.bytes(in: base), as: UTF8.self),
-            query: QueryText.parameters(head.query.bytes(in: base)),
-            fields: fields,
-            body: [],
-            address: self.findings.clientAddress ?? given.peer,
-            origin: host.publicURL.description,
-            authority: host.publicURL.authority,
-            isSecure: host.publicURL.isHTTPS,
-            requestID: self.findings.requestID.text
-        )
     }
 }

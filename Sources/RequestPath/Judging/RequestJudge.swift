@@ -58,7 +58,7 @@ package struct RequestJudge {
         if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
             length > limit
         {
-            return .answer(.problem(413, .requestBodyTooLarge, requestID: self.findings.requestID))
+            return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
         if let answer = CrossOrigin.preflight(head, base, route, self.findings.requestID) { return .answer(answer) }
         self.findings.stage = .credentials
@@ -70,8 +70,8 @@ package struct RequestJudge {
             parameter: given.configuration.parameter
         ) {
         case .success(let read): self.credentials = read
-        case .failure(let refusal):
-            return .answer(self.refusal(refusal.status, refusal.reason, head, base, route))
+        case .failure(let reason):
+            return .answer(self.refusal(reason, head, base, route))
         }
         if self.credentials.cookies.sessionIsAmbiguous { self.clearSessionCookies(given, host) }
         if route.settings.handoff, let action = self.beginHandoff(head, base, given, route, host) { return action }
@@ -113,7 +113,7 @@ package struct RequestJudge {
         self.state = .ended
         switch state {
         case .session:
-            return .answer(.problem(503, .storeUnavailable, requestID: self.findings.requestID))
+            return .answer(.problem(.storeUnavailable, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
             return .answer(self.postpone(trial, error, head, base, given))
         case .head, .ended:
@@ -122,14 +122,8 @@ package struct RequestJudge {
     }
 
     /// A refusal that scripts of other origins may read where the route allows them to.
-    func refusal(
-        _ status: Int,
-        _ reason: Reason,
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ route: RouteEntry
-    ) -> LocalAnswer {
-        CrossOrigin.readable(.problem(status, reason, requestID: self.findings.requestID), head, base, route)
+    func refusal(_ reason: Reason, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer {
+        CrossOrigin.readable(.problem(reason, requestID: self.findings.requestID), head, base, route)
     }
 }
 

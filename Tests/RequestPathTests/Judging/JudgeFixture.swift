@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import NIOCore
@@ -50,6 +51,7 @@ final class JudgeFixture {
             clock: clock
         )
         let identity = IdentityProfile(settings.identity)
+        let table = RouteTable(settings.hosts, upstreams: ["app"])
         self.parser = RequestParser(
             names: FieldNames(
                 roles: FieldNames.requestRoles,
@@ -61,13 +63,18 @@ final class JudgeFixture {
         )
         self.configuration = PathConfiguration(
             settings: settings,
-            routes: RouteTable(settings.hosts, upstreams: ["app"]),
+            routes: table,
             targets: [try UpstreamTarget(app)],
-            endpoints: EndpointTable([
-                Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) { _ in
-                    EndpointResponse(status: 200)
-                }
-            ]),
+            endpoints: try EndpointTable(
+                [
+                    Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) { _ in
+                        EndpointResponse(status: 200)
+                    }
+                ],
+                forwarding: [],
+                on: table,
+                upstreams: ["app"]
+            ),
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
             generation: 1,
@@ -80,7 +87,8 @@ final class JudgeFixture {
                 journal: HandoffJournal { _ in true },
                 clock: clock
             ),
-            devices: DeviceObserver(directory: nil)
+            devices: DeviceObserver(directory: nil),
+            clients: ClientRegistry([])
         )
     }
 
