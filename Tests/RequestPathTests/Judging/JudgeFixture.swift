@@ -67,7 +67,8 @@ final class JudgeFixture {
             targets: [try UpstreamTarget(app)],
             endpoints: try EndpointTable(
                 [
-                    Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) { _ in
+                    Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) {
+                        _ in
                         EndpointResponse(status: 200)
                     }
                 ],
