@@ -47,7 +47,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Providers", "Sessions",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Providers",
+                "Sessions",
                 "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
@@ -83,14 +84,22 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "Vocabulary", nioCore,
+                "Endpoints", "SignIn", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary",
+            ],
+            swiftSettings: strict
+        ),
+        // Begins, replaces and ends sessions, for every way to sign in.
+        .target(
+            name: "SignIn",
+            dependencies: [
+                "Providers", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
+                "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
         .target(
             name: "Providers",
-            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore],
             swiftSettings: strict
         ),
         .target(
@@ -233,13 +242,24 @@ let package = Package(
         ),
         .testTarget(
             name: "ProvidersTests",
-            dependencies: ["Providers", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: [
+                "Providers", "Sessions", "StoreConformance", "Settings", "AddressIntelligence", "Cryptography",
+                "Vocabulary", nioCore, nioEmbedded, nioPosix,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
+                "SessionEndpoints", "Endpoints", "SignIn", "Providers", "Sessions", "Settings", "Observability",
+                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SignInTests",
+            dependencies: [
+                "SignIn", "Providers", "Sessions", "StoreConformance", "Settings", "Observability",
                 "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict

@@ -9,6 +9,7 @@ import RequestPath
 import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import TokenEndpoints
 import Vocabulary
 
@@ -35,6 +36,8 @@ struct Foundations: Sendable {
 /// One configuration put together: what a start and every reload make anew.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
+    /// The tokens that the configured provider knows; nil: it has no such role.
+    let foreignTokens: (any ForeignTokens)?
     let asn: ASNDirectory?
 
     /// - Throws: `StartRefusal` that names the setting.
@@ -62,6 +65,8 @@ struct Assembly: Sendable {
                 throw StartRefusal(description: "\(error)")
             }
         }
+        let roles = settings.provider.map(Self.roles) ?? ProviderRoles()
+        self.foreignTokens = roles.token.map { ProviderTokens([$0], authority: foundations.authority) }
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
         let handoff = HandoffConsumer(
             store: foundations.store,
@@ -76,7 +81,7 @@ struct Assembly: Sendable {
             routes: routes,
             targets: targets,
             endpoints: EndpointTable(
-                try Self.endpoints(settings, foundations, asn: asn, journal: journal)
+                try Self.endpoints(settings, foundations, roles, devices, asn: asn, journal: journal)
             ),
             registry: foundations.registry,
             audit: foundations.audit,
@@ -103,29 +108,39 @@ struct Assembly: Sendable {
     private static func endpoints(
         _ settings: Settings,
         _ foundations: Foundations,
+        _ roles: ProviderRoles,
+        _ devices: DeviceObserver,
         asn: ASNDirectory?,
         journal: HandoffJournal
     ) throws -> [Endpoint] {
         var endpoints: [Endpoint] = []
-        if let provider = settings.provider {
-            let service = SessionService(
-                store: foundations.store,
-                authority: foundations.authority,
-                provider: Self.provider(provider),
-                sessions: settings.session,
+        if let provider = roles.password {
+            let passwords = PasswordSignIn(
+                sessions: SessionService(
+                    store: foundations.store,
+                    authority: foundations.authority,
+                    settings: settings.session,
+                    devices: devices,
+                    loops: foundations.group,
+                    audit: foundations.audit,
+                    clock: foundations.clock
+                ),
+                provider: provider,
                 limiter: foundations.limiter,
                 familiar: foundations.familiar,
                 accounts: AccountNames(foundations.secrets.current),
-                loops: foundations.group,
-                asn: asn,
-                audit: foundations.audit,
-                clock: foundations.clock
+                loops: foundations.group
             )
             endpoints +=
-                BrowserSessionEndpoints(service: service, handoffParameter: settings.handoff.queryParameter).endpoints
+                BrowserSessionEndpoints(
+                    passwords: passwords,
+                    cookieName: settings.session.cookieName,
+                    handoffParameter: settings.handoff.queryParameter
+                ).endpoints
             endpoints +=
                 NativeSessionEndpoints(
-                    service: service,
+                    passwords: passwords,
+                    cookieName: settings.session.cookieName,
                     current: foundations.secrets.current,
                     accepted: foundations.secrets.accepted
                 ).endpoints
@@ -150,9 +165,9 @@ struct Assembly: Sendable {
         return endpoints
     }
 
-    private static func provider(_ settings: ProviderSettings) -> any IdentityProvider {
+    private static func roles(_ settings: ProviderSettings) -> ProviderRoles {
         switch settings {
-        case .fixedUsers(let users): StaticProvider(users: users)
+        case .fixedUsers(let users): ProviderRoles(password: StaticProvider(users: users))
         }
     }
 }

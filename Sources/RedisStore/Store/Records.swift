@@ -32,7 +32,7 @@ package enum Records {
         session.identity.metadataPublicDocument.write(to: &writer)
         writer.write(optional: session.clientID) { $0.write($1) }
         writer.write(optional: session.host) { $0.write($1) }
-        writer.write(session.aal)
+        writer.write(session.aal.rawValue)
         writer.write(list: session.methods) { $0.write($1) }
         writer.write(list: session.scopes) { $0.write($1) }
         writer.write(session.authenticatedAt)
@@ -70,7 +70,7 @@ package enum Records {
             ),
             clientID: try reader.optionalText(),
             host: try reader.optionalText(),
-            aal: try reader.text(),
+            aal: AssuranceLevel(named: try reader.text()),
             methods: try reader.texts(),
             scopes: try reader.texts(),
             authenticatedAt: try reader.time(),

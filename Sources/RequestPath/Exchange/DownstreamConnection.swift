@@ -339,7 +339,7 @@ package final class DownstreamConnection: ChannelDuplexHandler {
             self.await(read) { connection, result in
                 switch result {
                 case .success(let session): connection.resumeJudging(.resolved(session, credentials))
-                case .failure: connection.storeFailed()
+                case .failure: connection.unavailable(read.failure)
                 }
             }
         case .handoff(let request, let session):
@@ -381,9 +381,9 @@ package final class DownstreamConnection: ChannelDuplexHandler {
     /// Whether the same request still waits.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 
-    func storeFailed() {
+    func unavailable(_ reason: Reason) {
         self.releaseWaiting()
-        self.answer(.problem(503, .storeUnavailable, requestID: self.facts.requestID))
+        self.answer(.problem(503, reason, requestID: self.facts.requestID))
         self.process()
     }
 }

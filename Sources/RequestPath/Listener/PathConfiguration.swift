@@ -3,7 +3,7 @@ import Endpoints
 package import Handoff
 import NIOCore
 package import Observability
-import Sessions
+package import Sessions
 package import Settings
 import Vocabulary
 

@@ -1,5 +1,6 @@
 package import NIOCore
 package import Settings
+internal import Vocabulary
 
 /// A route, ready to be matched and followed: made when the configuration is loaded, never changed.
 package final class RouteEntry: Sendable {

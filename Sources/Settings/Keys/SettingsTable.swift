@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 private let second: Duration = .seconds(1)
 private let minute: Duration = .seconds(60)
 private let hour: Duration = .seconds(3600)
@@ -106,7 +108,7 @@ extension Section {
         SettingsKey("traits", .document, default: "{}", "What apps may learn of the user, e.g. email, name, groups."),
         SettingsKey(
             "aal",
-            .choice(["aal1", "aal2", "aal3"]),
+            .choice(AssuranceLevel.demandable.map(\.rawValue)),
             default: "aal1",
             "The assurance that a sign-in reaches."
         ),

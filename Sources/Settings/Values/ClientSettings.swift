@@ -1,22 +1,5 @@
 package import Vocabulary
 
-/// How a transfer token or a live session is tied to its device: Auth0's `none`, `ip` and `asn`, and two that mix them.
-package enum BindingMode: String, Sendable, CaseIterable {
-    case none, ip, asn
-    /// The same address key; when the address family changed, the same ASN.
-    case ipDualStack = "ip_dual_stack"
-    /// The same address key, or the same ASN.
-    case ipOrASN = "ip_or_asn"
-
-    /// The mode compares autonomous system numbers, so a source of them must be configured.
-    package var comparesNetworks: Bool {
-        switch self {
-        case .none, .ip: false
-        case .asn, .ipDualStack, .ipOrASN: true
-        }
-    }
-}
-
 /// An OAuth client, with Auth0's `session_transfer` object verbatim.
 ///
 /// ## Configuration keys (`clients[]`)
@@ -58,7 +41,7 @@ package enum ProviderSettings: Sendable, Equatable {
     case fixedUsers([UserSettings])
 
     /// The assurance level that signing in gives the user with this id; nil: no such user is known.
-    package func assurance(of id: String) -> String? {
+    package func assurance(of id: String) -> AssuranceLevel? {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
         }
@@ -73,9 +56,10 @@ package struct UserSettings: Sendable, Equatable {
     /// `scrypt:N:r:p:salt:hash` in base64url.
     package var passwordHash: Secret
     package var traits: JSONValue
-    package var aal: String
+    /// The level that signing in reaches.
+    package var aal: AssuranceLevel
 
-    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: String) {
+    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
         self.identifier = identifier
         self.id = id
         self.passwordHash = passwordHash

@@ -1,3 +1,5 @@
+package import Vocabulary
+
 /// One host that clients ask for, and the routes below it.
 ///
 /// ## Configuration keys (`hosts[]`)
@@ -112,7 +114,7 @@ package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 /// What a session must be to pass a route; every member that is set must hold.
 package struct RequirementSettings: Sendable, Equatable {
     /// `aal1`, `aal2`, `aal3`: the least assurance level.
-    package var aal: String?
+    package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
     package var scopes: [String] = []
     /// `browser`, `native`, `transfer`: the ways the session may have begun.

@@ -1,9 +1,9 @@
 import NIOPosix
 import Observability
 import RequestPath
-import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import Vocabulary
 
 /// The gateway that settings would make, put together by what puts the real one together, but never started: what `check`
