@@ -1,5 +1,6 @@
 import AddressIntelligence
 import NIOCore
+import Observability
 import Providers
 import Sessions
 import SignIn
