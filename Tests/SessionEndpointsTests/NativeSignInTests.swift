@@ -4,6 +4,7 @@ import Observability
 import Providers
 import SessionEndpoints
 import Sessions
+import SignIn
 import Testing
 import Vocabulary
 
