@@ -48,8 +48,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "Handoff", "Clients", "Providers",
-                "Sessions", "RedisStore", "Settings",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
+                "Providers", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -84,14 +84,22 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "Vocabulary", nioCore,
+                "Endpoints", "SignIn", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary",
+            ],
+            swiftSettings: strict
+        ),
+        // Begins, replaces and ends sessions, for every way to sign in.
+        .target(
+            name: "SignIn",
+            dependencies: [
+                "Providers", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
+                "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
         .target(
             name: "Providers",
-            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore],
             swiftSettings: strict
         ),
         .target(
@@ -261,14 +269,25 @@ let package = Package(
         ),
         .testTarget(
             name: "ProvidersTests",
-            dependencies: ["Providers", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: [
+                "Providers", "Sessions", "StoreConformance", "Settings", "AddressIntelligence", "Cryptography",
+                "Vocabulary", nioCore, nioEmbedded, nioPosix,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "Providers", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "StoreBench", "Vocabulary", "RequestPath", nioCore, nioPosix,
+                "SessionEndpoints", "Endpoints", "SignIn", "RequestPath", "Providers", "Sessions", "Settings",
+                "Observability", "Cryptography", "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
+            ],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "SignInTests",
+            dependencies: [
+                "SignIn", "Providers", "Sessions", "StoreBench", "Settings", "Observability", "AddressIntelligence",
+                "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

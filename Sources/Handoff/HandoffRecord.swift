@@ -1,6 +1,5 @@
 package import Observability
 package import Sessions
-package import Settings
 package import Vocabulary
 
 /// What happened to a session-transfer token, for the audit stream and the metrics. It holds no token and no key.

@@ -1,4 +1,3 @@
-package import AddressIntelligence
 package import Vocabulary
 
 /// Who the user is, as the provider said it, in the shape of a Kratos identity.
@@ -38,21 +37,6 @@ package struct Identity: Sendable, Hashable {
     }
 }
 
-/// The facts of the device that a token or session is tied to, as they were when it was made.
-package struct DeviceFacts: Sendable, Hashable {
-    package var address: IPAddress
-    /// nil: unknown, which never matches anything.
-    package var asn: UInt32?
-    /// The client's `User-Agent`, cut to 512 bytes.
-    package var userAgent: String?
-
-    package init(address: IPAddress, asn: UInt32?, userAgent: String?) {
-        self.address = address
-        self.asn = asn
-        self.userAgent = userAgent
-    }
-}
-
 /// A signed-in user on one device: immutable once written.
 @usableFromInline
 package struct Session: Sendable, Hashable {
@@ -72,7 +56,7 @@ package struct Session: Sendable, Hashable {
     package var clientID: String?
     /// The public authority (`host[:port]`) on which a web session is valid.
     package var host: String?
-    package var aal: String
+    package var aal: AssuranceLevel
     /// Authentication methods, in the provider's words (`password`, `totp`).
     package var methods: [String]
     package var scopes: [String]
@@ -95,7 +79,7 @@ package struct Session: Sendable, Hashable {
         identity: Identity,
         clientID: String? = nil,
         host: String? = nil,
-        aal: String,
+        aal: AssuranceLevel,
         methods: [String],
         scopes: [String] = [],
         authenticatedAt: UnixTime,

@@ -10,6 +10,7 @@ import RequestPath
 import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import TokenEndpoints
 import Vocabulary
 
@@ -36,6 +37,8 @@ struct Foundations: Sendable {
 /// One configuration put together: what a start and every reload make anew.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
+    /// The tokens that the configured provider knows; nil: it has no such role.
+    let foreignTokens: (any ForeignTokens)?
     let asn: ASNDirectory?
 
     /// - Throws: `StartRefusal` that names the setting.
@@ -64,6 +67,8 @@ struct Assembly: Sendable {
             }
         }
         let clients = ClientRegistry(settings.clients)
+        let roles = settings.provider.map(Self.roles) ?? ProviderRoles()
+        self.foreignTokens = roles.token.map { ProviderTokens([$0], authority: foundations.authority) }
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
         let handoff = HandoffConsumer(
             store: foundations.store,
@@ -78,7 +83,7 @@ struct Assembly: Sendable {
             routes: routes,
             targets: targets,
             endpoints: try EndpointTable(
-                Self.endpoints(settings, foundations, asn: asn, journal: journal, clients: clients),
+                Self.endpoints(settings, foundations, roles, devices, asn: asn, journal: journal, clients: clients),
                 forwarding: [],
                 on: routes,
                 upstreams: settings.upstreams.map(\.name)
@@ -109,30 +114,40 @@ struct Assembly: Sendable {
     private static func endpoints(
         _ settings: Settings,
         _ foundations: Foundations,
+        _ roles: ProviderRoles,
+        _ devices: DeviceObserver,
         asn: ASNDirectory?,
         journal: HandoffJournal,
         clients: ClientRegistry
     ) -> [Endpoint] {
         var endpoints: [Endpoint] = []
-        if let provider = settings.provider {
-            let service = SessionService(
-                store: foundations.store,
-                authority: foundations.authority,
-                provider: Self.provider(provider),
-                sessions: settings.session,
+        if let provider = roles.password {
+            let passwords = PasswordSignIn(
+                sessions: SessionService(
+                    store: foundations.store,
+                    authority: foundations.authority,
+                    settings: settings.session,
+                    devices: devices,
+                    loops: foundations.group,
+                    audit: foundations.audit,
+                    clock: foundations.clock
+                ),
+                provider: provider,
                 limiter: foundations.limiter,
                 familiar: foundations.familiar,
                 accounts: AccountNames(foundations.secrets.current),
-                loops: foundations.group,
-                asn: asn,
-                audit: foundations.audit,
-                clock: foundations.clock
+                loops: foundations.group
             )
             endpoints +=
-                BrowserSessionEndpoints(service: service, handoffParameter: settings.handoff.queryParameter).endpoints
+                BrowserSessionEndpoints(
+                    passwords: passwords,
+                    cookieName: settings.session.cookieName,
+                    handoffParameter: settings.handoff.queryParameter
+                ).endpoints
             endpoints +=
                 NativeSessionEndpoints(
-                    service: service,
+                    passwords: passwords,
+                    cookieName: settings.session.cookieName,
                     current: foundations.secrets.current,
                     accepted: foundations.secrets.accepted
                 ).endpoints
@@ -157,9 +172,9 @@ struct Assembly: Sendable {
         return endpoints
     }
 
-    private static func provider(_ settings: ProviderSettings) -> any IdentityProvider {
+    private static func roles(_ settings: ProviderSettings) -> ProviderRoles {
         switch settings {
-        case .fixedUsers(let users): StaticProvider(users: users)
+        case .fixedUsers(let users): ProviderRoles(password: StaticProvider(users: users))
         }
     }
 }

@@ -5,9 +5,9 @@ import NIOCore
 import NIOPosix
 import Observability
 import RequestPath
-import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import Synchronization
 import UnixSignals
 import Vocabulary
@@ -102,16 +102,18 @@ final class Gateway: Sendable {
             try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
+                let sessions = SessionResolver(
+                    loop: eventLoop,
+                    cache: cache,
+                    store: store,
+                    authority: authority,
+                    clock: clock
+                )
+                sessions.foreignTokens = assembly.foreignTokens
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,
-                    sessions: SessionResolver(
-                        loop: eventLoop,
-                        cache: cache,
-                        store: store,
-                        authority: authority,
-                        clock: clock
-                    ),
+                    sessions: sessions,
                     shard: registry.makeShard(on: eventLoop),
                     accessLog: access.map { AccessLog(queue: $0) },
                     sessionClock: clock
@@ -253,7 +255,10 @@ final class Gateway: Sendable {
                 self.logger.warning("\(warning)")
             }
             let assembly = try Assembly(loaded.settings, self.foundations, generation: generation)
-            await self.loops.onEach { $0.adopt(assembly.configuration) }
+            await self.loops.onEach {
+                $0.adopt(assembly.configuration)
+                $0.sessions.foreignTokens = assembly.foreignTokens
+            }
             self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
             self.state.withLock {
                 $0.settings = loaded.settings

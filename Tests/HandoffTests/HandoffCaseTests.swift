@@ -173,14 +173,14 @@ struct HandoffCaseTests {
     @Test("of two sessions of one user the higher level counts more, then the later end")
     func rank() throws {
         let session = try #require(try Self.fresh().parent)
-        func other(_ aal: String, _ seconds: Int64) -> Session {
+        func other(_ aal: AssuranceLevel, _ seconds: Int64) -> Session {
             var other = session
             (other.aal, other.expiresAt) = (aal, session.expiresAt.advanced(by: .seconds(seconds)))
             return other
         }
-        #expect(session.outranks(other("aal2", -1)) && session.outranks(other("aal1", 3600)))
+        #expect(session.outranks(other(.aal2, -1)) && session.outranks(other(.aal1, 3600)))
         #expect(session.outranks(session), "what is there stays when nothing is gained")
-        #expect(!session.outranks(other("aal2", 1)) && !session.outranks(other("aal3", -3600)))
+        #expect(!session.outranks(other(.aal2, 1)) && !session.outranks(other(.aal3, -3600)))
     }
 
     @Test("a client takes tokens where its methods say so", arguments: HandoffTransport.allCases)
@@ -221,7 +221,7 @@ struct HandoffCaseTests {
             origin: .native,
             lineage: lineage,
             identity: Identity(id: "alice", traits: ["email": "alice@example.com"]),
-            aal: "aal2",
+            aal: .aal2,
             methods: ["password", "totp"],
             scopes: ["orders:write"],
             authenticatedAt: now.advanced(by: .seconds(-600)),

@@ -98,9 +98,9 @@ struct HandoffSessionTests {
     func longerSessionGivesWay() async throws {
         let world = try World()
         let app = try await world.signIn()
-        let weak = try await world.signIn("alice", kind: .web, origin: .browser, aal: "aal1")
+        let weak = try await world.signIn("alice", kind: .web, origin: .browser, aal: .aal1)
         let stronger = try await world.consume(try await world.minted(app), existing: (weak.key, weak.session))
-        #expect(stronger.signedIn?.session.aal == "aal2")
+        #expect(stronger.signedIn?.session.aal == .aal2)
         #expect(try await world.session(weak.key) == nil)
 
         let long = try await world.signIn("alice", kind: .web, origin: .browser)
@@ -108,7 +108,7 @@ struct HandoffSessionTests {
         let web = try await world.consume(token, existing: (long.key, long.session), existingSuffices: false)
         #expect(web.signedIn?.replaces == long.key)
 
-        let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: "aal3")
+        let strong = try await world.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: .aal3)
         let kept = try await world.consume(try await world.minted(app), existing: (strong.key, strong.session))
         #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
     }

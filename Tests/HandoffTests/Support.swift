@@ -95,7 +95,7 @@ final class World: Sendable {
         origin: Session.Origin = .native,
         client: String? = nil,
         lifetime: Duration = .seconds(86_400),
-        aal: String = "aal2"
+        aal: AssuranceLevel = .aal2
     ) async throws -> NativeApp {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)

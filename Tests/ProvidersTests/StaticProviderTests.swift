@@ -25,7 +25,7 @@ struct StaticProviderTests {
                 id: "id of \(identifier)",
                 passwordHash: try Self.hash("correct horse"),
                 traits: ["email": .string(identifier)],
-                aal: "aal1"
+                aal: .aal1
             )
         }
     }
@@ -33,8 +33,8 @@ struct StaticProviderTests {
     private static let home = SignInSource(IPAddress(v4: 0xC000_0201), isFamiliar: false)
 
     private func subject(_ result: AuthenticationResult) -> String? {
-        guard case .authenticated(let identity, _, _) = result else { return nil }
-        return identity.id
+        guard case .authenticated(let authentication) = result else { return nil }
+        return authentication.identity.id
     }
 
     @Test("The right password signs in with the user's traits and level")
@@ -46,7 +46,8 @@ struct StaticProviderTests {
             from: Self.home
         )
         let identity = Identity(id: "id of alice@example.com", traits: ["email": "alice@example.com"])
-        #expect(result == .authenticated(identity, aal: "aal1", methods: ["password"]))
+        let expected = Authentication(identity: identity, aal: .aal1, methods: ["password"])
+        #expect(result == .authenticated(expected))
     }
 
     @Test("A wrong password, an unknown user and no users at all are the same refusal")

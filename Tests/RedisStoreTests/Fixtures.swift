@@ -57,7 +57,7 @@ struct StoreFixture: Sendable {
             ),
             clientID: "web",
             host: "app.example.org:8443",
-            aal: "aal2",
+            aal: .aal2,
             methods: ["password", "totp"],
             scopes: ["openid"],
             authenticatedAt: now.advanced(by: .seconds(-5)),

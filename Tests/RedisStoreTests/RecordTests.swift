@@ -37,6 +37,17 @@ import Vocabulary
         #expect(try self.readBack(bare) == bare)
     }
 
+    @Test("An assurance level is stored under its name; a name that is unknown is read as less than any level")
+    func assuranceLevels() throws {
+        var bytes = Records.encode(self.session)
+        let name = Array("aal2".utf8)
+        let place = try #require(bytes.indices.first { bytes[$0...].starts(with: name) })
+        #expect(try Records.session(bytes).aal == .aal2)
+        bytes.replaceSubrange(place..<place + name.count, with: "urn:".utf8)
+        let foreign = try Records.session(bytes)
+        #expect(foreign.aal == .aal0 && AssuranceLevel.demandable.allSatisfy { foreign.aal < $0 })
+    }
+
     @Test("A transfer token is read as it was written")
     func transfers() throws {
         let read = try TransferToken.decoded(self.transfer.encoded())

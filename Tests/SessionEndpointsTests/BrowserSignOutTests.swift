@@ -5,6 +5,7 @@ import NIOPosix
 import Observability
 import SessionEndpoints
 import Sessions
+import SignIn
 import StoreBench
 import Testing
 import Vocabulary

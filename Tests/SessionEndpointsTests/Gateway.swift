@@ -6,6 +6,7 @@ import Providers
 import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import StoreBench
 import Synchronization
 import Testing
@@ -29,7 +30,7 @@ struct Gateway {
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
-        provider: (any IdentityProvider)? = nil,
+        provider: (any PasswordProvider)? = nil,
         limiter: (any RateLimiter)? = nil,
         successor: Secret? = nil
     ) throws {
@@ -39,23 +40,35 @@ struct Gateway {
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
         let audit = self.audit
-        let service = SessionService(
-            store: self.store,
-            authority: self.authority,
+        let passwords = PasswordSignIn(
+            sessions: SessionService(
+                store: self.store,
+                authority: self.authority,
+                settings: SessionSettings(),
+                devices: DeviceObserver(directory: nil),
+                loops: MultiThreadedEventLoopGroup.singleton,
+                audit: { audit.add($0) },
+                clock: self.time.clock
+            ),
             provider: try provider ?? StaticProvider(users: [Self.alice()]),
-            sessions: SessionSettings(),
             limiter: limiter ?? LocalRateLimiter(clock: self.time.clock),
             familiar: FamiliarAddresses(),
             accounts: AccountNames(successor ?? Self.secret),
-            loops: MultiThreadedEventLoopGroup.singleton,
-            asn: nil,
-            audit: { audit.add($0) },
-            clock: self.time.clock
+            loops: MultiThreadedEventLoopGroup.singleton
         )
+        let cookieName = SessionSettings().cookieName
         self.endpoints =
-            NativeSessionEndpoints(service: service, current: successor ?? Self.secret, accepted: [Self.secret])
-            .endpoints
-            + BrowserSessionEndpoints(service: service, handoffParameter: "session_transfer_token").endpoints
+            NativeSessionEndpoints(
+                passwords: passwords,
+                cookieName: cookieName,
+                current: successor ?? Self.secret,
+                accepted: [Self.secret]
+            ).endpoints
+            + BrowserSessionEndpoints(
+                passwords: passwords,
+                cookieName: cookieName,
+                handoffParameter: "session_transfer_token"
+            ).endpoints
     }
 
     static func alice(id: String = "9f1c") throws -> UserSettings {
@@ -67,7 +80,7 @@ struct Gateway {
             id: id,
             passwordHash: Secret("scrypt:1024:8:1:\(Base64URL.encode(salt)):\(Base64URL.encode(hash))"),
             traits: ["email": "alice@example.com"],
-            aal: "aal1"
+            aal: .aal1
         )
     }
 

@@ -4,6 +4,7 @@ import Observability
 import Providers
 import SessionEndpoints
 import Sessions
+import SignIn
 import StoreBench
 import Testing
 import Vocabulary
@@ -284,7 +285,7 @@ struct NativeSignInTests {
         #expect(gateway.audit.records.isEmpty)
     }
 
-    private struct Untouchable: IdentityProvider {
+    private struct Untouchable: PasswordProvider {
         func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
         {
             Issue.record("a password was looked at")
@@ -306,12 +307,12 @@ struct NativeSignInTests {
         }
     }
 
-    private struct Refusing: IdentityProvider {
+    private struct Refusing: PasswordProvider {
         func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
         { .refused }
     }
 
-    private struct Unreachable: IdentityProvider {
+    private struct Unreachable: PasswordProvider {
         func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
         { .unavailable }
     }

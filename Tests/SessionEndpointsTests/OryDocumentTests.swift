@@ -2,6 +2,7 @@ import Endpoints
 import Providers
 import SessionEndpoints
 import Settings
+import SignIn
 import Testing
 import Vocabulary
 

@@ -2,6 +2,7 @@ import Endpoints
 import Observability
 import SessionEndpoints
 import Sessions
+import SignIn
 import StoreBench
 import Testing
 import Vocabulary

@@ -22,7 +22,7 @@ func makeSession(
         origin: kind == .native ? .native : .browser,
         lineage: lineage,
         identity: Identity(id: subject, traits: [:]),
-        aal: "aal1",
+        aal: .aal1,
         methods: ["password"],
         authenticatedAt: now,
         issuedAt: now,

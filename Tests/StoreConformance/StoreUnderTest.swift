@@ -29,7 +29,7 @@ struct StoreUnderTest: Sendable {
             origin: .native,
             lineage: lineage,
             identity: Identity(id: subject, traits: ["email": .string("\(subject)@example.org")]),
-            aal: "aal1",
+            aal: .aal1,
             methods: ["password"],
             authenticatedAt: self.now,
             issuedAt: self.now,

@@ -65,7 +65,7 @@ final class TokenWorld: Sendable {
             lineage: lineage,
             identity: Identity(id: "alice", traits: [:]),
             clientID: client,
-            aal: "aal1",
+            aal: .aal1,
             methods: ["password"],
             authenticatedAt: Self.now,
             issuedAt: Self.now,

@@ -52,7 +52,7 @@ extension Denial {
         case .forbidden(.requireAAL), .forbidden(.requireMaxAge):
             // RFC 9470 3: what the next sign-in has to reach, all of it, so that one suffices.
             var challenge = #"Bearer error="insufficient_user_authentication""#
-            if let aal = require.aal { challenge += ", acr_values=\"\(aal)\"" }
+            if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
             return challenge
         case .forbidden:

@@ -117,7 +117,8 @@ extension DownstreamConnection {
     private enum Arrival {
         case session(CachedSession?, SessionQuestion.Purpose)
         case handoff(HandoffOutcome)
-        case unavailable(StoreError)
+        /// With the reason of the refusal where a session was asked for.
+        case unavailable(StoreError, Reason)
     }
 
     /// Does what judging came to.
@@ -136,11 +137,13 @@ extension DownstreamConnection {
                 guard self.isWaiting(in: exchange) else { return }
                 switch result {
                 case .success(let session): self.resume(.session(session, purpose))
-                case .failure: self.resume(.unavailable(.unavailable))
+                case .failure(let error): self.resume(.unavailable(error, read.failure))
                 }
             }
         case .consume(let request):
-            guard let consumer = self.configuration.handoff else { return self.resume(.unavailable(.unavailable)) }
+            guard let consumer = self.configuration.handoff else {
+                return self.resume(.unavailable(.unavailable, .storeUnavailable))
+            }
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
             }
@@ -161,8 +164,8 @@ extension DownstreamConnection {
                 return self.follow(self.facts.judge.sessionFound(answer, head, base, self.given), head, base)
             case .handoff(let outcome):
                 return self.follow(self.facts.judge.handoffEnded(outcome, head, base, self.given), head, base)
-            case .unavailable(let error):
-                return self.follow(self.facts.judge.unavailable(error, head, base, self.given), head, base)
+            case .unavailable(let error, let reason):
+                return self.follow(self.facts.judge.unavailable(error, reason, head, base, self.given), head, base)
             }
         }
         if !step.waits { self.releaseWaiting() }

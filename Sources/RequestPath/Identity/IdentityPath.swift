@@ -51,7 +51,7 @@ package struct IdentityPath: Sendable {
         case .subject: .string(session.subject)
         case .sessionID: .string(session.id)
         case .schemaID: .string(session.identity.schemaID)
-        case .aal: .string(session.aal)
+        case .aal: .string(session.aal.rawValue)
         case .methods: .array(session.methods.map { .string($0) })
         case .scopes: .array(session.scopes.map { .string($0) })
         case .authenticatedAt: .string(session.authenticatedAt.rfc3339Seconds)

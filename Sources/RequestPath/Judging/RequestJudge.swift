@@ -102,9 +102,12 @@ package struct RequestJudge {
         }
     }
 
-    /// The store could not say what was asked of it: a session, or what becomes of a token.
+    /// What was asked for could not be said: a session, or what becomes of a transfer token.
+    ///
+    /// - Parameter reason: The refusal where a session was asked for: the store or a provider is unavailable.
     package mutating func unavailable(
         _ error: StoreError,
+        _ reason: Reason,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext
@@ -113,7 +116,7 @@ package struct RequestJudge {
         self.state = .ended
         switch state {
         case .session:
-            return .answer(.problem(.storeUnavailable, requestID: self.findings.requestID))
+            return .answer(.problem(reason, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
             return .answer(self.postpone(trial, error, head, base, given))
         case .head, .ended:

@@ -4,7 +4,7 @@ import Endpoints
 package import Handoff
 import NIOCore
 package import Observability
-import Sessions
+package import Sessions
 package import Settings
 import Vocabulary
 

@@ -1,5 +1,6 @@
 package import NIOCore
 package import Settings
+internal import Vocabulary
 
 /// A route, ready to be matched: made when the configuration is loaded and never changed.
 package final class RouteEntry: Sendable {

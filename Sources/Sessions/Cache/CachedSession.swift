@@ -36,6 +36,11 @@ package final class CachedSession {
     /// From here on a use is told to the store.
     var touchAt: UnixTime
 
+    /// By what the reads of a foreign token's session are found; nil: the token is one of ours, and the store is asked.
+    let foreignKey: RecordKey?
+    /// For how long an answer serves, in milliseconds: arithmetic with `Duration` shows in the profile of a read.
+    private let hardMilliseconds: Int64
+
     /// When the first of the reads for a stream failed that have failed since the last one that did not.
     var unreadSince: UnixTime?
 
@@ -49,7 +54,8 @@ package final class CachedSession {
         stored: Stored<Session>,
         subjectNames: [String],
         readAt: UnixTime,
-        turn: UInt64
+        turn: UInt64,
+        foreign: ForeignEntry?
     ) {
         self.token = token
         self.hash = hash
@@ -58,29 +64,36 @@ package final class CachedSession {
         self.subjectNames = subjectNames
         self.readAt = readAt
         self.turn = turn
-        self.servesUntil = Self.end(of: stored.record, readAt)
-        self.refreshAt = Self.refresh(readAt)
+        self.foreignKey = foreign?.key
+        self.hardMilliseconds = foreign?.hardMilliseconds ?? Self.hardMilliseconds
+        self.servesUntil = Self.end(of: stored.record, readAt, self.hardMilliseconds)
+        self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
         self.touchMilliseconds = min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10)
         self.touchInterval = .milliseconds(self.touchMilliseconds)
-        // Writing the session was its first use.
-        self.touchAt = UnixTime(
-            milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds
-        )
+        // Writing the session was its first use. A foreign one is in no store that could be told.
+        self.touchAt =
+            foreign == nil
+            ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
+            : UnixTime(milliseconds: .max)
     }
 
     @inlinable package var session: Session { self.stored.record }
     package var version: RecordVersion { self.stored.version }
 
-    // In whole milliseconds: arithmetic with `Duration` shows in the profile of a read.
+    /// Whether the answer for a foreign token says the same as this entry, its lifetime included.
+    func says(_ session: Session, _ foreign: ForeignEntry) -> Bool {
+        self.foreignKey == foreign.key && self.hardMilliseconds == foreign.hardMilliseconds && self.session == session
+    }
+
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
     private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
 
-    private static func end(of session: Session, _ readAt: UnixTime) -> UnixTime {
-        min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds))
+    private static func end(of session: Session, _ readAt: UnixTime, _ hardMilliseconds: Int64) -> UnixTime {
+        min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + hardMilliseconds))
     }
 
-    private static func refresh(_ readAt: UnixTime) -> UnixTime {
-        UnixTime(milliseconds: readAt.milliseconds + Self.refreshMilliseconds)
+    private static func refresh(_ readAt: UnixTime, _ hardMilliseconds: Int64) -> UnixTime {
+        UnixTime(milliseconds: readAt.milliseconds + min(Self.refreshMilliseconds, hardMilliseconds * 4 / 5))
     }
 
     /// Takes from the store when it was told of a use: those that other loops and gateways told it need not be told again.
@@ -94,8 +107,8 @@ package final class CachedSession {
         self.readAt = readAt
         self.turn = turn
         self.unreadSince = nil
-        self.servesUntil = Self.end(of: self.session, readAt)
-        self.refreshAt = Self.refresh(readAt)
+        self.servesUntil = Self.end(of: self.session, readAt, self.hardMilliseconds)
+        self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
     }
 
     /// The identity bytes that are ready under this generation of the configuration; nil when they were not made yet.
@@ -123,5 +136,19 @@ package final class CachedSession {
             }
             return memcmp(left, right, own.count) == 0
         }
+    }
+}
+
+/// What differs in the entry of a foreign token.
+struct ForeignEntry {
+    /// By what its reads are found.
+    let key: RecordKey
+    let hardMilliseconds: Int64
+
+    /// - Parameter cacheLifetime: The provider's bound of `SessionCache.hardAge`; nil: none.
+    init(key: RecordKey, cacheLifetime: Duration?) {
+        self.key = key
+        self.hardMilliseconds =
+            max(.zero, min(SessionCache.hardAge, cacheLifetime ?? SessionCache.hardAge)).wholeMilliseconds
     }
 }

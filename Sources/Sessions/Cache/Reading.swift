@@ -3,7 +3,8 @@
 /// The answer and the news of an end may come over different connections, so an answer from before the end can arrive
 /// after the news of it. Such an answer must not be kept.
 struct Reading {
-    let key: RecordKey
+    /// Of a foreign token, whose lineage its provider's answer tells, the key is completed when that is there.
+    var key: RecordKey
     /// The cache's turn when the read began: what it brings is trusted for as long as that turn lasts.
     let turn: UInt64
     /// How many `Endings` had been noted when it began.

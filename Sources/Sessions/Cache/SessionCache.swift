@@ -161,12 +161,15 @@ package final class SessionCache {
     /// Keeps what `reading`, which began at `readAt`, found. The same version confirms the entry that is there, with its
     /// ready bytes; another replaces it.
     ///
-    /// - Parameter names: what the store calls a subject; asked only when an entry is made.
+    /// - Parameters:
+    ///   - foreign: what differs for a foreign token; nil: it is one of ours.
+    ///   - names: what the store calls a subject; asked only when an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
         reading: Reading,
         readAt: UnixTime,
+        foreign: ForeignEntry? = nil,
         names: (String) -> [String]
     ) -> CachedSession {
         let hash = token.bytes.withUnsafeBytes { Self.hash($0) }
@@ -184,7 +187,8 @@ package final class SessionCache {
             stored: stored,
             subjectNames: names(stored.record.subject),
             readAt: readAt,
-            turn: reading.turn
+            turn: reading.turn,
+            foreign: foreign
         )
         if let old {
             entry.touchAt = max(entry.touchAt, old.touchAt)

@@ -1,12 +1,16 @@
 package import NIOCore
-internal import Vocabulary
+package import Vocabulary
 
 /// A read of one session under way for one event loop, and whoever waits for it. Found by the key, an HMAC of the whole
 /// token: no answer reaches another token's request (CVE-2026-71326).
 final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
+    /// By what the flight is found: the key of the session, or what stands for a foreign token (`TokenAuthority.foreignKey`).
+    let id: RecordKey
     let token: Secret
+    /// The provider is asked and not the store.
+    let isForeign: Bool
     /// When the first read began; the age of what it brings counts from here.
     let begunAt: UnixTime
     var reading: Reading
@@ -19,8 +23,10 @@ final class SessionFlight {
         let receiver: (Outcome) -> Void
     }
 
-    init(token: Secret, begunAt: UnixTime, reading: Reading) {
+    init(token: Secret, isForeign: Bool, begunAt: UnixTime, reading: Reading) {
+        self.id = reading.key
         self.token = token
+        self.isForeign = isForeign
         self.begunAt = begunAt
         self.reading = reading
     }
@@ -46,6 +52,9 @@ package struct SessionRead {
     let flight: SessionFlight
     let kind: Session.Kind
     let now: UnixTime
+
+    /// The reason of the refusal when the answer is a failure.
+    package var failure: Reason { self.flight.isForeign ? .providerUnavailable : .storeUnavailable }
 
     /// Calls `receiver` once, maybe before this returns: with the session, with nil when there is none of this kind, or with
     /// why the store cannot say.

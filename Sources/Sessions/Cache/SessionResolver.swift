@@ -11,21 +11,27 @@ package enum Resolution {
     case otherKind
     /// Made under a secret that is not one of ours; the store was not asked.
     case otherKey
-    /// Not a token of ours by its syntax; the store was not asked.
+    /// Not a token of ours by its syntax, and of no provider's; nobody was asked.
     case malformed
 }
 
 /// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
 /// each token. Confined to its loop.
 ///
-/// Only sessions are kept. Never kept are decisions (CVE-2026-33496) and the absence of a session: one that is made a
-/// moment later is found.
+/// Of our own tokens, only sessions are kept. Never kept are decisions (CVE-2026-33496) and the absence of a session: one
+/// that is made a moment later is found.
+///
+/// A token that is not of our syntax may be a provider's (`ForeignTokens`). The provider is asked instead of the store.
+/// Its answer is kept like the store's, for no longer than it allows; that it knows none is kept for
+/// `UnknownTokens.lifetime`.
 ///
 /// An entry that the cache doubts is read again before it is used. Only when the store is unavailable does it serve, and
 /// never once it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
     /// How often a read is repeated when something ended while it was under way, before it counts as unavailable.
     private static let maxReads = 4
+    /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
+    private static let longestForeignToken = 8192
     /// After a failed read in the background, the next one waits so long.
     private static let refreshPause = Duration.milliseconds(250)
 
@@ -35,6 +41,11 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     private let clock: Clock
     private var flights: [RecordKey: SessionFlight] = [:]
+    /// The providers' tokens; nil: no configured provider knows any. A reload sets it anew.
+    package var foreignTokens: (any ForeignTokens)?
+    private var unknownTokens = UnknownTokens()
+    /// The versions of foreign sessions, which their providers do not number.
+    private var foreignVersion: UInt64 = 0
     /// What the store has answered in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)>()
 
@@ -59,7 +70,7 @@ package final class SessionResolver {
     /// reverse. A hit allocates nothing but, every few seconds, what it takes to refresh the entry and to note the use.
     package func resolve(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
         self.loop.assertInEventLoop()
-        guard token.count == TokenAuthority.tokenLength else { return .malformed }
+        guard token.count == TokenAuthority.tokenLength else { return self.foreign(kind, token: token, now: now) }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
             self.cache.counters.hits += 1
@@ -70,6 +81,31 @@ package final class SessionResolver {
         return self.miss(kind, token: token, now: now)
     }
 
+    /// The session of a token that is not of our syntax. Providers' tokens are presented by native apps: no cookie is one.
+    private func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+        guard let foreignTokens = self.foreignTokens, kind == .native, token.count <= Self.longestForeignToken else {
+            return .malformed
+        }
+        if let entry = self.cache.lookup(token, now: now) {
+            self.cache.counters.hits += 1
+            if now >= entry.refreshAt { self.refresh(entry, now: now) }
+            return .hit(entry)
+        }
+        guard let provider = foreignTokens.provider(of: token) else { return .malformed }
+        let key = self.authority.foreignKey(token, of: provider)
+        let flight: SessionFlight
+        if let underWay = self.flights[key] {
+            self.cache.counters.misses += 1
+            flight = underWay
+        } else if self.unknownTokens.contains(key.digest, now: now) {
+            flight = self.unknown(Secret(Array(token)), key: key, now: now)
+        } else {
+            self.cache.counters.misses += 1
+            flight = self.read(Secret(Array(token)), key: key, isForeign: true, now: now)
+        }
+        return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
+    }
+
     // MARK: Misses
 
     private func miss(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
@@ -77,10 +113,10 @@ package final class SessionResolver {
         switch self.authority.read(.session, token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return .malformed
+        case .malformed: return self.foreign(kind, token: token, now: now)
         }
         self.cache.counters.misses += 1
-        let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
+        let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, isForeign: false, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
@@ -104,14 +140,16 @@ package final class SessionResolver {
         }
     }
 
-    private func read(_ token: Secret, key: RecordKey, now: UnixTime) -> SessionFlight {
-        let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
+    private func read(_ token: Secret, key: RecordKey, isForeign: Bool, now: UnixTime) -> SessionFlight {
+        let reading = self.cache.beginReading(key)
+        let flight = SessionFlight(token: token, isForeign: isForeign, begunAt: now, reading: reading)
         self.flights[key] = flight
         self.send(flight)
         return flight
     }
 
     private func send(_ flight: SessionFlight) {
+        guard !flight.isForeign else { return self.introspect(flight) }
         self.store.session(flight.key, on: self.loop) { result in
             if self.arrivals.isEmpty {
                 nonisolated(unsafe) let resolver = self
@@ -161,8 +199,70 @@ package final class SessionResolver {
     }
 
     private func finish(_ flight: SessionFlight, _ outcome: SessionFlight.Outcome) {
-        self.flights[flight.key] = nil
+        self.flights[flight.id] = nil
         flight.end(outcome)
+    }
+
+    // MARK: Foreign tokens
+
+    /// A flight that brings what is known already: the provider does not know the token. Like every other it ends in a later
+    /// tick.
+    private func unknown(_ token: Secret, key: RecordKey, now: UnixTime) -> SessionFlight {
+        let reading = self.cache.beginReading(key)
+        let flight = SessionFlight(token: token, isForeign: true, begunAt: now, reading: reading)
+        self.flights[key] = flight
+        self.loop.assumeIsolated().execute {
+            self.cache.endReading(flight.reading)
+            self.finish(flight, .success(nil))
+        }
+        return flight
+    }
+
+    private func introspect(_ flight: SessionFlight) {
+        let answer = self.foreignTokens?.session(flight.token, on: self.loop) ?? self.loop.makeSucceededFuture(nil)
+        answer.assumeIsolated().whenComplete { result in
+            // A later tick, however soon the provider answered.
+            self.loop.assumeIsolated().execute { self.introspected(result, for: flight) }
+        }
+    }
+
+    private func introspected(_ result: Result<ForeignSession?, any Error>, for flight: SessionFlight) {
+        let now = self.clock.now()
+        switch result {
+        case .success(.some(let found)) where found.session.expiresAt > now:
+            let session = found.session
+            flight.reading.key = RecordKey(kind: .session, lineage: session.lineage, digest: flight.id.digest)
+            guard self.cache.endReading(flight.reading, of: session, names: self.store.names) else {
+                return self.readAgain(flight)
+            }
+            let foreign = ForeignEntry(key: flight.id, cacheLifetime: found.cacheLifetime)
+            let entry = self.cache.insert(
+                token: flight.token,
+                stored: Stored(record: session, version: self.version(of: session, foreign, flight.token)),
+                reading: flight.reading,
+                readAt: flight.begunAt,
+                foreign: foreign,
+                names: self.store.names
+            )
+            self.finish(flight, .success(entry))
+        case .success:
+            self.cache.endReading(flight.reading)
+            self.cache.remove(token: flight.token)
+            self.unknownTokens.insert(flight.id.digest, now: now)
+            self.finish(flight, .success(nil))
+        case .failure(let error):
+            self.cache.endReading(flight.reading)
+            self.finish(flight, .failure((error as? StoreError) ?? .unavailable))
+        }
+    }
+
+    /// The version of the entry that is there when the provider says the same as before; else one that no entry has.
+    private func version(of session: Session, _ foreign: ForeignEntry, _ token: Secret) -> RecordVersion {
+        if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.says(session, foreign) {
+            return known.version
+        }
+        self.foreignVersion += 1
+        return RecordVersion(value: self.foreignVersion)
     }
 
     // MARK: Streams
@@ -177,11 +277,12 @@ package final class SessionResolver {
             return self.loop.makeSucceededFuture(true)
         }
         let flight: SessionFlight
-        if let underWay = self.flights[entry.key] {
+        let key = entry.foreignKey ?? entry.key
+        if let underWay = self.flights[key] {
             flight = underWay
         } else {
             self.cache.counters.refreshes += 1
-            flight = self.read(entry.token, key: entry.key, now: now)
+            flight = self.read(entry.token, key: key, isForeign: entry.foreignKey != nil, now: now)
         }
         let promise = self.loop.makePromise(of: Bool.self)
         flight.whenOver { outcome in
@@ -199,11 +300,12 @@ package final class SessionResolver {
     // MARK: In the background
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
-        guard self.flights[entry.key] == nil else { return }
+        let key = entry.foreignKey ?? entry.key
+        guard self.flights[key] == nil else { return }
         // Until the answer sets it anew; when none comes, a failing store is not asked with every request.
         entry.refreshAt = now.advanced(by: Self.refreshPause)
         self.cache.counters.refreshes += 1
-        _ = self.read(entry.token, key: entry.key, now: now)
+        _ = self.read(entry.token, key: key, isForeign: entry.foreignKey != nil, now: now)
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {

@@ -33,7 +33,7 @@ extension Session {
         self.identity.metadataPublicDocument.write(to: &writer)
         writer.write(optional: self.clientID) { $0.write($1) }
         writer.write(optional: self.host) { $0.write($1) }
-        writer.write(self.aal)
+        writer.write(self.aal.rawValue)
         writer.write(list: self.methods) { $0.write($1) }
         writer.write(list: self.scopes) { $0.write($1) }
         writer.write(self.authenticatedAt)
@@ -72,7 +72,7 @@ extension Session {
             ),
             clientID: try reader.optionalText(),
             host: try reader.optionalText(),
-            aal: try reader.text(),
+            aal: AssuranceLevel(named: try reader.text()),
             methods: try reader.texts(),
             scopes: try reader.texts(),
             authenticatedAt: try reader.time(),

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 extension Section {
     static let host = Section([
         SettingsKey(
@@ -122,7 +124,7 @@ extension Section {
     ])
 
     private static let requirement = Section([
-        SettingsKey("aal", .choice(["aal1", "aal2", "aal3"]), "The lowest assurance level."),
+        SettingsKey("aal", .choice(AssuranceLevel.demandable.map(\.rawValue)), "The lowest assurance level."),
         SettingsKey("groups_any", .list(.text(.text)), "The user is in one of these groups."),
         SettingsKey("scopes", .list(.text(.text)), "The session has all of these scopes."),
         SettingsKey(

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 private let second: Duration = .seconds(1)
 private let minute: Duration = .seconds(60)
 private let hour: Duration = .seconds(3600)
@@ -116,7 +118,7 @@ extension Section {
         ),
         SettingsKey(
             "aal",
-            .choice(["aal1", "aal2", "aal3"]),
+            .choice(AssuranceLevel.demandable.map(\.rawValue)),
             default: "aal1",
             "The assurance level of the user's sign-in."
         ),

@@ -179,7 +179,7 @@ extension SettingsBuilder {
                 id: id,
                 passwordHash: hash,
                 traits: tree.document("traits") ?? .object([:]),
-                aal: tree.text("aal") ?? "aal1"
+                aal: tree.text("aal").map(AssuranceLevel.init(named:)) ?? .aal1
             )
         }
     }

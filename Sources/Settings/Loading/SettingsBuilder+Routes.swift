@@ -319,7 +319,7 @@ extension SettingsBuilder {
 
     private static func requirement(_ tree: SettingsTree) -> RequirementSettings {
         var requirement = RequirementSettings()
-        requirement.aal = tree.text("aal")
+        requirement.aal = tree.text("aal").map(AssuranceLevel.init(named:))
         requirement.groupsAny = tree.texts("groups_any") ?? []
         requirement.scopes = tree.texts("scopes") ?? []
         requirement.origins = tree.texts("origin") ?? []

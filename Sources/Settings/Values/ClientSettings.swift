@@ -1,22 +1,5 @@
 package import Vocabulary
 
-/// How a transfer token or a live session is bound to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
-package enum BindingMode: String, Sendable, CaseIterable {
-    case none, ip, asn
-    /// The same address key, or the same ASN when the address family has changed.
-    case ipDualStack = "ip_dual_stack"
-    /// The same address key, or the same ASN.
-    case ipOrASN = "ip_or_asn"
-
-    /// Whether the mode compares autonomous system numbers, so that a source of them must be configured.
-    package var comparesNetworks: Bool {
-        switch self {
-        case .none, .ip: false
-        case .asn, .ipDualStack, .ipOrASN: true
-        }
-    }
-}
-
 /// An OAuth client, with Auth0's `session_transfer` object.
 ///
 /// ## Configuration keys (`clients[]`)
@@ -58,7 +41,7 @@ package enum ProviderSettings: Sendable, Equatable {
     case fixedUsers([UserSettings])
 
     /// The assurance level of this user's sign-in; nil when the user is unknown.
-    package func assurance(of id: String) -> String? {
+    package func assurance(of id: String) -> AssuranceLevel? {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
         }
@@ -73,9 +56,10 @@ package struct UserSettings: Sendable, Equatable {
     /// `scrypt:N:r:p:salt:hash` in base64url.
     package var passwordHash: Secret
     package var traits: JSONValue
-    package var aal: String
+    /// The level that signing in reaches.
+    package var aal: AssuranceLevel
 
-    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: String) {
+    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
         self.identifier = identifier
         self.id = id
         self.passwordHash = passwordHash

@@ -1,3 +1,5 @@
+package import Vocabulary
+
 /// A served host and its routes.
 ///
 /// ## Configuration keys (`hosts[]`)
@@ -114,7 +116,7 @@ package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 /// What a session must fulfil to pass a route: every member that is set.
 package struct RequirementSettings: Sendable, Equatable {
     /// The lowest assurance level: `aal1`, `aal2` or `aal3`.
-    package var aal: String?
+    package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
     package var scopes: [String] = []
     /// How the session may have begun: `browser`, `native`, `transfer`.

@@ -1,9 +1,9 @@
 import NIOPosix
 import Observability
 import RequestPath
-import SessionEndpoints
 import Sessions
 import Settings
+import SignIn
 import Vocabulary
 
 /// The gateway that settings would make, assembled by the same code but never started. `check` and `explain` inspect

@@ -9,8 +9,8 @@ struct RequirementsTests {
     private static let signedIn = UnixTime(seconds: 1_795_242_896)
 
     private static let rows: [(String, @Sendable (inout RequirementSettings) -> Void, Reason?)] = [
-        ("nothing", { _ in }, nil), ("the level it has", { $0.aal = "aal2" }, nil),
-        ("a lower level", { $0.aal = "aal1" }, nil), ("a higher level", { $0.aal = "aal3" }, .requireAAL),
+        ("nothing", { _ in }, nil), ("the level it has", { $0.aal = .aal2 }, nil),
+        ("a lower level", { $0.aal = .aal1 }, nil), ("a higher level", { $0.aal = .aal3 }, .requireAAL),
         ("one of its groups", { $0.groupsAny = ["owners", "staff"] }, nil),
         ("another group", { $0.groupsAny = ["owners"] }, .requireGroups),
         ("its scopes", { $0.scopes = ["write", "read"] }, nil),
@@ -22,7 +22,7 @@ struct RequirementsTests {
         (
             "all of it; the first that is not met is the reason",
             {
-                $0.aal = "aal3"
+                $0.aal = .aal3
                 $0.groupsAny = ["owners"]
                 $0.maxAge = .seconds(1)
             }, .requireAAL
@@ -47,5 +47,31 @@ struct RequirementsTests {
         require.groupsAny = ["staff"]
         let odd = session(traits: ["groups": groups])
         #expect(Requirements.unmet(require, odd, Self.signedIn) == .requireGroups)
+    }
+
+    @Test("A level suffices for itself and for every lower one")
+    func levels() {
+        for level in AssuranceLevel.allCases {
+            for demand in AssuranceLevel.allCases {
+                #expect(Self.unmet(level, demand: demand) == (level < demand ? .requireAAL : nil))
+            }
+        }
+    }
+
+    @Test("A level that an identity provider calls by a name of its own suffices for none that a route can demand")
+    func foreignLevels() {
+        for text in ["urn:mace:incommon:iap:silver", "urn:oasis:names:tc:SAML:2.0:ac:classes:Password", "phrh", "zzz"] {
+            for demand in AssuranceLevel.demandable {
+                #expect(Self.unmet(AssuranceLevel(named: text), demand: demand) == .requireAAL, "\(text)")
+            }
+        }
+    }
+
+    private static func unmet(_ level: AssuranceLevel, demand: AssuranceLevel) -> Reason? {
+        var session = session()
+        session.aal = level
+        var require = RequirementSettings()
+        require.aal = demand
+        return Requirements.unmet(require, session, self.signedIn)
     }
 }

@@ -9,7 +9,7 @@ import Vocabulary
 struct StepUpTests {
     private static let signedIn = UnixTime(seconds: 1_795_242_896)
 
-    private func user(aal: String) -> ProviderSettings {
+    private func user(aal: AssuranceLevel) -> ProviderSettings {
         .fixedUsers([
             UserSettings(identifier: "ada", id: "user-1", passwordHash: Secret(""), traits: .object([:]), aal: aal)
         ])
@@ -17,7 +17,7 @@ struct StepUpTests {
 
     private func session(_ change: (inout Session) -> Void = { _ in }) -> Session {
         var session = RequestPathTests.session()
-        session.aal = "aal1"
+        session.aal = .aal1
         session.origin = .browser
         change(&session)
         return session
@@ -33,33 +33,33 @@ struct StepUpTests {
     func maxAge() {
         let require = self.requirement { $0.maxAge = .seconds(60) }
         let later = Self.signedIn.advanced(by: .seconds(61))
-        #expect(StepUp.helps(require, self.session(), self.user(aal: "aal1"), later))
+        #expect(StepUp.helps(require, self.session(), self.user(aal: .aal1), later))
         let more = self.requirement {
             $0.maxAge = .seconds(60)
             $0.groupsAny = ["nobody"]
         }
-        #expect(!StepUp.helps(more, self.session(), self.user(aal: "aal1"), later))
+        #expect(!StepUp.helps(more, self.session(), self.user(aal: .aal1), later))
         let native = self.requirement {
             $0.maxAge = .seconds(60)
             $0.origins = ["native"]
         }
-        #expect(!StepUp.helps(native, self.session(), self.user(aal: "aal1"), later))
+        #expect(!StepUp.helps(native, self.session(), self.user(aal: .aal1), later))
         let scoped = self.requirement {
             $0.maxAge = .seconds(60)
             $0.scopes = ["read"]
         }
         #expect(
-            !StepUp.helps(scoped, self.session(), self.user(aal: "aal1"), later),
+            !StepUp.helps(scoped, self.session(), self.user(aal: .aal1), later),
             "a browser's sign-in has no scopes"
         )
     }
 
     @Test("It helps to a level that the provider reaches for this user, and to no other")
     func assurance() {
-        let require = self.requirement { $0.aal = "aal2" }
+        let require = self.requirement { $0.aal = .aal2 }
         let later = Self.signedIn.advanced(by: .seconds(60))
-        #expect(StepUp.helps(require, self.session(), self.user(aal: "aal2"), later))
-        #expect(!StepUp.helps(require, self.session(), self.user(aal: "aal1"), later))
+        #expect(StepUp.helps(require, self.session(), self.user(aal: .aal2), later))
+        #expect(!StepUp.helps(require, self.session(), self.user(aal: .aal1), later))
         #expect(!StepUp.helps(require, self.session(), .fixedUsers([]), later))
         #expect(!StepUp.helps(require, self.session(), nil, later))
     }
@@ -67,7 +67,7 @@ struct StepUpTests {
     @Test("Whoever has just signed in is not sent to do it again, and a native app's token never is")
     func noLoop() {
         let require = self.requirement { $0.maxAge = .seconds(1) }
-        let provider = self.user(aal: "aal1")
+        let provider = self.user(aal: .aal1)
         #expect(!StepUp.helps(require, self.session(), provider, Self.signedIn.advanced(by: .seconds(2))))
         #expect(StepUp.helps(require, self.session(), provider, Self.signedIn.advanced(by: .seconds(3))))
         let native = self.session { $0.kind = .native }
@@ -98,7 +98,7 @@ struct StepUpTests {
                     base,
                     route,
                     session: self.session(),
-                    provider: self.user(aal: "aal1"),
+                    provider: self.user(aal: .aal1),
                     now: now
                 )
             }
@@ -114,7 +114,7 @@ struct StepUpTests {
     @Test("A program is told what its next sign-in has to reach (RFC 9470)")
     func challenge() {
         let require = self.requirement {
-            $0.aal = "aal2"
+            $0.aal = .aal2
             $0.maxAge = .seconds(300)
         }
         let expected = #"Bearer error="insufficient_user_authentication", acr_values="aal2", max_age="300""#

@@ -16,7 +16,7 @@ func session(
         identity: Identity(id: "user-1", traits: traits, metadataPublic: metadata),
         clientID: "web",
         host: "app.example.com",
-        aal: "aal2",
+        aal: .aal2,
         methods: methods,
         scopes: ["read", "write"],
         authenticatedAt: UnixTime(seconds: 1_795_242_896),

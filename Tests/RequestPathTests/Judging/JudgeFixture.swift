@@ -37,7 +37,7 @@ final class JudgeFixture {
         let app = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 3000)
         var settings = Settings(hosts: [host], upstreams: [app])
         settings.provider = .fixedUsers([
-            UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: "aal2")
+            UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
         ])
         change(&settings)
         let clock = Clock { Self.now }
@@ -111,7 +111,7 @@ final class JudgeFixture {
             lineage: lineage,
             identity: Identity(id: "ada", traits: ["groups": ["staff"]]),
             host: kind == .web ? "app.example.com" : nil,
-            aal: "aal1",
+            aal: .aal1,
             methods: ["password"],
             authenticatedAt: Self.now,
             issuedAt: Self.now,
@@ -191,7 +191,7 @@ final class JudgedRequest {
     }
 
     func unavailable(_ error: StoreError = .unavailable) throws -> Told {
-        try self.step { judge, base, given in judge.unavailable(error, self.head, base, given) }
+        try self.step { judge, base, given in judge.unavailable(error, .storeUnavailable, self.head, base, given) }
     }
 
     /// The values of a field of the last answer, those that are due on any answer included.

@@ -130,7 +130,7 @@ struct SessionStepTests {
 
     @Test("What a route requires is judged last, and told in the form that helps")
     func requirements() throws {
-        let strong = route("/**", .required) { $0.require.aal = "aal2" }
+        let strong = route("/**", .required) { $0.require.aal = .aal2 }
         let fixture = try JudgeFixture([strong])
         let session = try fixture.live { $0.authenticatedAt = JudgeFixture.now.advanced(by: .seconds(-60)) }.session
         for (fields, expected) in [
@@ -146,7 +146,7 @@ struct SessionStepTests {
         }
         let enough = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"])
         _ = try enough.begin()
-        let told = try enough.found(fixture.live { $0.aal = "aal2" }.session)
+        let told = try enough.found(fixture.live { $0.aal = .aal2 }.session)
         #expect(told == .permitted(route: "/**", subject: "ada"))
         #expect(enough.judge.findings.session != nil && enough.judge.findings.stage == .decision)
     }

@@ -94,10 +94,10 @@ struct PathInfoTests {
     @Test("A route whose own path goes on behind the protected one is taken at its word, but for a lone slash")
     func ownRoutes() {
         let gate = Gate([
-            route("/**", .required), route("/admin", .required) { $0.require.aal = "aal2" },
+            route("/**", .required), route("/admin", .required) { $0.require.aal = .aal2 },
             route("/admin/login", .public), route("/admin/help/**", .public),
-            route("/users/*", .required) { $0.require.aal = "aal2" },
-            route("/users/*/photo", .public), route("/app", .required) { $0.require.aal = "aal2" },
+            route("/users/*", .required) { $0.require.aal = .aal2 },
+            route("/users/*/photo", .public), route("/app", .required) { $0.require.aal = .aal2 },
             route("/app/**", .public),
         ])
         #expect(gate.ask("/admin/login") == .route("/admin/login"))
@@ -147,7 +147,7 @@ struct PathInfoTests {
         #expect(gate.ask("/get.php/a", method: "PUT") == .methodNotAllowed("GET, HEAD"))
         // Neither route meets the other's demand.
         let crossed = Gate([
-            route("/**", .required) { $0.require.aal = "aal2" },
+            route("/**", .required) { $0.require.aal = .aal2 },
             route("/index.php", .required) {
                 $0.pathInfo = .follow
                 $0.require.groupsAny = ["staff"]

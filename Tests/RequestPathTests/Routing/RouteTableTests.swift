@@ -176,7 +176,7 @@ struct RouteTableTests {
                     routes: [
                         route("/**", .required) {
                             $0.hostHeader = "inner"
-                            $0.require.aal = "aal2"
+                            $0.require.aal = .aal2
                             $0.maxBody = 5
                         },
                         route("/client/**", .required),

@@ -25,7 +25,7 @@ enum SessionDocument {
             "expires_at": .string(session.expiresAt.rfc3339),
             "authenticated_at": .string(session.authenticatedAt.rfc3339),
             "issued_at": .string(session.issuedAt.rfc3339),
-            "authenticator_assurance_level": .string(session.aal),
+            "authenticator_assurance_level": .string(session.aal.rawValue),
             "authentication_methods": .array(
                 session.methods.filter(self.knownMethods.contains).map { method in
                     [

@@ -1,25 +1,26 @@
 package import Endpoints
 internal import Sessions
+package import SignIn
 package import Vocabulary
 
 /// Native sign-in, session look-up and sign-out at Kratos's own paths and in its shapes: `ory-kratos-client` works
 /// unmodified. Nothing here reads or sets a cookie but `whoami`, which reads it.
 package struct NativeSessionEndpoints: Sendable {
-    private let service: SessionService
+    private let passwords: PasswordSignIn
+    private let cookies: RequestCookies
     private let flows: LoginFlows
 
     /// - Parameters:
+    ///   - cookieName: The configured name of the session cookie.
     ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
     ///   - accepted: Its former secrets; flows that began under one of them can still be finished.
-    package init(service: SessionService, current: Secret, accepted: [Secret] = []) {
-        self.service = service
-        self.flows = LoginFlows(current: current, accepted: accepted, clock: service.clock)
+    package init(passwords: PasswordSignIn, cookieName: String, current: Secret, accepted: [Secret] = []) {
+        self.passwords = passwords
+        self.cookies = RequestCookies(name: cookieName)
+        self.flows = LoginFlows(current: current, accepted: accepted, clock: passwords.sessions.clock)
     }
 
-    /// The endpoints of a deployment with one secret.
-    package init(service: SessionService, secret: Secret) {
-        self.init(service: service, current: secret)
-    }
+    private var sessions: SessionService { self.passwords.sessions }
 
     package var endpoints: [Endpoint] {
         [
@@ -48,8 +49,8 @@ package struct NativeSessionEndpoints: Sendable {
         var missing = Reason.credentialMissing
         if isStepUp || !refresh, let token = request.credentials.sessionToken {
             do {
-                switch try await self.service.native(Self.text(token)) {
-                case .nobody(let reason): missing = reason
+                switch try await self.sessions.native(token) {
+                case .none(let reason): missing = reason
                 case .session: return isStepUp ? Self.unreachableLevel(request) : Self.alreadySignedIn(request)
                 }
             } catch {
@@ -131,11 +132,11 @@ package struct NativeSessionEndpoints: Sendable {
         guard let password = form.text("password") else {
             return complain(.missing(property: "password"), .signInIncomplete)
         }
-        switch await self.service.signIn(
+        switch await self.passwords.signIn(
             identifier: identifier,
             password: Secret(password),
             kind: .native,
-            request: request
+            for: self.cookies.requester(request)
         ) {
         case .refused:
             return complain(.credentials, .signInRefused)
@@ -153,7 +154,7 @@ package struct NativeSessionEndpoints: Sendable {
                 200,
                 [
                     "session_token": .string(String(decoding: token.bytes, as: UTF8.self)),
-                    "session": SessionDocument.value(session, origin: request.origin, now: self.service.clock.now()),
+                    "session": SessionDocument.value(session, origin: request.origin, now: self.sessions.clock.now()),
                 ]
             )
         }
@@ -161,7 +162,7 @@ package struct NativeSessionEndpoints: Sendable {
 
     /// 410 with a fresh flow to go on with, as Kratos answers.
     private func expired(_ flow: LoginFlow, _ request: EndpointRequest) -> EndpointResponse {
-        let since = self.service.clock.now().since(flow.expiresAt)
+        let since = self.sessions.clock.now().since(flow.expiresAt)
         return Herodot.error(
             .signInFlowExpired,
             "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
@@ -196,24 +197,24 @@ package struct NativeSessionEndpoints: Sendable {
             )
         }
         do {
-            let presented: SessionService.Presented
-            let cookies = self.service.cookieValues(request).filter(self.service.isSessionSyntax)
+            let presented: PresentedSession
+            let requester = self.cookies.requester(request)
             if let token = request.credentials.sessionToken {
-                presented = try await self.service.native(Self.text(token))
-            } else if !cookies.isEmpty {
-                presented = try await self.service.web(request)
+                presented = try await self.sessions.native(token)
+            } else if requester.cookies.contains(where: self.sessions.isSessionSyntax) {
+                presented = try await self.sessions.web(requester)
             } else if case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty {
-                presented = try await self.service.native(Self.text(token))
+                presented = try await self.sessions.native(token)
             } else {
-                presented = .nobody(.credentialMissing)
+                presented = .none(.credentialMissing)
             }
             switch presented {
-            case .nobody(let reason):
+            case .none(let reason):
                 return Self.unauthorized(reason, request)
             case .session(let found):
                 return .json(
                     200,
-                    SessionDocument.value(found.session, origin: request.origin, now: self.service.clock.now()),
+                    SessionDocument.value(found.session, origin: request.origin, now: self.sessions.clock.now()),
                     fields: [
                         ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.subject)),
                         ("vary", "Cookie, Authorization, X-Session-Token"),
@@ -230,8 +231,6 @@ package struct NativeSessionEndpoints: Sendable {
         Herodot.error(reason, "No valid session credentials found in the request.", to: request)
     }
 
-    private static func text(_ token: Secret) -> String { String(decoding: token.bytes, as: UTF8.self) }
-
     /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it. A token whose
     /// session has ended already is answered like the first time; one that can be no session's is forbidden, and so is none.
     @Sendable
@@ -243,7 +242,9 @@ package struct NativeSessionEndpoints: Sendable {
         }
         var reason: Reason? = .credentialMissing
         do {
-            if let token = body.text("session_token") { reason = try await self.service.signOutNative(token, request) }
+            if let token = body.text("session_token") {
+                reason = try await self.sessions.end(native: Secret(token), for: self.cookies.requester(request))
+            }
         } catch {
             return Herodot.unavailable(SessionService.reason(error), to: request)
         }

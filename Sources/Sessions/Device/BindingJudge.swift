@@ -1,6 +1,4 @@
 internal import AddressIntelligence
-package import Sessions
-package import Settings
 package import Vocabulary
 
 /// Whether a token or a live session is presented by the device that it is tied to.

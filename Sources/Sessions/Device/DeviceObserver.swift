@@ -1,5 +1,4 @@
 package import AddressIntelligence
-package import Sessions
 
 /// Notes the facts of the device behind a request, the same way when a token is minted and when it is presented.
 package struct DeviceObserver: Sendable {

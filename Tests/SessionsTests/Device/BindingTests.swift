@@ -1,8 +1,6 @@
 import AddressIntelligence
 import Foundation
-import Handoff
 import Sessions
-import Settings
 import Testing
 import Vocabulary
 
@@ -88,7 +86,7 @@ struct BindingTests {
 
     @Test("T18: an address that carries another one across has no network, even where a database names one")
     func transitionalAddressesHaveNoNetwork() throws {
-        let directory = try World.directory("0.0.0.0/0,1221\n::/0,1221\n")
+        let directory = try Self.directory("0.0.0.0/0,1221\n::/0,1221\n")
         let observer = DeviceObserver(directory: directory)
         let minted = observer.facts(address: try #require(IPAddress("1.128.0.1")), userAgent: nil)
         #expect(minted.asn == 1221)
@@ -131,6 +129,13 @@ struct BindingTests {
         let short = String(repeating: "é", count: 256)
         #expect(observer.facts(address: address, userAgent: short).userAgent == short)
         #expect(observer.facts(address: address, userAgent: nil).userAgent == nil)
+    }
+
+    private static func directory(_ lines: String) throws -> ASNDirectory {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).csv")
+        try Data(lines.utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        return try ASNDirectory.open(csv: file.path)
     }
 
     private static func facts(_ row: (address: String, asn: UInt32?)) throws -> DeviceFacts {

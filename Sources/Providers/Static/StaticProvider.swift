@@ -4,7 +4,7 @@ package import Settings
 package import Vocabulary
 
 /// Users from the configuration, with scrypt hashes: for the demo and tests, on loopback unless a flag says otherwise.
-package struct StaticProvider: IdentityProvider {
+package struct StaticProvider: PasswordProvider {
     /// The longest password in bytes; hashing more is work that an attacker chooses.
     private static let longestPassword = 1024
 
@@ -44,6 +44,12 @@ package struct StaticProvider: IdentityProvider {
         }
         guard let verified else { return .unavailable }
         guard verified, !isTooLong, let user else { return .refused }
-        return .authenticated(Identity(id: user.id, traits: user.traits), aal: user.aal, methods: ["password"])
+        return .authenticated(
+            Authentication(
+                identity: Identity(id: user.id, traits: user.traits),
+                aal: user.aal,
+                methods: ["password"]
+            )
+        )
     }
 }

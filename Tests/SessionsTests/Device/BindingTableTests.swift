@@ -1,9 +1,8 @@
 import AddressIntelligence
 import Foundation
-import Handoff
 import Sessions
-import Settings
 import Testing
+import Vocabulary
 
 /// The README's table of binding modes, cell by cell.
 @Suite("The table of binding modes in the README")
@@ -25,7 +24,7 @@ struct BindingTableTests {
     @Test("every cell is what the judge says, for every mode and nothing but the modes")
     func cells() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let lines = readme.split(separator: "\n").drop { !$0.hasPrefix("| the token is used from") }
         let table = lines.prefix { $0.hasPrefix("|") }.map { line in

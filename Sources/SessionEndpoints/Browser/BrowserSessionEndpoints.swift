@@ -1,17 +1,24 @@
 package import Endpoints
 internal import Sessions
+package import SignIn
 internal import Vocabulary
 
 /// Sign-in and sign-out pages of browsers, and what the session says, below `/.sallyport/` on every host.
 package struct BrowserSessionEndpoints: Sendable {
-    private let service: SessionService
+    private let passwords: PasswordSignIn
+    private let cookies: RequestCookies
     private let handoffParameter: String
 
-    /// - Parameter handoffParameter: The query parameter that may carry a transfer token, which no `return_to` keeps.
-    package init(service: SessionService, handoffParameter: String) {
-        self.service = service
+    /// - Parameters:
+    ///   - cookieName: The configured name of the session cookie.
+    ///   - handoffParameter: The query parameter that may carry a transfer token, which no `return_to` keeps.
+    package init(passwords: PasswordSignIn, cookieName: String, handoffParameter: String) {
+        self.passwords = passwords
+        self.cookies = RequestCookies(name: cookieName)
         self.handoffParameter = handoffParameter
     }
+
+    private var sessions: SessionService { self.passwords.sessions }
 
     package var endpoints: [Endpoint] {
         [
@@ -71,20 +78,21 @@ package struct BrowserSessionEndpoints: Sendable {
         }
         // Login CSRF: a foreign page must not sign the browser in as somebody else. What it typed is not shown either.
         guard SameOrigin.isProven(request) else {
-            await self.service.denyCrossSite(request, identifier: identifier)
+            let account = self.passwords.accountName(of: identifier)
+            await self.sessions.recordDenial(.requestCrossSite, account: account, for: self.cookies.requester(request))
             return again(.requestCrossSite, .crossSite)
         }
         guard let password = form?.text("password"), !identifier.isEmpty else {
             return again(form == nil ? .signInMalformed : .signInIncomplete, .incomplete, showing: identifier)
         }
-        switch await self.service.signIn(
+        switch await self.passwords.signIn(
             identifier: identifier,
             password: Secret(password),
             kind: .web,
-            request: request
+            for: self.cookies.requester(request)
         ) {
         case .signedIn(let token, _):
-            return .seeOther(returnTo, fields: [("set-cookie", self.service.cookie(request).setting(token))])
+            return .seeOther(returnTo, fields: [("set-cookie", self.cookies.cookie(request).setting(token))])
         case .refused:
             return again(.signInRefused, .refused, showing: identifier)
         case .throttled(let wait):
@@ -107,13 +115,13 @@ package struct BrowserSessionEndpoints: Sendable {
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
         let wantsJSON = request.field("accept")?.lowercased().contains("application/json") ?? false
         guard SameOrigin.isProven(request) else {
-            await self.service.denyCrossSite(request, identifier: nil)
+            await self.sessions.recordDenial(.requestCrossSite, for: self.cookies.requester(request))
             return wantsJSON
                 ? .problem(.requestCrossSite, requestID: request.requestID)
                 : Page.signOut(host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
         }
         do {
-            _ = try await self.service.signOutBrowser(request)
+            try await self.sessions.endPresented(by: self.cookies.requester(request))
         } catch {
             let reason = SessionService.reason(error)
             guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
@@ -124,7 +132,7 @@ package struct BrowserSessionEndpoints: Sendable {
                 reason: reason
             )
         }
-        let cleared = [(name: "set-cookie", value: self.service.cookie(request).clearing())]
+        let cleared = [(name: "set-cookie", value: self.cookies.cookie(request).clearing())]
         return wantsJSON ? .noContent(fields: cleared) : .seeOther(returnTo, fields: cleared)
     }
 
@@ -133,18 +141,18 @@ package struct BrowserSessionEndpoints: Sendable {
     @Sendable
     private func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
-            switch try await self.service.web(request) {
+            switch try await self.sessions.web(self.cookies.requester(request)) {
             case .session(let found):
-                let now = self.service.clock.now()
+                let now = self.sessions.clock.now()
                 return .json(
                     200,
                     SessionDocument.value(found.session, origin: request.origin, now: now),
                     fields: [("vary", "Cookie")]
                 )
-            case .nobody(let reason):
+            case .none(let reason):
                 var fields = [(name: "vary", value: "Cookie")]
                 if reason.refusal?.clearsSession == true {
-                    fields.append(("set-cookie", self.service.cookie(request).clearing()))
+                    fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
                 }
                 return .problem(reason, requestID: request.requestID, fields: fields)
             }

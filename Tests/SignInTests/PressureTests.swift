@@ -1,10 +1,9 @@
 import AddressIntelligence
 import Dispatch
-import Endpoints
 import NIOCore
 import Providers
-import SessionEndpoints
 import Sessions
+import SignIn
 import StoreBench
 import Synchronization
 import Testing
@@ -12,35 +11,33 @@ import Vocabulary
 
 /// No client can keep others from signing in, whatever addresses it has.
 @Suite("Sign-in under pressure")
-struct SignInPressureTests {
+struct PressureTests {
     @Test(
         "A household with 64 networks that guesses without pause denies nobody else the sign-in",
         arguments: [true, false]
     )
     func household(isCounted: Bool) async throws {
         // Half of the trials are without limits: then only the places are left to keep the peace.
-        let gateway = try Gateway(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
-        let flow = try await gateway.flow()
+        let desk = SignInDesk(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<64 {
                 group.addTask {
                     while !isOver.isSet {
-                        let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
                         let address = "2001:db8:0:\(String(number, radix: 16))::1"
-                        let status = try await gateway.signInNative(flow: flow, body, from: address).status
-                        #expect([400, 429, 503].contains(status))
+                        let result = try await desk.attempt("u\(number)", "wrong", from: address)
+                        #expect(result != .signedIn)
                         // Who is told to come later does not come at once, nor does anybody wait for the clock of the test.
-                        if status != 400 { try await Task.sleep(for: .milliseconds(2)) }
+                        if result != .refused { try await Task.sleep(for: .milliseconds(2)) }
                     }
                 }
             }
             // Their wrong passwords are under way.
             try await Task.sleep(for: .milliseconds(200))
             for number in 0..<28 {
-                if isCounted { gateway.time.advance(by: .seconds(1)) }
+                if isCounted { desk.time.advance(by: .seconds(1)) }
                 let address = number.isMultiple(of: 2) ? "198.51.\(number).7" : "2001:db8:\(number + 1)::7"
-                #expect(try await gateway.signInNative(flow: flow, from: address).status == 200, "\(number)")
+                #expect(try await desk.attempt(from: address) == .signedIn, "\(number)")
             }
             isOver.set()
             try await group.waitForAll()
@@ -49,19 +46,16 @@ struct SignInPressureTests {
 
     @Test("Where strangers have taken every place, whoever has signed in from an address before still gets one")
     func familiar() async throws {
-        let gateway = try Gateway(provider: SlowProvider(), limiter: Unlimited())
-        let flow = try await gateway.flow()
-        #expect(try await gateway.signInNative(flow: flow, from: "203.0.113.9").status == 200)
+        let desk = SignInDesk(provider: SlowProvider(), limiter: Unlimited())
+        #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
         let isOver = Flag()
         let isFull = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<250 {
                 group.addTask {
                     while !isOver.isSet {
-                        let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
-                        let address = "10.\(number).0.1"
-                        let status = try await gateway.signInNative(flow: flow, body, from: address).status
-                        if status == 503 {
+                        let result = try await desk.attempt("u\(number)", "wrong", from: "10.\(number).0.1")
+                        if result == .unavailable(.providerUnavailable) {
                             isFull.set()
                             try await Task.sleep(for: .milliseconds(2))
                         }
@@ -70,7 +64,7 @@ struct SignInPressureTests {
             }
             while !isFull.isSet { try await Task.sleep(for: .milliseconds(2)) }
             for _ in 0..<5 {
-                #expect(try await gateway.signInNative(flow: flow, from: "203.0.113.9").status == 200)
+                #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
             }
             isOver.set()
             try await group.waitForAll()
@@ -80,50 +74,38 @@ struct SignInPressureTests {
     @Test("A try that could not be served is not counted; a wrong password always is")
     func givenBack() async throws {
         let provider = SwitchedProvider()
-        let gateway = try Gateway(provider: provider)
-        let flow = try await gateway.flow()
-        let wrong = #"{"method":"password","identifier":"alice@example.com","password":"wrong"}"#
+        let desk = SignInDesk(provider: provider, room: 1)
+        #expect(try await desk.attempt(from: "198.51.100.1") == .signedIn, "the store is full now")
+        let alice = "alice@example.com"
         // Of ten tries five are left.
-        for _ in 0..<5 { #expect(try await gateway.signInNative(flow: flow, wrong).status == 400) }
+        for _ in 0..<5 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
         provider.isAway.withLock { $0 = true }
-        for _ in 0..<1000 { #expect(try await gateway.signInNative(flow: flow).isOutage) }
+        for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.providerUnavailable)) }
         provider.isAway.withLock { $0 = false }
-        gateway.store.fail(with: .full)
-        for _ in 0..<1000 {
-            #expect(try await gateway.signInNative(flow: flow).isOutage)
-        }
-        gateway.store.fail(with: nil)
+        for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.storeFull)) }
         // The right password has emptied the user's bucket, though its session could not be kept.
-        for _ in 0..<10 { #expect(try await gateway.signInNative(flow: flow, wrong).status == 400) }
-        #expect(try await gateway.signInNative(flow: flow, wrong).status == 429)
-        #expect(try await gateway.signInNative(flow: flow).status == 429)
+        for _ in 0..<10 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
+        #expect(try await desk.attempt(alice, "wrong").isThrottled)
+        #expect(try await desk.attempt().isThrottled)
         // The address has made 15 tries that count.
-        for number in 0..<35 {
-            let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
-            #expect(try await gateway.signInNative(flow: flow, body).status == 400)
-        }
-        let body = #"{"method":"password","identifier":"v","password":"wrong"}"#
-        #expect(try await gateway.signInNative(flow: flow, body).status == 429)
+        for number in 0..<35 { #expect(try await desk.attempt("u\(number)", "wrong") == .refused) }
+        #expect(try await desk.attempt("v", "wrong").isThrottled)
     }
 
     @Test("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
     func noRoom() async throws {
-        let gateway = try Gateway(provider: FullProvider(), limiter: Untouchable())
-        let answer = try await gateway.signInNative()
-        #expect(answer.isOutage)
-        #expect(answer.reason == .providerUnavailable)
+        let desk = SignInDesk(provider: FullProvider(), limiter: Untouchable())
+        #expect(try await desk.attempt() == .unavailable(.providerUnavailable))
     }
 
     @Test("An outage of the provider gives back what was left of a user's tries, and no more")
     func noFreeGuesses() async throws {
         let provider = SwitchedProvider()
-        let gateway = try Gateway(provider: provider)
-        let flow = try await gateway.flow()
-        let wrong = #"{"method":"password","identifier":"alice@example.com","password":"wrong"}"#
+        let desk = SignInDesk(provider: provider)
         var judged = 0
         for round in 0..<100 {
             provider.isAway.withLock { $0 = round.isMultiple(of: 2) }
-            if try await gateway.signInNative(flow: flow, wrong).status == 400 { judged += 1 }
+            if try await desk.attempt("alice@example.com", "wrong") == .refused { judged += 1 }
         }
         #expect(judged == 10)
     }
@@ -132,22 +114,18 @@ struct SignInPressureTests {
     func oneUserFromManyNetworks() async throws {
         for (base, other) in [("2001:db8:1:#::1", "2001:db8:2::1"), ("192.0.2.#", "192.0.3.1")] {
             func site(_ number: Int) -> String { base.replacing("#", with: "\(number)") }
-            let gateway = try Gateway()
-            let flow = try await gateway.flow()
-            #expect(try await gateway.signInNative(flow: flow, from: site(200)).status == 200)
-            let wrong = #"{"method":"password","identifier":"ALICE@example.com","password":"wrong"}"#
+            let desk = SignInDesk()
+            #expect(try await desk.attempt(from: site(200)) == .signedIn)
+            let spelling = "ALICE@example.com"
             // The success was a stranger's try.
             for number in 1..<30 {
-                #expect(try await gateway.signInNative(flow: flow, wrong, from: site(number)).status == 400)
+                #expect(try await desk.attempt(spelling, "wrong", from: site(number)) == .refused)
             }
-            let throttled = try await gateway.signInNative(flow: flow, from: site(100))
-            #expect(throttled.status == 429)
-            #expect(throttled.value("retry-after") == "5")
-            #expect(try await gateway.signInNative(flow: flow, from: site(200)).status == 200, "her own address")
-            #expect(try await gateway.signInNative(flow: flow, from: other).status == 200)
+            #expect(try await desk.attempt(from: site(100)) == .throttled(.seconds(5)))
+            #expect(try await desk.attempt(from: site(200)) == .signedIn, "her own address")
+            #expect(try await desk.attempt(from: other) == .signedIn)
             // Bob has nothing to do with it.
-            let bob = #"{"method":"password","identifier":"bob@example.com","password":"wrong"}"#
-            #expect(try await gateway.signInNative(flow: flow, bob, from: site(100)).status == 400)
+            #expect(try await desk.attempt("bob@example.com", "wrong", from: site(100)) == .refused)
         }
     }
 
@@ -160,27 +138,26 @@ struct SignInPressureTests {
         ]
     )
     func blocks(name: String, burst: Int, base: String, beside: String) async throws {
-        let gateway = try Gateway(provider: SwitchedProvider())
-        let flow = try await gateway.flow()
-        func attempt(_ number: Int, from address: String) async throws -> EndpointResponse {
-            let body = #"{"method":"password","identifier":"u\#(number)","password":"wrong"}"#
-            return try await gateway.signInNative(flow: flow, body, from: address)
+        let desk = SignInDesk(provider: SwitchedProvider())
+        func attempt(_ number: Int, from address: String) async throws -> SignInDesk.Result {
+            try await desk.attempt("u\(number)", "wrong", from: address)
         }
         // What stands for one of the addresses in the block.
         func address(_ number: Int) -> String {
             base.replacing("#", with: String(number % 100, radix: base.contains(":") ? 16 : 10))
         }
         for number in 0..<burst {
-            #expect(try await attempt(number, from: address(number)).status == 400, "\(number)")
+            #expect(try await attempt(number, from: address(number)) == .refused, "\(number)")
         }
-        let refused = try await attempt(burst, from: address(7))
-        #expect(refused.status == 429)
-        #expect(refused.value("retry-after") == "1")
+        guard case .throttled(let wait) = try await attempt(burst, from: address(7)), wait <= .seconds(1) else {
+            Issue.record("the \(name) is not throttled")
+            return
+        }
         // What is refused by the whole is not counted for the address.
-        for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).status == 429) }
-        gateway.time.advance(by: .seconds(1))
-        #expect(try await attempt(burst, from: address(8)).status == 400)
-        #expect(try await attempt(burst, from: beside).status == 400)
+        for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).isThrottled) }
+        desk.time.advance(by: .seconds(1))
+        #expect(try await attempt(burst, from: address(8)) == .refused)
+        #expect(try await attempt(burst, from: beside) == .refused)
     }
 
     @Test("What is remembered of addresses is bounded, and the latest is not forgotten")
@@ -205,7 +182,7 @@ struct SignInPressureTests {
     }
 
     /// Checks alice's password as the static provider does, with work that takes a while and needs no core.
-    private struct SlowProvider: IdentityProvider {
+    private struct SlowProvider: PasswordProvider {
         private let workers = PasswordWorkers()
 
         func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
@@ -214,24 +191,12 @@ struct SignInPressureTests {
                 _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .milliseconds(5))
             }
             guard isDone != nil else { return .unavailable }
-            guard identifier == "alice@example.com", password == Secret(Gateway.password) else { return .refused }
-            return .authenticated(Identity(id: "9f1c", traits: [:]), aal: "aal1", methods: ["password"])
+            guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
+            return .authenticated(SwitchedProvider.alice)
         }
     }
 
-    /// Knows alice, while it is there.
-    private final class SwitchedProvider: IdentityProvider {
-        let isAway = Mutex(false)
-
-        func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult
-        {
-            if self.isAway.withLock({ $0 }) { return .unavailable }
-            guard identifier == "alice@example.com", password == Secret(Gateway.password) else { return .refused }
-            return .authenticated(Identity(id: "9f1c", traits: [:]), aal: "aal1", methods: ["password"])
-        }
-    }
-
-    private struct FullProvider: IdentityProvider {
+    private struct FullProvider: PasswordProvider {
         func hasRoom(for source: SignInSource) -> Bool { false }
 
         func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult

@@ -1,0 +1,16 @@
+package import AddressIntelligence
+
+/// The facts of the device that a token or session is tied to, as they were when it was made.
+package struct DeviceFacts: Sendable, Hashable {
+    package var address: IPAddress
+    /// nil: unknown, which never matches anything.
+    package var asn: UInt32?
+    /// The client's `User-Agent`, cut to 512 bytes.
+    package var userAgent: String?
+
+    package init(address: IPAddress, asn: UInt32?, userAgent: String?) {
+        self.address = address
+        self.asn = asn
+        self.userAgent = userAgent
+    }
+}

@@ -1,0 +1,151 @@
+internal import AddressIntelligence
+package import NIOCore
+package import Providers
+package import Sessions
+package import Vocabulary
+
+/// Signs users in with a password: counts the try, has the provider check the password, and has a session begun.
+package struct PasswordSignIn: Sendable {
+    /// What came of a try.
+    package enum Outcome: Sendable {
+        case signedIn(token: Secret, session: Session)
+        /// Unknown user or wrong password.
+        case refused
+        /// Too many tries; the next one is allowed after so long.
+        case throttled(Duration)
+        /// The provider or the store cannot answer.
+        case unavailable(Reason)
+    }
+
+    package let sessions: SessionService
+    private let provider: any PasswordProvider
+    private let limiter: any RateLimiter
+    private let familiar: FamiliarAddresses
+    private let accounts: AccountNames
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - limiter: Counts tries to sign in (`SignInLimits`).
+    ///   - familiar: The addresses that users have signed in from; it outlives a reload.
+    ///   - accounts: Names the accounts that are tried in the audit stream.
+    ///   - loops: The loops on which the limiter is asked.
+    package init(
+        sessions: SessionService,
+        provider: any PasswordProvider,
+        limiter: any RateLimiter,
+        familiar: FamiliarAddresses,
+        accounts: AccountNames,
+        loops: any EventLoopGroup
+    ) {
+        self.sessions = sessions
+        self.provider = provider
+        self.limiter = limiter
+        self.familiar = familiar
+        self.accounts = accounts
+        self.loops = loops
+    }
+
+    /// Checks the password and begins a session. A browser's sessions on this host end first.
+    package func signIn(
+        identifier: String,
+        password: Secret,
+        kind: Session.Kind,
+        for requester: Requester
+    ) async -> Outcome {
+        let user = UserIdentifier(identifier)
+        let account = user.map(self.accounts.name)
+        let address = requester.address.key
+        let limits = SignInLimits(
+            address: requester.address,
+            user: user,
+            isFamiliar: user.map { self.familiar.contains(address, $0) } ?? false
+        )
+        let source = SignInSource(requester.address, isFamiliar: self.familiar.contains(address))
+        guard self.provider.hasRoom(for: source) else { return .unavailable(.providerUnavailable) }
+        do {
+            if case .throttled(let wait) = try await self.count(limits) {
+                self.record(.signInThrottled, kind, account, requester)
+                return .throttled(wait)
+            }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        switch await self.provider.authenticate(identifier: identifier, password: password, from: source) {
+        case .unavailable:
+            return await self.unavailable(.providerUnavailable, limits)
+        case .refused:
+            self.record(.signInRefused, kind, account, requester)
+            return .refused
+        case .authenticated(let authentication):
+            await self.forgive(limits)
+            switch await self.begin(authentication, kind, account, requester) {
+            case .begun(let token, let session):
+                if let user { self.familiar.add(address, user) }
+                return .signedIn(token: token, session: session)
+            case .unavailable(let reason):
+                return await self.unavailable(reason, limits)
+            }
+        }
+    }
+
+    /// How the audit stream names the account with this identifier; nil: it can be nobody's.
+    package func accountName(of identifier: String) -> String? {
+        UserIdentifier(identifier).map(self.accounts.name)
+    }
+
+    private func begin(
+        _ authentication: Authentication,
+        _ kind: Session.Kind,
+        _ account: String?,
+        _ requester: Requester
+    ) async -> SessionBeginning {
+        let terms = SessionTerms(kind)
+        guard kind == .web else {
+            return await self.sessions.begin(authentication, terms, account: account, for: requester)
+        }
+        let former: [FoundSession]
+        do {
+            former = try await self.sessions.presented(by: requester)
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        return await self.sessions.replace(former, with: authentication, terms, account: account, for: requester)
+    }
+
+    private func record(_ reason: Reason, _ kind: Session.Kind, _ account: String?, _ requester: Requester) {
+        var record = self.sessions.record(.refused(reason), kind, requester)
+        record.account = account
+        _ = self.sessions.audit(record)
+    }
+
+    /// Says that a try could not be served, and takes it out of the limits again: it told nothing about the password.
+    private func unavailable(_ reason: Reason, _ limits: SignInLimits) async -> Outcome {
+        // When that is lost, the try counts.
+        try? await self.ask { limiter, loop in limiter.giveBack(limits.tries, cost: 1, on: loop) }
+        return .unavailable(reason)
+    }
+
+    /// Counts a try.
+    private func count(_ limits: SignInLimits) async throws(StoreError) -> RateDecision {
+        try await self.ask { limiter, loop in limiter.allow(limits.tries, cost: 1, on: loop) }
+    }
+
+    /// The user's tries from this address count no more: the last one succeeded. When that is lost, they do.
+    private func forgive(_ limits: SignInLimits) async {
+        let user = limits.user
+        try? await self.ask { limiter, loop in limiter.forgive(user, on: loop) }
+    }
+
+    /// Asks the limiter on one of its loops.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        let loop = self.loops.next()
+        let limiter = self.limiter
+        do {
+            return try await loop.flatSubmit { question(limiter, loop) }.get()
+        } catch {
+            throw (error as? StoreError) ?? .unavailable
+        }
+    }
+}

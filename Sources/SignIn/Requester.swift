@@ -1,0 +1,29 @@
+package import AddressIntelligence
+package import Vocabulary
+
+/// Who asks for a session to begin or to end, as far as sessions and their records depend on it.
+package struct Requester: Sendable {
+    /// The client's address after `trusted_proxies`.
+    package var address: IPAddress
+    package var userAgent: String?
+    /// `host[:port]` of the `public_url` that the request came to: what web sessions are bound to.
+    package var authority: String
+    package var requestID: String
+    /// The different session tokens that a browser's cookies present, in the order in which they came. The reader of the
+    /// request bounds their number.
+    package var cookies: [Secret]
+
+    package init(
+        address: IPAddress,
+        userAgent: String?,
+        authority: String,
+        requestID: String,
+        cookies: [Secret] = []
+    ) {
+        self.address = address
+        self.userAgent = userAgent
+        self.authority = authority
+        self.requestID = requestID
+        self.cookies = cookies
+    }
+}

@@ -1,0 +1,103 @@
+package import Providers
+package import Sessions
+internal import Settings
+package import Vocabulary
+
+/// What a session is to be, beside whose: what may present it, for which client and with which scopes.
+package struct SessionTerms: Sendable {
+    package var kind: Session.Kind
+    /// The OAuth client for which it is made; nil: none.
+    package var clientID: String?
+    package var scopes: [String]
+
+    package init(_ kind: Session.Kind, clientID: String? = nil, scopes: [String] = []) {
+        self.kind = kind
+        self.clientID = clientID
+        self.scopes = scopes
+    }
+}
+
+/// What came of beginning a session.
+package enum SessionBeginning: Sendable {
+    /// The token is shown once, to its owner.
+    case begun(token: Secret, session: Session)
+    /// The store or the audit stream cannot take it: 503, nothing was handed out.
+    case unavailable(Reason)
+}
+
+extension SessionService {
+    /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing that the
+    /// client presented becomes one (session fixation).
+    ///
+    /// - Parameter account: The account that was tried (`AccountNames`), for the record.
+    package func begin(
+        _ authentication: Authentication,
+        _ terms: SessionTerms,
+        account: String? = nil,
+        for requester: Requester
+    ) async -> SessionBeginning {
+        await self.replace([], with: authentication, terms, account: account, for: requester)
+    }
+
+    /// Ends `former` and begins a session in its place, as after a repeated sign-in or a step-up. The former ones end first
+    /// (CVE-2026-34454), and stay ended when the new one cannot begin.
+    ///
+    /// - Parameters:
+    ///   - former: Sessions of the same client; the first is named in the record.
+    ///   - account: The account that was tried (`AccountNames`), for the record.
+    package func replace(
+        _ former: [FoundSession],
+        with authentication: Authentication,
+        _ terms: SessionTerms,
+        account: String? = nil,
+        for requester: Requester
+    ) async -> SessionBeginning {
+        var record = self.record(.signedIn, terms.kind, requester)
+        do {
+            for session in former { try await self.end(session) }
+            let (token, found) = try await self.create(authentication, terms, requester)
+            record.account = account
+            record.subject = found.session.subject
+            record.sessionID = found.session.id
+            record.endedSessionID = former.first?.session.id
+            guard self.audit(record) else {
+                // The token is never handed out, so the session is of no use even if the store does not end it now.
+                try? await self.end(found)
+                return .unavailable(.gatewayOverloaded)
+            }
+            return .begun(token: token, session: found.session)
+        } catch {
+            return .unavailable(Self.reason(error))
+        }
+    }
+
+    private func create(
+        _ authentication: Authentication,
+        _ terms: SessionTerms,
+        _ requester: Requester
+    ) async throws(StoreError) -> (Secret, FoundSession) {
+        let lifetimes = terms.kind == .web ? self.settings.browser : self.settings.native
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        let now = self.clock.now()
+        let session = Session(
+            id: self.authority.newSessionID(),
+            kind: terms.kind,
+            origin: terms.kind == .web ? .browser : .native,
+            lineage: lineage,
+            identity: authentication.identity,
+            clientID: terms.clientID,
+            host: terms.kind == .web ? requester.authority : nil,
+            aal: authentication.aal,
+            methods: authentication.methods,
+            scopes: terms.scopes,
+            authenticatedAt: authentication.authenticatedAt ?? now,
+            issuedAt: now,
+            expiresAt: now.advanced(by: lifetimes.absolute),
+            idleLifetime: lifetimes.idle,
+            device: self.device(requester)
+        )
+        try await self.ask { store, loop in store.create(NewSession(key: key, session: session), on: loop) }
+        return (token, FoundSession(key: key, session: session))
+    }
+}

@@ -1,0 +1,63 @@
+package import Sessions
+package import Vocabulary
+
+/// Finds the sessions that tokens and cookies present.
+extension SessionService {
+    /// What a native app's token presents: never a browser's session, wherever its token came from.
+    package func native(_ token: Secret) async throws(StoreError) -> PresentedSession {
+        let presented = try await self.found(token)
+        guard case .session(let found) = presented, found.session.kind != .native else { return presented }
+        return .none(.sessionUnknown)
+    }
+
+    /// What the request's cookie presents on this host. Two cookies of different value sign nobody in, which is recorded:
+    /// another site of the same domain may have planted one.
+    package func web(_ requester: Requester) async throws(StoreError) -> PresentedSession {
+        guard let cookie = requester.cookies.first else { return .none(.credentialMissing) }
+        guard requester.cookies.count == 1 else {
+            var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
+            // When the cookies are of several users, it is not known which one is the browser's.
+            let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
+            record.subject = subjects.count == 1 ? subjects.first : nil
+            _ = self.audit(record)
+            return .none(.credentialAmbiguousCookie)
+        }
+        let presented = try await self.found(cookie)
+        guard case .session(let found) = presented, !Self.isPresentable(found.session, by: requester) else {
+            return presented
+        }
+        return .none(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
+    }
+
+    /// Every live web session that the cookies present on this host; of several, the browser wants none to survive.
+    package func presented(by requester: Requester) async throws(StoreError) -> [FoundSession] {
+        var presented: [FoundSession] = []
+        for cookie in requester.cookies {
+            if case .session(let found) = try await self.found(cookie), Self.isPresentable(found.session, by: requester)
+            {
+                presented.append(found)
+            }
+        }
+        return presented
+    }
+
+    /// Whether `token` could be a session of this gateway or of one with another secret; says nothing about its being one.
+    package func isSessionSyntax(_ token: Secret) -> Bool {
+        self.authority.read(.session, token.bytes) != .malformed
+    }
+
+    /// A web session counts on its own host only.
+    static func isPresentable(_ session: Session, by requester: Requester) -> Bool {
+        session.kind == .web && session.host == requester.authority
+    }
+
+    private func found(_ token: Secret) async throws(StoreError) -> PresentedSession {
+        switch self.authority.read(.session, token.bytes) {
+        case .malformed: return .none(.credentialMalformed)
+        case .otherKey: return .none(.credentialOtherKey)
+        case .record(let key):
+            let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+            return stored.map { .session(FoundSession(key: key, session: $0.record)) } ?? .none(.sessionUnknown)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package import NIOCore
+package import Observability
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// A session and where it lies.
+package struct FoundSession: Sendable {
+    package let key: RecordKey
+    package let session: Session
+}
+
+/// What a credential presents.
+package enum PresentedSession: Sendable {
+    case session(FoundSession)
+    /// No live session, and why, for the log.
+    case none(Reason)
+}
+
+/// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol that asks. What happens is told to
+/// the audit stream before it is answered.
+package struct SessionService: Sendable {
+    package let clock: Clock
+    private let store: any SessionStore
+    let authority: TokenAuthority
+    let settings: SessionSettings
+    let devices: DeviceObserver
+    private let loops: any EventLoopGroup
+    let audit: @Sendable (SignInRecord) -> Bool
+
+    /// - Parameters:
+    ///   - devices: Names the network of a new session's device, for live binding.
+    ///   - loops: The loops on which the store is asked.
+    ///   - audit: Told of every sign-in, refusal and sign-out before it is answered; false when it has no room and
+    ///     nothing may happen unrecorded (`log.audit_on_full: refuse`).
+    package init(
+        store: any SessionStore,
+        authority: TokenAuthority,
+        settings: SessionSettings,
+        devices: DeviceObserver,
+        loops: any EventLoopGroup,
+        audit: @escaping @Sendable (SignInRecord) -> Bool,
+        clock: Clock
+    ) {
+        self.store = store
+        self.authority = authority
+        self.settings = settings
+        self.devices = devices
+        self.loops = loops
+        self.audit = audit
+        self.clock = clock
+    }
+
+    /// The same, writing to the audit stream.
+    package init(
+        store: any SessionStore,
+        authority: TokenAuthority,
+        settings: SessionSettings,
+        devices: DeviceObserver,
+        loops: any EventLoopGroup,
+        audit: AuditStream,
+        clock: Clock
+    ) {
+        self.init(
+            store: store,
+            authority: authority,
+            settings: settings,
+            devices: devices,
+            loops: loops,
+            audit: { audit.emit($0.auditEvent) },
+            clock: clock
+        )
+    }
+
+    /// Records that something was refused which another site may have asked for, as far as can be told: whom it would have
+    /// signed in or out.
+    ///
+    /// - Parameter account: The account that was to be signed in (`AccountNames`).
+    package func recordDenial(_ reason: Reason, account: String? = nil, for requester: Requester) async {
+        var record = self.record(.denied(reason), .web, requester)
+        record.account = account
+        let found = (try? await self.presented(by: requester))?.first
+        record.subject = found?.session.subject
+        record.sessionID = found?.session.id
+        _ = self.audit(record)
+    }
+
+    /// The refusal that stands for a store that could not answer.
+    package static func reason(_ error: StoreError) -> Reason {
+        switch error {
+        case .unavailable: .storeUnavailable
+        case .full: .storeFull
+        }
+    }
+
+    /// Asks the store on one of its loops.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (any SessionStore, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        let loop = self.loops.next()
+        let store = self.store
+        do {
+            return try await loop.flatSubmit { question(store, loop) }.get()
+        } catch {
+            throw (error as? StoreError) ?? .unavailable
+        }
+    }
+
+    func record(_ event: SignInRecord.Event, _ kind: Session.Kind, _ requester: Requester) -> SignInRecord {
+        SignInRecord(
+            event: event,
+            kind: kind,
+            requestID: requester.requestID,
+            host: requester.authority,
+            device: self.device(requester)
+        )
+    }
+
+    func device(_ requester: Requester) -> DeviceFacts {
+        self.devices.facts(address: requester.address, userAgent: requester.userAgent)
+    }
+}

@@ -1,0 +1,35 @@
+import Testing
+import Vocabulary
+
+@Suite("Assurance levels")
+struct AssuranceLevelTests {
+    @Test("The levels are ordered, and their names are those of Kratos")
+    func order() {
+        #expect(AssuranceLevel.allCases == AssuranceLevel.allCases.sorted())
+        #expect(AssuranceLevel.allCases.map(\.rawValue) == ["aal0", "aal1", "aal2", "aal3"])
+        #expect(AssuranceLevel.demandable == [.aal1, .aal2, .aal3])
+        for level in AssuranceLevel.allCases { #expect(AssuranceLevel(named: level.rawValue) == level) }
+    }
+
+    @Test(
+        "A text that names no level is below every level that can be demanded",
+        arguments: ["urn:mace:incommon:iap:silver", "phrh", "", "AAL3", "aal4", "aal10", " aal3", "aal3\u{0}", "zzz"]
+    )
+    func unknown(_ text: String) {
+        #expect(AssuranceLevel(named: text) == .aal0)
+        #expect(AssuranceLevel.demandable.allSatisfy { AssuranceLevel(named: text) < $0 })
+    }
+
+    @Test("A foreign value is worth what it is mapped to, byte for byte, and nothing otherwise")
+    func mapping() {
+        let mapping = AssuranceMapping(["urn:example:gold": .aal3, "phr": .aal2, "\u{E9}": .aal1])
+        #expect(mapping.level(of: "urn:example:gold") == .aal3)
+        #expect(mapping.level(of: "phr") == .aal2)
+        #expect(mapping.level(of: "\u{E9}") == .aal1)
+        for other in ["urn:example:silver", "PHR", "phr ", "", "aal3", "e\u{301}"] {
+            #expect(mapping.level(of: other) == .aal0, "\(other)")
+        }
+        #expect(mapping.level(of: nil) == .aal0)
+        #expect(AssuranceMapping([:]).level(of: "aal3") == .aal0)
+    }
+}

@@ -1,0 +1,157 @@
+import AddressIntelligence
+import NIOCore
+import Observability
+import Providers
+import Sessions
+import SignIn
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Beginning, replacing and ending sessions")
+struct SessionServiceTests {
+    private let desk = SignInDesk()
+
+    private func begin(
+        _ terms: SessionTerms,
+        _ authentication: Authentication = SwitchedProvider.alice
+    ) async throws -> (token: Secret, session: Session) {
+        let requester = try self.desk.requester()
+        guard
+            case .begun(let token, let session) = await self.desk.sessions.begin(authentication, terms, for: requester)
+        else { throw Unavailable() }
+        return (token, session)
+    }
+
+    private struct Unavailable: Error {}
+
+    private func found(_ token: Secret) async throws -> FoundSession {
+        guard case .session(let found) = try await self.desk.sessions.native(token) else { throw Unavailable() }
+        return found
+    }
+
+    private func isLive(_ token: Secret) async throws -> Bool {
+        let native = try await self.desk.sessions.native(token)
+        let web = try await self.desk.sessions.web(try self.desk.requester(cookies: [token]))
+        for presented in [native, web] { if case .session = presented { return true } }
+        return false
+    }
+
+    @Test("A session says who authenticated, how and when, for which client, and where it may be presented")
+    func begin() async throws {
+        let long = self.desk.time.now.advanced(by: .seconds(-300))
+        let proof = Authentication(
+            identity: Identity(id: "u1", traits: ["email": "u1@example.com"]),
+            aal: .aal2,
+            methods: ["oidc", "totp"],
+            authenticatedAt: long
+        )
+        let native = try await self.begin(SessionTerms(.native, clientID: "app", scopes: ["read"]), proof).session
+        #expect(native.identity == proof.identity && native.aal == .aal2 && native.methods == ["oidc", "totp"])
+        #expect(native.authenticatedAt == long && native.issuedAt == self.desk.time.now)
+        #expect(native.kind == .native && native.origin == .native && native.host == nil)
+        #expect(native.clientID == "app" && native.scopes == ["read"])
+        #expect(native.device?.userAgent == "Agent/1" && native.device?.address.description == "192.0.2.1")
+        let web = try await self.begin(SessionTerms(.web)).session
+        #expect(web.kind == .web && web.origin == .browser && web.host == SignInDesk.host)
+        #expect(web.authenticatedAt == self.desk.time.now && web.clientID == nil && web.scopes.isEmpty)
+        #expect(web.lineage != native.lineage && web.id != native.id)
+        let records = self.desk.audit.records
+        #expect(records.map(\.event) == [.signedIn, .signedIn] && records.map(\.subject) == ["u1", "9f1c"])
+        #expect(records.map(\.sessionID) == [native.id, web.id])
+    }
+
+    @Test("A session that is replaced is gone, and the record names both", arguments: [Session.Kind.web, .native])
+    func replace(_ kind: Session.Kind) async throws {
+        let old = try await self.begin(SessionTerms(kind))
+        let requester = try self.desk.requester(cookies: kind == .web ? [old.token] : [])
+        let former =
+            kind == .web ? try await self.desk.sessions.presented(by: requester) : [try await self.found(old.token)]
+        let stronger = Authentication(
+            identity: SwitchedProvider.alice.identity,
+            aal: .aal2,
+            methods: ["password", "totp"]
+        )
+        let beginning = await self.desk.sessions.replace(former, with: stronger, SessionTerms(kind), for: requester)
+        guard case .begun(let token, let session) = beginning else {
+            Issue.record("\(beginning)")
+            return
+        }
+        #expect(session.aal == .aal2 && session.id != old.session.id && session.lineage != old.session.lineage)
+        #expect(try await self.isLive(token))
+        #expect(try await !self.isLive(old.token))
+        #expect(self.desk.audit.records.last?.sessionID == session.id)
+        #expect(self.desk.audit.records.last?.endedSessionID == old.session.id)
+    }
+
+    @Test("A session whose beginning cannot be recorded, or for which there is no room, is handed to nobody")
+    func unavailable() async throws {
+        self.desk.audit.fill()
+        let requester = try self.desk.requester()
+        let unrecorded = await self.desk.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester)
+        #expect(unrecorded.reason == .gatewayOverloaded)
+        #expect(self.desk.store.sessionCount == 0)
+        let full = SignInDesk(room: 1)
+        #expect(await full.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester).reason == nil)
+        #expect(
+            await full.sessions.begin(SwitchedProvider.alice, SessionTerms(.web), for: requester).reason == .storeFull
+        )
+        #expect(full.audit.records.count == 1)
+    }
+
+    @Test("A session ends by its key, by its lineage, and as far as its owner's sign-out reaches")
+    func ends() async throws {
+        let tokens = [
+            try await self.begin(SessionTerms(.native)).token, try await self.begin(SessionTerms(.native)).token,
+            try await self.begin(SessionTerms(.native)).token,
+        ]
+        let found = [try await self.found(tokens[0]), try await self.found(tokens[1]), try await self.found(tokens[2])]
+        #expect(try await self.desk.sessions.end(found[0].key))
+        #expect(try await !self.desk.sessions.end(found[0].key), "it was there no more")
+        try await self.desk.sessions.end(found[1].session.lineage)
+        try await self.desk.sessions.end(found[2])
+        for token in tokens { #expect(try await !self.isLive(token)) }
+    }
+
+    @Test("A presented token ends its own kind of session on its own host, and nothing else")
+    func endsPresented() async throws {
+        let (native, web) = (try await self.begin(SessionTerms(.native)), try await self.begin(SessionTerms(.web)))
+        let sessions = self.desk.sessions
+        let here = try self.desk.requester(cookies: [native.token, web.token])
+        let elsewhere = try self.desk.requester(host: "other.example.com", cookies: [web.token])
+        #expect(try await !sessions.endPresented(by: elsewhere))
+        #expect(try await sessions.end(native: web.token, for: here) == .sessionUnknown)
+        #expect(try await sessions.end(native: Secret("x"), for: here) == .credentialMalformed)
+        let foreign = TokenAuthority(secret: Secret("another secret"))
+        let other = foreign.make(.session, in: foreign.newLineage()).token
+        #expect(try await sessions.end(native: other, for: here) == .credentialOtherKey)
+        for token in [native.token, web.token] { #expect(try await self.isLive(token)) }
+        #expect(try await sessions.endPresented(by: here))
+        #expect(try await self.isLive(native.token), "a cookie ends no app's session")
+        #expect(try await !self.isLive(web.token))
+        for _ in 0..<2 { #expect(try await sessions.end(native: native.token, for: here) == nil) }
+        #expect(try await !self.isLive(native.token))
+        let ends = self.desk.audit.records.filter { $0.event == .signedOut }
+        #expect(ends.map(\.sessionID) == [web.session.id, native.session.id])
+    }
+
+    @Test("A sign-in in a browser replaces every session that its cookies present on this host, a native one none")
+    func signIn() async throws {
+        let (first, second) = (try await self.begin(SessionTerms(.web)), try await self.begin(SessionTerms(.web)))
+        let cookies = [first.token, second.token]
+        #expect(try await self.desk.attempt(kind: .native, cookies: cookies) == .signedIn)
+        #expect(try await self.isLive(first.token))
+        #expect(try await self.desk.attempt(kind: .web, cookies: cookies) == .signedIn)
+        for token in cookies { #expect(try await !self.isLive(token)) }
+        let record = try #require(self.desk.audit.records.last)
+        #expect(record.endedSessionID == first.session.id && record.account?.count == 22)
+        #expect(record.auditEvent.account == record.account)
+    }
+}
+
+extension SessionBeginning {
+    /// Why there is none; nil when there is one.
+    fileprivate var reason: Reason? {
+        if case .unavailable(let reason) = self { reason } else { nil }
+    }
+}

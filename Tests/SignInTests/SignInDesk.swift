@@ -1,0 +1,140 @@
+import AddressIntelligence
+import NIOCore
+import NIOPosix
+import Providers
+import Sessions
+import Settings
+import SignIn
+import StoreBench
+import Synchronization
+import Testing
+import Vocabulary
+
+/// Sign-in over a memory store, with a clock that moves only when told and a provider that knows alice.
+struct SignInDesk {
+    static let password = "correct horse battery staple"
+    static let host = "app.example.com"
+
+    let time = MovableClock()
+    let audit = Ledger()
+    let store: MemoryStore
+    let authority = TokenAuthority(secret: Secret("a secret of the tests"))
+    let sessions: SessionService
+    let passwords: PasswordSignIn
+
+    /// - Parameters:
+    ///   - room: How many sessions the store has room for.
+    init(
+        provider: any PasswordProvider = SwitchedProvider(),
+        limiter: (any RateLimiter)? = nil,
+        room: Int = 1000
+    ) {
+        let (time, audit) = (self.time, self.audit)
+        let loops = MultiThreadedEventLoopGroup.singleton
+        self.store = MemoryStore(maxSessions: room, maxMarkers: 1000, clock: time.clock, caches: SessionCaches())
+        self.sessions = SessionService(
+            store: self.store,
+            authority: self.authority,
+            settings: SessionSettings(),
+            devices: DeviceObserver(directory: nil),
+            loops: loops,
+            audit: { audit.add($0) },
+            clock: time.clock
+        )
+        self.passwords = PasswordSignIn(
+            sessions: self.sessions,
+            provider: provider,
+            limiter: limiter ?? LocalRateLimiter(clock: time.clock),
+            familiar: FamiliarAddresses(),
+            accounts: AccountNames(Secret("a secret of the tests")),
+            loops: loops
+        )
+    }
+
+    func requester(
+        from address: String = "192.0.2.1",
+        host: String = SignInDesk.host,
+        cookies: [Secret] = []
+    ) throws -> Requester {
+        Requester(
+            address: try #require(IPAddress(address)),
+            userAgent: "Agent/1",
+            authority: host,
+            requestID: "r1",
+            cookies: cookies
+        )
+    }
+
+    /// One try with a password, the right one for alice unless another is given.
+    func attempt(
+        _ identifier: String = "alice@example.com",
+        _ password: String = SignInDesk.password,
+        kind: Session.Kind = .native,
+        from address: String = "192.0.2.1",
+        cookies: [Secret] = []
+    ) async throws -> Result {
+        let outcome = await self.passwords.signIn(
+            identifier: identifier,
+            password: Secret(password),
+            kind: kind,
+            for: try self.requester(from: address, cookies: cookies)
+        )
+        return Result(outcome)
+    }
+
+    /// An outcome that can be compared; a session's secrets are left out.
+    enum Result: Equatable {
+        case signedIn
+        case refused
+        case throttled(Duration)
+        case unavailable(Reason)
+
+        init(_ outcome: PasswordSignIn.Outcome) {
+            self =
+                switch outcome {
+                case .signedIn: .signedIn
+                case .refused: .refused
+                case .throttled(let wait): .throttled(wait)
+                case .unavailable(let reason): .unavailable(reason)
+                }
+        }
+
+        var isThrottled: Bool { if case .throttled = self { true } else { false } }
+    }
+}
+
+/// Knows alice, while it is there.
+final class SwitchedProvider: PasswordProvider {
+    let isAway = Mutex(false)
+
+    static let alice = Authentication(
+        identity: Identity(id: "9f1c", traits: [:]),
+        aal: .aal1,
+        methods: ["password"]
+    )
+
+    func authenticate(identifier: String, password: Secret, from source: SignInSource) async -> AuthenticationResult {
+        if self.isAway.withLock({ $0 }) { return .unavailable }
+        guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
+        return .authenticated(Self.alice)
+    }
+}
+
+/// What the audit stream was told.
+final class Ledger: Sendable {
+    private let entries = Mutex<[SignInRecord]>([])
+    private let isFull = Mutex(false)
+
+    var records: [SignInRecord] { self.entries.withLock { $0 } }
+
+    /// From now on there is no room, and nothing may happen unrecorded.
+    func fill() {
+        self.isFull.withLock { $0 = true }
+    }
+
+    func add(_ record: SignInRecord) -> Bool {
+        if self.isFull.withLock({ $0 }) { return false }
+        self.entries.withLock { $0.append(record) }
+        return true
+    }
+}
