@@ -64,7 +64,7 @@ let package = Package(
             name: "RequestPath",
             dependencies: [
                 "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
-                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL, logging,
+                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
@@ -76,8 +76,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "Cryptography",
-                "AddressIntelligence", "Vocabulary", nioCore,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Cryptography",
+                "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -105,7 +105,7 @@ let package = Package(
         .target(
             name: "Handoff",
             dependencies: [
-                "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+                "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -159,7 +159,7 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Handoff", "Clients", "Observability", nioCore, nioEmbedded, nioPosix,
+                "Handoff", "Clients", "Observability", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -225,7 +225,7 @@ let package = Package(
         .target(
             name: "RedisStore",
             dependencies: [
-                "CHiredis", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "CHiredis", "Sessions", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),

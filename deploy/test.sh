@@ -29,16 +29,32 @@ fi
 # Long tests run one at a time: a thousand streams next to a browser would slow each other down.
 order=()
 if ((soak)); then order=(--no-parallel); fi
-run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${SALLYPORT_FLAGS[@]}" "${order[@]}" "$@"; }
-if (($# > 0)); then
-    run "$@"
-else
-    # Suites that drive whole processes block the threads they run on. Other suites next to them would wait for seconds,
-    # in which sessions age and connections fall silent.
-    processes='IntegrationTests|DemoTests|PackagingTests'
+flags=("${SALLYPORT_FLAGS[@]}")
+run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
+suite() {
+    if (($# > 0)); then
+        run "$@"
+        return
+    fi
+    # Suites that drive whole processes block the threads they run on. Beside them the others would be starved for
+    # seconds, in which sessions age and connections fall silent.
+    local processes='IntegrationTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run --filter RedisStoreTests
     run --filter "$processes"
+}
+suite "$@"
+
+# The suite once more in debug builds, which enforce exclusive access and look at assertions: one that finds data races,
+# and one that finds accesses outside of memory. What one finds fails the test or ends its process with an error.
+if ((soak)); then
+    # What lives as long as its process is never freed.
+    export ASAN_OPTIONS=detect_leaks=0
+    for check in thread address; do
+        flags=(--scratch-path "$SALLYPORT_ROOT/.build/$check" "--sanitize=$check")
+        swift build --package-path "$SALLYPORT_ROOT" --build-tests "${flags[@]}" >&2
+        suite "$@"
+    done
 fi
 
 # One minute for each fuzzer, starting with the saved corpus. What it finds is kept next to the build and fails the run.

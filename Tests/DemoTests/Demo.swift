@@ -26,7 +26,7 @@ struct Demo {
         let output = try FileHandle(forWritingTo: self.log)
         self.process.executableURL = Gateway.binary
         self.process.arguments = ["demo", "--port", "0"] + arguments
-        self.process.environment = ["PATH": "/usr/bin:/bin"]
+        self.process.environment = Gateway.environment
         self.process.standardInput = FileHandle.nullDevice
         self.process.standardOutput = output
         self.process.standardError = output

@@ -22,7 +22,7 @@ package enum FieldRole: UInt8, Sendable {
     // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
     // Of a response only.
-    case location, setCookie, cacheControl, vary, authenticate, date, contentType
+    case location, setCookie, cacheControl, vary, authenticate, contentType
 
     /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
@@ -150,7 +150,7 @@ package final class FieldNames: @unchecked Sendable {
         ("content-length", .contentLength), ("transfer-encoding", .transferEncoding), ("connection", .connection),
         ("keep-alive", .keepAlive), ("proxy-connection", .proxyConnection), ("te", .te), ("trailer", .trailer),
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
-        ("vary", .vary), ("www-authenticate", .authenticate), ("date", .date), ("content-type", .contentType),
+        ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
         ("x-request-id", .requestID),
     ]
 }

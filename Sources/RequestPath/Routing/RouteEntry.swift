@@ -8,7 +8,6 @@ package final class RouteEntry: Sendable {
     package let index: Int
     /// The label in logs and metrics.
     package let name: String
-    package let nameBytes: [UInt8]
     package let settings: RouteSettings
     /// The index of the route's upstream in `Settings.upstreams`.
     package let upstreamIndex: Int
@@ -53,7 +52,6 @@ package final class RouteEntry: Sendable {
     ) {
         self.index = index
         self.name = settings.name
-        self.nameBytes = Array(settings.name.utf8)
         self.settings = settings
         self.upstreamIndex = upstreamIndex
         self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)

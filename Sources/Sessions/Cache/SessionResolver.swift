@@ -152,8 +152,8 @@ package final class SessionResolver {
         guard !flight.isForeign else { return self.introspect(flight) }
         self.store.session(flight.key, on: self.loop) { result in
             if self.arrivals.isEmpty {
-                nonisolated(unsafe) let resolver = self
-                self.loop.execute { resolver.takeArrivals() }
+                let resolver = NIOLoopBound(self, eventLoop: self.loop)
+                self.loop.execute { resolver.value.takeArrivals() }
             }
             self.arrivals.append((flight, result))
         }

@@ -11,8 +11,13 @@ import Glibc
 package final class Gateway: Sendable {
     /// The top of the package.
     package static let root = PackageFolder.root
-    /// What `swift build -c release` makes.
-    package static let binary = root.appending(path: ".build/release/sallyport")
+    /// The binary of the build that the tests are of, which lies beside them.
+    package static let binary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appending(path: "sallyport")
+    /// What every process of the gateway is given: no more of the tests' environment than what a sanitizer reads.
+    package static let environment = ProcessInfo.processInfo.environment
+        .filter { ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key) }
+        .merging(["PATH": "/usr/bin:/bin"]) { $1 }
 
     /// Where it serves.
     package let port: Int
@@ -40,7 +45,7 @@ package final class Gateway: Sendable {
         descriptors: Int? = nil
     ) throws {
         guard FileManager.default.isExecutableFile(atPath: Self.binary.path) else {
-            throw BenchFailure("\(Self.binary.path) is missing: build the package in release mode first")
+            throw BenchFailure("\(Self.binary.path) is missing: build the whole package first")
         }
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-integration-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
@@ -62,7 +67,7 @@ package final class Gateway: Sendable {
             process.executableURL = Self.binary
             process.arguments = command
         }
-        process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { own, _ in own }
+        process.environment = Self.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = output
@@ -170,7 +175,7 @@ package final class Gateway: Sendable {
         }
         let output = self.output
         #expect(Secrets.shared.found(in: output).isEmpty, "the output tells secrets", sourceLocation: sourceLocation)
-        for word in ["Fatal error", "Precondition failed", "panicked", "Crash"] {
+        for word in ["Fatal error", "Precondition failed", "panicked", "Crash", "Sanitizer"] {
             #expect(!output.contains(word), "\(output.suffix(2000))", sourceLocation: sourceLocation)
         }
         try? FileManager.default.removeItem(at: self.folder)

@@ -31,7 +31,8 @@ package enum Servers {
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"].merging(environment) { $1 }
+        let own = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"]
+        process.environment = Gateway.environment.merging(own) { $1 }.merging(environment) { $1 }
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-input-\(UUID())")
         try Data(input).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
