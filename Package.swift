@@ -142,7 +142,8 @@ let package = Package(
         .testTarget(
             name: "RequestPathTests",
             dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", nioCore, nioEmbedded,
+                "RequestPath", "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary",
+                nioCore, nioEmbedded,
             ],
             swiftSettings: strict
         ),

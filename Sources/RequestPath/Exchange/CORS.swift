@@ -3,7 +3,7 @@ import Vocabulary
 
 /// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
 /// has the last word on its own answers.
-extension DownstreamConnection {
+extension Exchange {
     /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
     func preflight(_ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer? {
         guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
@@ -54,29 +54,4 @@ extension DownstreamConnection {
         if cors.credentials { fields.append(("Access-Control-Allow-Credentials", "true")) }
         return fields
     }
-}
-
-/// What a route's CORS settings add to the app's answers, ready-made for each origin.
-struct CrossOriginLines: Sendable {
-    private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
-    /// For every other origin, and for a request that names none.
-    private let others: [UInt8]
-
-    init(_ cors: CORSSettings) {
-        let named = cors.origins.filter { $0 != "*" }
-        let all = cors.origins.contains("*") && !cors.credentials ? Self.line("*") : ""
-        // Also where nothing is allowed: a cache must not hand that answer to an origin that is.
-        let vary = named.isEmpty ? "" : "Vary: Origin\r\n"
-        let credentials = cors.credentials ? "Access-Control-Allow-Credentials: true\r\n" : ""
-        self.byOrigin = named.map { (Array($0.utf8), Array((vary + Self.line($0) + credentials).utf8)) }
-        self.others = Array((vary + all).utf8)
-    }
-
-    /// The lines for the value of `Origin`, each with its CRLF; perhaps none.
-    func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
-        guard let origin else { return self.others }
-        return self.byOrigin.first { $0.origin.elementsEqual(origin) }?.lines ?? self.others
-    }
-
-    private static func line(_ origin: String) -> String { "Access-Control-Allow-Origin: \(origin)\r\n" }
 }

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// What the request path refuses because somebody may be using a session that is not theirs, or be making a browser use it:
 /// an event each, with the user whose session it is. The audit stream bounds them; the refusal stands in any case.
-extension DownstreamConnection {
+extension Exchange {
     /// Records a denial, if it is one of these: the session at another device, or used by another site.
     func audit(_ denial: Denial, of session: CachedSession?, _ head: RequestHead, _ base: Bytes) {
         switch denial {

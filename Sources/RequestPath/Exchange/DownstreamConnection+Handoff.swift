@@ -10,7 +10,7 @@ import Vocabulary
 ///
 /// The cookie is tried first, then the query, each where the client takes tokens there. What is refused goes and leaves the
 /// rest of the request as it is: a session stays, and a good token in the query counts beside a stale one in the cookie.
-extension DownstreamConnection {
+extension Exchange {
     /// Deals with the next transfer token; nil when there is none, or none is left.
     func handoff(
         _ head: RequestHead,

@@ -4,7 +4,7 @@ import Settings
 import Vocabulary
 
 /// The cookies that bring transfer tokens: which of them still count, and how they go.
-extension DownstreamConnection {
+extension Exchange {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
     func handoffCookies(
         _ head: RequestHead,

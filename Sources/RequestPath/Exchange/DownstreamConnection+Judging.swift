@@ -40,7 +40,7 @@ enum SessionState {
 
 /// The life of a request up to its permit: route, credentials, handoff, session, decision, head. Each step reads the
 /// canonical request and nothing else, and the route is frozen before a credential is looked at.
-extension DownstreamConnection {
+extension Exchange {
     func judge(
         _ head: RequestHead,
         _ base: Bytes,
@@ -355,8 +355,7 @@ extension DownstreamConnection {
         }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
-        var buffer = self.loop.takeBuffer()
-        RequestWriter.write(
+        self.upstreamHead = PermittedHead(
             head,
             base,
             permit: permit,
@@ -369,10 +368,8 @@ extension DownstreamConnection {
             ),
             cookies: configuration.cookies(of: host),
             parameter: configuration.parameter,
-            into: &buffer
+            into: self.loop.takeBuffer()
         )
-        self.upstreamHead = buffer
-        self.permit = consume permit
         return .forward
     }
 

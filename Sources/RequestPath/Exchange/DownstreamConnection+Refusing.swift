@@ -4,7 +4,7 @@ import Settings
 import Vocabulary
 
 /// How a denial is told: to a person by a sign-in page, to a program by a status and a reason id.
-extension DownstreamConnection {
+extension Exchange {
     /// - Parameter session: The session that does not suffice; nil: there is none.
     func denied(
         _ denial: Denial,

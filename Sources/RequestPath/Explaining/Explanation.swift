@@ -6,7 +6,7 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What would become of a request, in words: the steps of `DownstreamConnection` with the same parts, but nothing is
+/// What would become of a request, in words: the steps of `Exchange` with the same parts, but nothing is
 /// sent, asked or consumed (`sallyport explain`).
 package struct Explanation: Sendable {
     /// The steps in their order; each with what is to be said of it.

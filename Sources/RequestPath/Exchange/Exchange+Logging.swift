@@ -7,7 +7,7 @@ import Settings
 import Vocabulary
 
 /// The access log line of an exchange.
-extension DownstreamConnection {
+extension Exchange {
     func log(nanoseconds: Int64) {
         guard let accessLog = self.loop.accessLog, let bytes = self.facts.logBytes else { return }
         let facts = self.facts
@@ -74,7 +74,7 @@ struct JudgedBinding {
     var text: String { "\(self.mode.rawValue)/\(self.outcome.rawValue)" }
 }
 
-extension DownstreamConnection {
+extension Exchange {
     /// Notes for the log what a transfer token came to.
     func noteHandoff(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
         guard self.loop.accessLog != nil else { return }

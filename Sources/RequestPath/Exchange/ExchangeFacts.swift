@@ -1,0 +1,85 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import Observability
+import Sessions
+import Settings
+import Vocabulary
+
+/// What is known of the exchange under way, for its end, its log line and its deadlines.
+struct ExchangeFacts {
+    var isOpen = false
+    var startedAt = NIODeadline.uptimeNanoseconds(0)
+    var lastProgress = NIODeadline.uptimeNanoseconds(0)
+    var requestID = RequestID(seed: 0, sequence: 0)
+    var method = KnownMethod.other
+    var minorVersion = 1
+    var keepsAlive = false
+    var expectsContinue = false
+    var isWebSocket = false
+    /// A person looks at the answer: a refusal is a page.
+    var wantsPage = false
+    var requestFraming = BodyFraming.none
+    var clientAddress: IPAddress?
+    var host: HostEntry?
+    var route: RouteEntry?
+    /// The app's pool under the configuration that chose the route, whatever a reload does meanwhile.
+    var pool: (any AppPool)?
+    var session: CachedSession?
+    /// The session ended while the request was under way.
+    var hasSessionEnded = false
+    var sessionSource = SessionSource.none
+    /// Lines of ours that are due on the answer, whoever gives it.
+    var extraLines: [[UInt8]] = []
+    /// The CORS lines of the route for this origin, due unless the answer has its own. Empty until the request is permitted.
+    var crossOriginLines: [UInt8] = []
+    var status = 0
+    var reason: Reason?
+    /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.
+    var note: Reason?
+    /// The places whose transfer token was tried or turned away.
+    var triedHandoffs: Set<HandoffTransport> = []
+    /// The values of the request's handoff cookies: those that go when one of them is dealt with.
+    var handoffCookies: [[UInt8]] = []
+    /// What the browser shows of handoff cookies that were dealt with before.
+    var handoffMarks: [UInt8] = []
+    /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
+    var hasAttemptCookie = false
+    /// The transfer token is not in the URL any more but in the attempt cookie.
+    var hasMovedToken = false
+    /// The session of the cookie was another user's and ended with a transfer token.
+    var ignoresSessionCookie = false
+    /// Bytes that waited for the client when deadlines were looked at last.
+    var waitingBytes = 0
+    var answerFraming = OutgoingFraming.asIs
+    var hasBegunAnswer = false
+    /// It was passed on, or would have been if the app could be reached.
+    var isForwarded = false
+    var isEventStream = false
+    /// The app's connection has served before, or could have.
+    var upstreamReused = false
+    /// When the head was sent to the app, and how long it took to the answer's; only while an access log is written.
+    var sentAt: NIODeadline?
+    var upstreamTime: TimeAmount?
+    /// What became of a transfer token, and of the device that presented it; for the log alone.
+    var handoff: TransferTokenResult?
+    var binding: JudgedBinding?
+    var responseDeadline = NIODeadline.distantFuture
+    var bytesOut = 0
+    /// The head's bytes, only while an access log is written.
+    var logBytes: ByteBuffer?
+    var logMethod = Slice.empty
+    var logPath = Slice.empty
+    var logAuthority = Slice.empty
+    var logUserAgent: Slice?
+    var logReferer: Slice?
+
+    mutating func keep(_ head: RequestHead, _ buffer: ByteBuffer) {
+        self.logBytes = buffer
+        self.logMethod = head.method
+        self.logPath = head.path
+        self.logAuthority = head.authority
+        self.logUserAgent = head.line(.userAgent).map { head.fields[$0].value }
+        self.logReferer = head.line(.referer).map { head.fields[$0].value }
+    }
+}
