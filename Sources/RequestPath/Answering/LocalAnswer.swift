@@ -44,17 +44,6 @@ package struct LocalAnswer: Sendable {
         return answer
     }
 
-    /// The same; the status is that of the reason.
-    package static func problem(
-        _: Int,
-        _ reason: Reason,
-        requestID: RequestID? = nil,
-        fields: [(name: String, value: String)] = [],
-        closes: Bool = false
-    ) -> LocalAnswer {
-        .problem(reason, requestID: requestID, fields: fields, closes: closes)
-    }
-
     /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12).
     package static func redirect(
         to location: String,

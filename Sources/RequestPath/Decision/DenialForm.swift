@@ -46,17 +46,17 @@ extension Denial {
     ///
     /// - Parameter isJudged: A credential was presented: only then is the reason named (RFC 6750 3.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool) -> String? {
-        switch self {
-        case .unauthenticated:
+        switch self.reason.refusal?.challenge {
+        case nil:
+            return nil
+        case .bearer:
             return isJudged ? #"Bearer error="invalid_token""# : "Bearer"
-        case .forbidden(.requireAAL), .forbidden(.requireMaxAge):
+        case .stepUp:
             // RFC 9470 3: what the next sign-in has to reach, all of it, so that one suffices.
             var challenge = #"Bearer error="insufficient_user_authentication""#
             if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
             return challenge
-        case .forbidden:
-            return nil
         }
     }
 }

@@ -253,8 +253,7 @@ package struct Explanation: Sendable {
         _ identity: ContiguousArray<UInt8>?
     ) {
         guard let host = judge.findings.host else { return }
-        var buffer = ByteBuffer()
-        RequestWriter.write(
+        let permitted = PermittedHead(
             head,
             base,
             permit: permit,
@@ -267,10 +266,10 @@ package struct Explanation: Sendable {
             ),
             cookies: given.configuration.cookies(of: host),
             parameter: given.configuration.parameter,
-            into: &buffer
+            into: ByteBuffer()
         )
         self.say("decision", ["forwarded"])
-        let lines = String(decoding: buffer.readableBytesView, as: UTF8.self).split(separator: "\r\n")
+        let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
         self.say("head towards the app", lines.map(Self.redacted))
     }
 }

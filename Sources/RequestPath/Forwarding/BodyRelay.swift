@@ -1,67 +1,5 @@
 package import NIOCore
 
-/// Collects what one event sends to one channel: small runs are copied together, large ones pass as slices, and all leave
-/// with one flush. One per loop, used by one event at a time.
-package final class Stage {
-    private var buffer: ByteBuffer
-    private static let copyLimit = 8192
-
-    package init(allocator: ByteBufferAllocator) {
-        self.buffer = allocator.buffer(capacity: 32_768)
-    }
-
-    /// Begins a collection; what an earlier one wrote has left or is kept by the channel that could not send it yet.
-    @inline(__always)
-    package func begin() {
-        self.buffer.clear(minimumCapacity: 16_384)
-    }
-
-    /// Lets `body` append to the collection directly.
-    @inline(__always)
-    package func append(_ body: (inout ByteBuffer) -> Void) {
-        body(&self.buffer)
-    }
-
-    /// Adds the next `count` bytes of `source`.
-    @inline(__always)
-    package func take(_ count: Int, from source: inout ByteBuffer, to context: ChannelHandlerContext) {
-        if count <= Self.copyLimit {
-            source.withUnsafeReadableBytes { bytes in
-                _ = self.buffer.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
-            }
-            source.moveReaderIndex(forwardBy: count)
-        } else if let slice = source.readSlice(length: count) {
-            self.pass(to: context)
-            context.write(NIOAny(slice), promise: nil)
-            self.buffer.clear(minimumCapacity: 16_384)
-        }
-    }
-
-    private func pass(to context: ChannelHandlerContext) {
-        if self.buffer.readableBytes > 0 { context.write(NIOAny(self.buffer), promise: nil) }
-    }
-
-    /// Sends everything collected.
-    ///
-    /// - Parameter exactly: little is sent in a buffer of its own size. A stream's small pieces may wait long for a slow
-    ///   reader, and each would keep 16 KiB of ours; the one answer of one event does not wait.
-    @inline(__always)
-    package func flush(to context: ChannelHandlerContext, exactly: Bool) {
-        if self.buffer.readableBytes > 0 {
-            if exactly, self.buffer.readableBytes < 4096 {
-                context.writeAndFlush(NIOAny(ByteBuffer(bytes: self.buffer.readableBytesView)), promise: nil)
-            } else {
-                context.writeAndFlush(NIOAny(self.buffer), promise: nil)
-            }
-        } else {
-            context.flush()
-        }
-    }
-
-    @inline(__always)
-    package var byteCount: Int { self.buffer.readableBytes }
-}
-
 /// Passes one message body on with its framing rewritten: the same code towards the app and towards the client.
 package struct BodyRelay {
     package enum Outcome: Equatable {
@@ -119,11 +57,11 @@ package struct BodyRelay {
         _ buffer: inout ByteBuffer,
         as framing: OutgoingFraming,
         through stage: Stage,
-        to context: ChannelHandlerContext
+        to sink: any ByteSink
     ) -> Outcome {
         if self.isDone { return .end }
         let outcome = self.advance(&buffer) { count, buffer in
-            guard framing == .chunked else { return stage.take(count, from: &buffer, to: context) }
+            guard framing == .chunked else { return stage.take(count, from: &buffer, to: sink) }
             stage.append { out in
                 out.writeWithUnsafeMutableBytes(minimumWritableBytes: 18) { raw in
                     guard let start = raw.baseAddress else { return 0 }
@@ -133,7 +71,7 @@ package struct BodyRelay {
                     return writer.count
                 }
             }
-            stage.take(count, from: &buffer, to: context)
+            stage.take(count, from: &buffer, to: sink)
             stage.append { $0.writeStaticString("\r\n") }
         }
         if outcome == .end { Self.end(framing, stage) }

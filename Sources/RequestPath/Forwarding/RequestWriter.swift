@@ -5,56 +5,6 @@ import Settings
 import Glibc
 #endif
 
-/// Writes bytes behind one another; the caller has made room for all of them.
-package struct ByteWriter {
-    package let base: UnsafeMutablePointer<UInt8>
-    package private(set) var count = 0
-
-    @inline(__always)
-    package init(_ base: UnsafeMutablePointer<UInt8>) {
-        self.base = base
-    }
-
-    @inline(__always)
-    package mutating func write(_ bytes: Bytes, _ length: Int) {
-        memcpy(self.base + self.count, bytes, length)
-        self.count &+= length
-    }
-
-    @inline(__always)
-    package mutating func write(_ bytes: UnsafeBufferPointer<UInt8>) {
-        if let start = bytes.baseAddress { self.write(start, bytes.count) }
-    }
-
-    @inline(__always)
-    package mutating func write(_ text: StaticString) {
-        self.write(text.utf8Start, text.utf8CodeUnitCount)
-    }
-
-    @inline(__always)
-    package mutating func write(_ bytes: [UInt8]) {
-        bytes.withUnsafeBufferPointer { self.write($0) }
-    }
-
-    @inline(__always)
-    package mutating func write(_ byte: UInt8) {
-        self.base[self.count] = byte
-        self.count &+= 1
-    }
-
-    /// Writes `value` in hexadecimal without leading zeros, as a chunk size has it.
-    @inline(__always)
-    package mutating func writeHex(_ value: Int) {
-        var shift = 60
-        while shift > 0, (value >> shift) & 0xF == 0 { shift &-= 4 }
-        while shift >= 0 {
-            let digit = UInt8(truncatingIfNeeded: (value >> shift) & 0xF)
-            self.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
-            shift &-= 4
-        }
-    }
-}
-
 /// What the gateway itself says in a request towards the app; everything else is the client's bytes.
 package struct ForwardedFacts {
     /// The client's address as text.
@@ -214,49 +164,5 @@ package enum RequestWriter {
             writer.write(base + kept.start, kept.length)
         }
         if !isEmpty { writer.write("\r\n") }
-    }
-}
-
-/// The id of a request: 32 hexadecimal digits, unique in this process and, by its random half, everywhere.
-package struct RequestID: Sendable, Hashable {
-    package var seed: UInt64
-    package var sequence: UInt64
-    /// An id that a trusted proxy gave; it wins.
-    package var given: [UInt8]?
-
-    package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {
-        self.seed = seed
-        self.sequence = sequence
-        self.given = given
-    }
-
-    @inline(__always)
-    package func write(to writer: inout ByteWriter) {
-        if let given = self.given {
-            writer.write(given)
-        } else {
-            Self.writeHex(self.seed, &writer)
-            Self.writeHex(self.sequence, &writer)
-        }
-    }
-
-    @inline(__always)
-    private static func writeHex(_ value: UInt64, _ writer: inout ByteWriter) {
-        var shift = UInt64(64)
-        while shift > 0 {
-            shift &-= 4
-            let digit = UInt8(truncatingIfNeeded: value &>> shift) & 0xF
-            writer.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
-        }
-    }
-
-    package var text: String {
-        if let given = self.given { return String(decoding: given, as: UTF8.self) }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
-            guard let base = bytes.baseAddress else { return "" }
-            var writer = ByteWriter(base)
-            self.write(to: &writer)
-            return String(decoding: UnsafeBufferPointer(start: base, count: writer.count), as: UTF8.self)
-        }
     }
 }

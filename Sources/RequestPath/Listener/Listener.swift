@@ -23,6 +23,7 @@ package final class Listener: Sendable {
         loops: PathLoops,
         gate: ConnectionGate
     ) async throws -> Listener {
+        let noteSession: @Sendable (IPAddress, NIODeadline) -> Void = { gate.noteSession($0, now: $1) }
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -40,7 +41,7 @@ package final class Listener: Sendable {
                 value: AdaptiveRecvByteBufferAllocator(
                     minimum: 64,
                     initial: 2048,
-                    maximum: DownstreamConnection.unfinishedHeadRoom
+                    maximum: HTTP1Connection.unfinishedHeadRoom
                 )
             )
             .childChannelInitializer { channel in
@@ -48,7 +49,7 @@ package final class Listener: Sendable {
                     let address = channel.remoteAddress.flatMap(Self.address) ?? IPAddress(v4: 0)
                     let loop = loops.loop(channel.eventLoop)
                     try channel.pipeline.syncOperations.addHandler(
-                        DownstreamConnection(loop: loop, gate: gate, peer: address)
+                        HTTP1Connection(loop: loop, peer: address, noteSession: noteSession)
                     )
                 }
             }

@@ -1,12 +1,27 @@
 import NIOCore
-import NIOEmbedded
 import RequestPath
 import Testing
 
 /// Bodies are relayed with new framing, whatever the sizes of the pieces in which they arrive.
 @Suite struct BodyRelayTests {
-    private final class Sink: ChannelInboundHandler {
-        typealias InboundIn = ByteBuffer
+    private final class Sink: ByteSink {
+        private(set) var sent: [UInt8] = []
+        private var queued: [UInt8] = []
+        let isWritable = true
+
+        func write(_ bytes: ByteBuffer) {
+            self.queued += Array(bytes.readableBytesView)
+        }
+
+        func writeAndFlush(_ bytes: ByteBuffer) {
+            self.write(bytes)
+            self.flush()
+        }
+
+        func flush() {
+            self.sent += self.queued
+            self.queued = []
+        }
     }
 
     /// The output when `bytes` arrive in pieces of `step`.
@@ -17,11 +32,8 @@ import Testing
         step: Int = .max,
         thenCloses: Bool = false
     ) throws -> (outcome: BodyRelay.Outcome, sent: [UInt8], rest: [UInt8], count: Int) {
-        let channel = EmbeddedChannel()
         let sink = Sink()
-        try channel.pipeline.syncOperations.addHandler(sink)
-        let context = try channel.pipeline.syncOperations.context(handler: sink)
-        let stage = Stage(allocator: channel.allocator)
+        let stage = Stage(allocator: ByteBufferAllocator())
         var relay = BodyRelay(framing)
         var outcome = relay.isDone ? BodyRelay.Outcome.end : .more
         var input = ByteBuffer()
@@ -32,18 +44,15 @@ import Testing
             start = end
             guard outcome == .more else { continue }
             stage.begin()
-            outcome = relay.relay(&input, as: outgoing, through: stage, to: context)
-            stage.flush(to: context, exactly: step == 1)
+            outcome = relay.relay(&input, as: outgoing, through: stage, to: sink)
+            stage.flush(to: sink, exactly: step == 1)
         }
         if thenCloses, outcome == .more {
             stage.begin()
             outcome = relay.connectionEnded(as: outgoing, through: stage)
-            stage.flush(to: context, exactly: step == 1)
+            stage.flush(to: sink, exactly: step == 1)
         }
-        var sent: [UInt8] = []
-        while let buffer = try channel.readOutbound(as: ByteBuffer.self) { sent += Array(buffer.readableBytesView) }
-        _ = try? channel.finish(acceptAlreadyClosed: true)
-        return (outcome, sent, Array(input.readableBytesView), relay.byteCount)
+        return (outcome, sink.sent, Array(input.readableBytesView), relay.byteCount)
     }
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }

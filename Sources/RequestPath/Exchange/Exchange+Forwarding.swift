@@ -1,19 +1,18 @@
-import Glibc
-import NIOCore
+package import NIOCore
 import Settings
-import Vocabulary
+package import Vocabulary
 
 /// The exchange with the app: sending the request, passing the answer on, and what may go wrong between.
-extension DownstreamConnection {
+extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
         guard let route = self.facts.route, let pool = self.facts.pool else {
-            return self.answer(.problem(404, .routeNotFound))
+            return self.answer(.problem(.routeNotFound, requestID: self.facts.requestID))
         }
         self.facts.responseDeadline =
             self.loop.now + (route.responseTimeout ?? self.configuration.timeouts.response)
         self.facts.isForwarded = true
-        if self.facts.session != nil { self.noteAddress() }
+        if self.facts.session != nil { self.stream?.signedIn() }
         if let connection = pool.takeIdle(for: self.facts.session) {
             self.facts.upstreamReused = true
             self.send(on: connection)
@@ -23,58 +22,42 @@ extension DownstreamConnection {
         }
     }
 
-    /// Tells the gate, once in a while, that somebody is signed in at this address.
-    @inline(__always)
-    private func noteAddress() {
-        guard self.loop.now >= self.nextNote else { return }
-        self.nextNote = self.loop.now + .minutes(5)
-        self.gate.noteSession(self.peer, now: self.loop.now)
-    }
+    package var isConnecting: Bool { self.phase == .connecting }
+    package var method: KnownMethod { self.facts.method }
+    package var awaitsUpgrade: Bool { self.facts.isWebSocket }
+    package var isRequestWhole: Bool { self.body.isDone }
 
-    var isConnecting: Bool { self.phase == .connecting }
-    var method: KnownMethod { self.facts.method }
-    var answerFraming: OutgoingFraming { self.facts.answerFraming }
-    var awaitsUpgrade: Bool { self.facts.isWebSocket }
-    var hasSentRequest: Bool { self.body.isDone }
-
-    func upstreamConnected(_ connection: UpstreamConnection) {
+    package func upstreamConnected(_ connection: any AppConnection) {
         self.send(on: connection)
         if self.phase == .exchange {
-            self.resumeReading()
+            self.stream?.resumeReading()
             self.process()
         }
     }
 
-    private func send(on connection: UpstreamConnection) {
-        guard let head = self.upstreamHead, let pool = self.facts.pool else {
-            return self.upstreamFailed(.upstreamReset)
-        }
-        guard let context = connection.context, connection.isUsable else {
+    private func send(on connection: any AppConnection) {
+        guard connection.isUsable else {
             // It closed while it waited: another one.
             connection.close()
             self.facts.upstreamReused = false
             self.phase = .connecting
-            pool.connect(for: self)
+            self.facts.pool?.connect(for: self)
             return
         }
-        self.upstream = connection
+        guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
         self.phase = .exchange
         if self.loop.accessLog != nil { self.facts.sentAt = .now() }
-        connection.begin(for: self)
-        if pool.isStrict { connection.owner = UpstreamPool.Owner(self.facts.session) }
-        context.write(NIOAny(head), promise: nil)
-        self.loop.flushSoon(connection)
+        self.upstream = connection.begin(head, for: self)
         if !self.body.isDone {
             self.facts.lastProgress = self.loop.now
             self.sendContinue()
-            self.resumeReading()
+            self.stream?.resumeReading()
         }
     }
 
     /// The head is about to leave, and what has come of the body leaves with it. None of it is used before: should the
     /// connection turn out to be none for this request, all of it goes over another one.
-    @inline(__always)
-    func headLeaves() {
+    package func headLeaves() {
         if !self.body.isDone { self.process() }
     }
 
@@ -82,15 +65,12 @@ extension DownstreamConnection {
     func sendContinue() {
         guard self.facts.expectsContinue else { return }
         self.facts.expectsContinue = false
-        self.context?.writeAndFlush(
-            NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
-            promise: nil
-        )
+        self.stream?.writeAndFlush(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"))
     }
 
     /// Passes the next bytes of the request's body on.
     func forwardBody(_ buffer: inout ByteBuffer) {
-        guard let upstream = self.upstream, let sink = upstream.context else {
+        guard let upstream = self.upstream else {
             buffer.clear()
             return
         }
@@ -98,45 +78,83 @@ extension DownstreamConnection {
         self.facts.lastProgress = self.loop.now
         let framing: OutgoingFraming = self.facts.requestFraming == .chunked ? .chunked : .asIs
         self.loop.stage.begin()
-        let outcome = self.body.relay(&buffer, as: framing, through: self.loop.stage, to: sink)
+        let outcome = self.body.relay(&buffer, as: framing, through: self.loop.stage, to: upstream)
         if let limit = self.facts.route?.maxBody ?? self.configuration.limits.body, self.body.byteCount > limit {
-            return self.refuseBody(413, .requestBodyTooLarge)
+            return self.refuseBody(.requestBodyTooLarge)
         }
-        self.loop.stage.flush(to: sink, exactly: true)
+        self.loop.stage.flush(to: upstream, exactly: true)
         guard self.upstream === upstream else { return }
         switch outcome {
         case .more:
-            if !sink.channel.isWritable { self.pauseReading() }
+            if !upstream.isWritable { self.stream?.pauseReading() }
         case .end:
             self.facts.responseDeadline =
                 self.loop.now + (self.facts.route?.responseTimeout ?? self.configuration.timeouts.response)
         case .malformed:
-            self.refuseBody(400, .requestFraming)
+            self.refuseBody(.requestFraming)
         }
     }
 
     /// The body turned out to be one that we do not pass on: the app gets a broken request, never a short whole one.
-    private func refuseBody(_ status: Int, _ reason: Reason) {
-        self.upstream?.abandon()
-        self.upstream = nil
+    private func refuseBody(_ reason: Reason) {
+        self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
         self.facts.keepsAlive = false
-        self.answer(.problem(status, reason, requestID: self.facts.requestID, closes: true))
+        self.answer(.problem(reason, requestID: self.facts.requestID, closes: true))
     }
 
-    func upstreamTakesBytes() {
+    package func upstreamTakesBytes() {
         if self.phase == .tunnel || !self.body.isDone {
             self.facts.lastProgress = self.loop.now
-            self.resumeReading()
+            self.stream?.resumeReading()
         }
     }
 
     // MARK: The answer
 
-    /// Writes the answer's head to the stage and says how its body goes on; nil when it cannot be passed on.
-    func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> OutgoingFraming? {
-        guard let route = self.facts.route, let host = self.facts.host, let pool = self.facts.pool else { return nil }
-        self.releaseUpstreamHead()
+    package func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress {
+        guard self.writeAnswerHead(head, buffer) else { return .over }
+        buffer.moveReaderIndex(forwardBy: head.byteCount)
+        return self.passAnswer(&buffer, exactly: false)
+    }
+
+    package func answerContinues(_ buffer: inout ByteBuffer) -> AnswerProgress {
+        self.loop.stage.begin()
+        return self.passAnswer(&buffer, exactly: true)
+    }
+
+    /// Moves bytes of the answer's body on to the client; the stage has been begun and may hold the head.
+    @inline(__always)
+    private func passAnswer(_ buffer: inout ByteBuffer, exactly: Bool) -> AnswerProgress {
+        guard let stream = self.stream else { return .over }
+        let before = self.answerBody.byteCount
+        let outcome = self.answerBody.relay(
+            &buffer,
+            as: self.facts.answerFraming,
+            through: self.loop.stage,
+            to: stream
+        )
+        self.answerPassed(self.answerBody.byteCount - before)
+        self.loop.stage.flush(to: stream, exactly: exactly)
+        switch outcome {
+        case .more: return stream.isWritable ? .more : .full
+        case .end: return .end
+        case .malformed: return .malformed
+        }
+    }
+
+    package func answerCut(isClean: Bool) {
+        self.loop.stage.begin()
+        let outcome = self.answerBody.connectionEnded(as: self.facts.answerFraming, through: self.loop.stage)
+        guard outcome == .end, isClean, let stream = self.stream else { return self.upstreamFailed(.upstreamTruncated) }
+        self.loop.stage.flush(to: stream, exactly: true)
+        self.answerEnded()
+    }
+
+    /// Writes the answer's head to the stage, and notes how its body goes on; false when it cannot be passed on.
+    func writeAnswerHead(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
+        guard let route = self.facts.route, let host = self.facts.host, let pool = self.facts.pool else { return false }
+        self.answerBody = BodyRelay(head.framing)
         self.facts.hasBegunAnswer = true
         self.facts.status = head.status
         self.facts.isEventStream = head.isEventStream
@@ -184,13 +202,13 @@ extension DownstreamConnection {
                     head,
                     base.assumingMemoryBound(to: UInt8.self),
                     changes: changes,
-                    origin: pool.target.origin,
+                    origin: pool.origin,
                     publicOrigin: host.origin,
                     into: &out
                 )
             }
         }
-        return changes.framing
+        return true
     }
 
     @inline(__always)
@@ -199,48 +217,36 @@ extension DownstreamConnection {
         self.facts.lastProgress = self.loop.now
     }
 
-    /// The answer has ended as its framing said.
-    func answerEnded() {
-        guard self.phase != .closed else { return }
+    package func answerEnded() {
+        guard self.phase == .exchange else { return }
         self.upstream = nil
-        let isBodyDone = self.body.isDone
         self.conclude(nil)
-        if !self.facts.keepsAlive || !isBodyDone {
-            self.linger()
-        } else {
-            self.becomeIdle()
-            // With bytes waiting this is a pipelined request; from inside `process` the outer pass goes on.
-            self.process()
-        }
+        self.end(self.facts.keepsAlive && self.body.isDone ? .next : .close)
     }
 
     // MARK: Failures
 
-    /// The app cannot be reached, did not answer, or answered what nobody can pass on.
-    func upstreamFailed(_ reason: Reason) {
+    package func upstreamFailed(_ reason: Reason) {
         let failed = self.upstream
         self.upstream = nil
         if self.facts.hasBegunAnswer { return self.abort(reason) }
-        if reason == .upstreamReset, let failed, self.mayRetry(failed) { return self.retry() }
-        self.releaseUpstreamHead()
+        if let failed {
+            self.upstreamHead = failed.takeBack()
+            if reason == .upstreamReset, self.mayRetry(failed) { return self.retry() }
+        }
         self.loop.metrics.upstreamAnswered(
             self.facts.route?.upstreamIndex ?? .max,
             status: 0,
             nanoseconds: (NIODeadline.now() - self.facts.startedAt).nanoseconds
         )
-        let status =
-            switch reason {
-            case .upstreamTimeout: 504
-            case .gatewayOverloaded: 503
-            default: 502
-            }
-        self.answer(.problem(status, reason, requestID: self.facts.requestID))
+        self.answer(.problem(reason, requestID: self.facts.requestID))
         self.process()
     }
 
     /// The app sent something before the request had left. On a kept connection that is what is left of an earlier
     /// exchange, and the request, of which nothing has left, goes over a new one; on a new one it is no HTTP.
-    func upstreamSpokeFirst() {
+    package func upstreamSpokeFirst() {
+        self.upstreamHead = self.upstream?.takeBack()
         self.upstream = nil
         if self.facts.upstreamReused { self.retry() } else { self.upstreamFailed(.upstreamMalformed) }
     }
@@ -255,45 +261,12 @@ extension DownstreamConnection {
 
     /// A kept connection may have been closed just as we wrote: once, on a new one, and only what cannot have had an effect
     /// or has none twice. An app may act on a head whose body it never reads, so a POST does not leave twice (RFC 9110 9.2.2).
-    private func mayRetry(_ connection: UpstreamConnection) -> Bool {
+    private func mayRetry(_ connection: any AppStream) -> Bool {
         guard self.facts.upstreamReused else { return false }
         if !connection.hasSent { return true }
         guard !connection.hasAnswered, self.body.byteCount == 0 else { return false }
         // The end of an empty chunked body has been sent and would have to be sent again.
         if self.body.isDone, self.facts.requestFraming == .chunked { return false }
         return self.facts.method.isIdempotent
-    }
-
-    /// The answer broke off: the client must not take what it has for the whole.
-    func abort(_ reason: Reason) {
-        self.facts.keepsAlive = false
-        self.upstream?.abandon()
-        self.upstream = nil
-        self.releaseUpstreamHead()
-        self.conclude(reason)
-        self.reset()
-    }
-
-    /// Closes with RST, which no client mistakes for the end of a body without length.
-    func reset() {
-        guard self.phase != .closed, let context = self.context else { return }
-        self.phase = .closed
-        self.loop.remove(self)
-        self.exchangeNumber &+= 1
-        if let socket = context.channel as? any SocketOptionProvider {
-            socket.setSoLinger(Glibc.linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
-                context.close(promise: nil)
-            }
-        } else {
-            context.close(promise: nil)
-        }
-    }
-
-    func releaseUpstreamHead() {
-        if let head = self.upstreamHead {
-            self.upstreamHead = nil
-            self.loop.giveBack(head)
-        }
-        self.permit = nil
     }
 }

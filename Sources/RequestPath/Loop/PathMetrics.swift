@@ -170,3 +170,8 @@ extension Reason {
         }
     }
 }
+
+/// Where a session was found.
+enum SessionSource: String, CaseIterable {
+    case none, l1, store
+}

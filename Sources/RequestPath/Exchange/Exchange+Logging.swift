@@ -7,7 +7,7 @@ import Settings
 import Vocabulary
 
 /// The access log line of an exchange.
-extension DownstreamConnection {
+extension Exchange {
     func log(nanoseconds: Int64) {
         guard let accessLog = self.loop.accessLog, let bytes = self.facts.logBytes else { return }
         let facts = self.facts
@@ -50,7 +50,7 @@ extension DownstreamConnection {
 
 // MARK: Handoff and binding
 
-extension DownstreamConnection {
+extension Exchange {
     /// A token that was refused before it was looked up.
     private static func handoffWord(_ reason: Reason) -> String? {
         reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil

@@ -1,39 +1,19 @@
-import NIOCore
+package import NIOCore
 import Sessions
 import Settings
 import Vocabulary
 
-/// What ends by itself. One sweep per loop four times a second looks at every connection: cheaper than a timer for each
+/// What ends by itself. One sweep per loop four times a second looks at every exchange: cheaper than a timer for each
 /// request, and exact enough for seconds.
-extension DownstreamConnection {
-    /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
-    var quietSince: NIODeadline? {
-        let timeouts = self.configuration.timeouts
+extension Exchange {
+    /// Ends what has taken too long.
+    package func sweep(_ now: NIODeadline) {
         switch self.phase {
-        case .idle: return self.deadline - (self.requestCount == 0 ? timeouts.header : timeouts.idle)
-        case .head: return self.deadline - timeouts.header
-        default: return nil
-        }
-    }
-
-    /// Bytes that wait for the client to take them.
-    var unsentBytes: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
-
-    func sweep(_ now: NIODeadline) {
-        switch self.phase {
-        case .idle:
-            if now >= self.deadline || self.loop.closesIdle { self.linger() }
-        case .head:
-            guard now >= self.deadline else { return }
-            self.beginFacts(keepsAlive: false)
-            self.answer(.problem(408, .requestTimeout, closes: true))
         case .collecting:
             if self.isBodyTooSlow(now) {
                 self.endpoint = nil
-                self.answer(.problem(408, .requestTimeout, closes: true))
+                self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
             }
-        case .draining, .lingering:
-            if now >= self.deadline { self.closeNow() }
         case .exchange:
             self.sweepExchange(now)
         case .tunnel:
@@ -45,17 +25,17 @@ extension DownstreamConnection {
         case .connecting:
             // Each address has its own limit; a name that is being resolved has none.
             if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
-        case .waiting, .closed:
+        case .idle, .judging, .waiting, .ending:
             break
         }
     }
 
     private func sweepExchange(_ now: NIODeadline) {
         let timeouts = self.configuration.timeouts
-        if let context = self.context, !context.channel.isWritable {
-            // Whoever takes bytes is waited for, however slow; whoever takes none is not. The app is not to blame, and not
-            // read either.
-            let waiting = self.unsentBytes
+        if let stream = self.stream, !stream.isWritable {
+            // A client that takes bytes is waited for, however slow; one that takes none is not. The app is not to blame,
+            // and not read either.
+            let waiting = stream.unsentBytes
             if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
             self.facts.waitingBytes = waiting
             if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }
@@ -67,9 +47,8 @@ extension DownstreamConnection {
             if let upstream = self.upstream, !upstream.isWritable {
                 if now - self.facts.lastProgress > timeouts.upstreamIdle { self.upstreamTimedOut() }
             } else if self.isBodyTooSlow(now) {
-                self.upstream?.abandon()
-                self.upstream = nil
-                self.answer(.problem(408, .requestTimeout, requestID: self.facts.requestID, closes: true))
+                self.dropUpstream()
+                self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
             }
             return
         }
@@ -83,8 +62,7 @@ extension DownstreamConnection {
     }
 
     private func upstreamTimedOut() {
-        self.upstream?.abandon()
-        self.upstream = nil
+        self.dropUpstream()
         self.upstreamFailed(.upstreamTimeout)
     }
 
@@ -105,12 +83,5 @@ extension DownstreamConnection {
         } else {
             self.loop.streamSessions.check(session, now: self.loop.sessionNow)
         }
-    }
-
-    /// Ends the connection whatever it carries; an answer under way breaks off, so that nobody takes it for whole.
-    func closeNow() {
-        guard self.phase != .closed else { return }
-        if self.phase == .exchange, self.facts.hasBegunAnswer { return self.abort(.gatewayDraining) }
-        self.context?.close(promise: nil)
     }
 }

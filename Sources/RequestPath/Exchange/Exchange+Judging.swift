@@ -29,7 +29,7 @@ enum Step {
 }
 
 /// Drives the request's judge: looks sessions up, consumes tokens, records what was noticed, writes the permitted head.
-extension DownstreamConnection {
+extension Exchange {
     private var given: JudgingContext {
         JudgingContext(
             configuration: self.configuration,
@@ -155,7 +155,7 @@ extension DownstreamConnection {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return .answer(.problem(400, .requestMalformed, closes: true))
+                return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
             }
             switch arrival {
             case .session(let session, let purpose):
@@ -185,8 +185,7 @@ extension DownstreamConnection {
         guard let host = self.facts.host else { return }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
-        var buffer = self.loop.takeBuffer()
-        RequestWriter.write(
+        self.upstreamHead = PermittedHead(
             head,
             base,
             permit: permit,
@@ -199,10 +198,8 @@ extension DownstreamConnection {
             ),
             cookies: self.configuration.cookies(of: host),
             parameter: self.configuration.parameter,
-            into: &buffer
+            into: self.loop.takeBuffer()
         )
-        self.upstreamHead = buffer
-        self.permit = consume permit
     }
 }
 

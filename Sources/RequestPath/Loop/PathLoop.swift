@@ -36,29 +36,38 @@ package final class PathLoop {
     /// Called once at most, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
+    /// Makes the pool of an app, which has this place in the configuration.
+    package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
+
     private let sessionClock: Clock
-    private var connections: [DownstreamConnection] = []
-    private var pools: [UpstreamPool] = []
+    private var connections: [any LoopConnection] = []
+    private let makePool: MakePool
+    private var pools: [any AppPool] = []
     private var spareHeads: [RequestHead] = []
     private var spareBuffers: [ByteBuffer] = []
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
     private var sweeper: RepeatedTask?
     /// Connections to apps with a head that has not left yet.
-    private let unflushed = Batch<UpstreamConnection>()
+    private let unflushed = Batch<any TurnEndSender>()
     /// Pools with connections that rest until this turn ends.
-    private let resting = Batch<UpstreamPool>()
+    private let resting = Batch<any AppPool>()
     private var isTurnEndDue = false
 
+    /// - Parameters:
+    ///   - accessLog: nil: none is written.
+    ///   - sessionClock: The clock of the session store.
     package init(
         eventLoop: any EventLoop,
         configuration: PathConfiguration,
         sessions: SessionResolver,
         shard: MetricsShard,
         accessLog: AccessLog?,
-        sessionClock: Clock
+        sessionClock: Clock,
+        makePool: @escaping MakePool
     ) {
         self.eventLoop = eventLoop
+        self.makePool = makePool
         self.configuration = configuration
         self.sessions = sessions
         self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: sessionClock)
@@ -117,13 +126,13 @@ package final class PathLoop {
 
     /// Lets the head that was written to `connection` leave at the end of this turn, with those of the other requests: the
     /// system's sending and our judging would push each other out of the core's instruction cache with every request.
-    func flushSoon(_ connection: UpstreamConnection) {
+    func flushSoon(_ connection: any TurnEndSender) {
         self.unflushed.append(connection)
         self.awaitTurnEnd()
     }
 
     /// Tells `pool` when this turn has ended: what its connections sent meanwhile is read before they are used again.
-    func tellTurnEnd(_ pool: UpstreamPool) {
+    func tellTurnEnd(_ pool: any AppPool) {
         self.resting.append(pool)
         self.awaitTurnEnd()
     }
@@ -146,13 +155,13 @@ package final class PathLoop {
 
     var connectionCount: Int { self.connections.count }
 
-    func add(_ connection: DownstreamConnection) {
+    func add(_ connection: any LoopConnection) {
         connection.listIndex = self.connections.count
         self.connections.append(connection)
         self.metrics.connectionOpened()
     }
 
-    func remove(_ connection: DownstreamConnection) {
+    func remove(_ connection: any LoopConnection) {
         let index = connection.listIndex
         guard index >= 0, let last = self.connections.popLast() else { return }
         connection.listIndex = -1
@@ -175,7 +184,7 @@ package final class PathLoop {
     /// - Parameter time: who was let in later stays, as there is no other reason why they are here.
     /// - Returns: how many were closed.
     func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
-        var quiet: [(since: NIODeadline, connection: DownstreamConnection)] = []
+        var quiet: [(since: NIODeadline, connection: any LoopConnection)] = []
         for connection in self.connections {
             if let since = connection.quietSince, since < time { quiet.append((since, connection)) }
         }
@@ -191,7 +200,7 @@ package final class PathLoop {
 
     /// The connections that carry something: a request that has begun, or an answer that the client has not read yet.
     package var busyCount: Int {
-        self.connections.reduce(0) { $0 + ($1.phase == .idle ? 0 : 1) }
+        self.connections.reduce(0) { $0 + ($1.isBusy ? 1 : 0) }
     }
 
     /// From now on every answer is the last of its connection.
@@ -231,11 +240,11 @@ package final class PathLoop {
         }
     }
 
-    private func makePools(_ configuration: PathConfiguration) -> [UpstreamPool] {
-        configuration.targets.enumerated().map { UpstreamPool(target: $1, index: $0, loop: self) }
+    private func makePools(_ configuration: PathConfiguration) -> [any AppPool] {
+        configuration.targets.enumerated().map { self.makePool($1, $0, self) }
     }
 
-    func pool(_ index: Int) -> UpstreamPool { self.pools[index] }
+    func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
     // MARK: What is used again
 
@@ -269,19 +278,5 @@ package final class PathLoop {
     func nextRequestID() -> RequestID {
         self.requestSequence &+= 1
         return RequestID(seed: self.requestSeed, sequence: self.requestSequence)
-    }
-}
-
-/// Buffers that judging uses and leaves empty.
-final class PathScratch {
-    /// The reading of a path that is not its own.
-    let reading: UnsafeMutableBufferPointer<UInt8>
-
-    init() {
-        self.reading = .allocate(capacity: 65_536)
-    }
-
-    deinit {
-        self.reading.deallocate()
     }
 }

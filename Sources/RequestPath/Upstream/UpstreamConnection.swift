@@ -1,5 +1,5 @@
 import Glibc
-import NIOCore
+package import NIOCore
 import Vocabulary
 
 /// One connection to an app. It carries one exchange at a time and is given back only when both messages ended where
@@ -12,28 +12,29 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ closed
 /// ```
-final class UpstreamConnection: ChannelDuplexHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, AppStream, TurnEndSender {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
 
     private enum Phase { case idle, head, body, tunnel, closed }
 
     let pool: UpstreamPool
-    private(set) var context: ChannelHandlerContext?
+    private var context: ChannelHandlerContext?
     /// Whose exchange this is.
-    private var client: DownstreamConnection?
+    private var receiver: (any AnswerReceiver)?
+    /// What was sent, until the app's answer begins.
+    private var head: PermittedHead?
     private var phase = Phase.idle
     private var partial: ByteBuffer?
-    private var relay = BodyRelay(.none)
     private var keepsAlive = true
-    private(set) var frames = WebSocketFrames()
+    private var frames = WebSocketFrames()
     /// The request's head has left; nothing of it has before.
-    private(set) var hasSent = false
+    package private(set) var hasSent = false
     /// A byte of the answer has come: from here on nothing is sent again.
-    private(set) var hasAnswered = false
+    package private(set) var hasAnswered = false
     /// For whom it is kept.
-    var owner = UpstreamPool.Owner.anybody
+    private(set) var owner = UpstreamPool.Owner.anybody
     /// More than the answer may come: it had no content, or came before the request was whole.
     private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
@@ -45,62 +46,87 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var interimCount = 0
     private static let mostInterimAnswers = 16
 
-    init(pool: UpstreamPool) {
+    package init(pool: UpstreamPool) {
         self.pool = pool
     }
 
     // MARK: The exchange
 
-    /// Begins an exchange: its head and whatever of its body follows will be written by `client`.
-    @inline(__always)
-    func begin(for client: DownstreamConnection) {
-        self.client = client
+    package func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream {
+        self.receiver = receiver
         self.phase = .head
         self.hasSent = false
         self.hasAnswered = false
         self.keepsAlive = true
         self.interimCount = 0
+        if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
+        self.write(head.bytes)
+        self.head = consume head
+        self.pool.loop.flushSoon(self)
+        return self
+    }
+
+    package func takeBack() -> PermittedHead? { self.head.take() }
+
+    private func releaseHead() {
+        if let head = self.head.take() { self.pool.loop.giveBack(head.intoBuffer()) }
     }
 
     /// The turn in which the request was judged has ended: its head leaves, and with it what there is of its body.
     @inline(__always)
-    func send() {
+    package func send() {
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
         self.hasSent = true
-        self.client?.headLeaves()
+        self.receiver?.headLeaves()
         self.context?.flush()
     }
 
     /// It may carry another exchange. A write that fails closes the channel at once, from within.
-    var isUsable: Bool { self.phase == .idle && self.context?.channel.isActive == true }
+    package var isUsable: Bool { self.phase == .idle && self.context?.channel.isActive == true }
 
-    /// The client is gone or was answered by us: whatever still comes is nobody's.
-    func abandon() {
-        self.client = nil
+    package func abandon() {
+        self.receiver = nil
+        self.releaseHead()
         self.close()
     }
 
-    func close() {
+    package func close() {
         guard self.phase != .closed else { return }
         self.phase = .closed
         self.context?.close(promise: nil)
     }
 
-    var isWritable: Bool { self.context?.channel.isWritable ?? false }
+    // MARK: Bytes to the app
+
+    @inline(__always)
+    package func write(_ bytes: ByteBuffer) {
+        self.context?.write(NIOAny(bytes), promise: nil)
+    }
+
+    package func writeAndFlush(_ bytes: ByteBuffer) {
+        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
+    }
+
+    package func flush() {
+        self.context?.flush()
+    }
+
+    package var isWritable: Bool { self.context?.channel.isWritable ?? false }
+    package var isBetweenFrames: Bool { self.frames.isBetweenFrames }
 
     // MARK: Back-pressure
 
-    func read(context: ChannelHandlerContext) {
+    package func read(context: ChannelHandlerContext) {
         if self.isPaused { self.hasPendingRead = true } else { context.read() }
     }
 
     /// The client does not take what has come already: nothing more is read for it.
     @inline(__always)
-    func pause() {
+    package func pause() {
         self.isPaused = true
     }
 
-    func resume() {
+    package func resume() {
         guard self.isPaused else { return }
         self.isPaused = false
         if self.hasPendingRead {
@@ -109,21 +135,21 @@ final class UpstreamConnection: ChannelDuplexHandler {
         }
     }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { self.client?.upstreamTakesBytes() }
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { self.receiver?.upstreamTakesBytes() }
     }
 
     // MARK: What the app sends
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = self.unwrapInboundIn(data)
         switch self.phase {
         case .head where !self.hasSent:
@@ -138,10 +164,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 self.readHead(&buffer)
             }
         case .body:
-            self.readBody(&buffer)
+            guard let receiver = self.receiver else { return self.close() }
+            self.goOn(receiver.answerContinues(&buffer), leftOver: buffer.readableBytes, receiver)
         case .tunnel:
             buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
-            self.client?.tunnelled(buffer)
+            self.receiver?.tunnelled(buffer)
         case .idle:
             self.refuseUnasked()
         case .closed:
@@ -153,10 +180,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// user of this connection must not get it.
     private func refuseUnasked() {
         self.pool.countUnasked()
-        let client = self.client
-        self.client = nil
+        let receiver = self.receiver
+        self.receiver = nil
         self.close()
-        client?.upstreamSpokeFirst()
+        receiver?.upstreamSpokeFirst()
     }
 
     /// Something has come since the loop looked at its sockets: a system call, for connections that are doubtful.
@@ -170,7 +197,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     private func readHead(_ buffer: inout ByteBuffer) {
-        guard let client = self.client else { return self.close() }
+        guard let receiver = self.receiver else { return self.close() }
         let loop = self.pool.loop
         while true {
             let head = loop.responseHead
@@ -192,10 +219,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 break
             }
             if head.status == 101 {
-                guard client.awaitsUpgrade, head.upgradesToWebSocket, head.framing == .untilClose else {
+                guard receiver.awaitsUpgrade, head.upgradesToWebSocket, head.framing == .untilClose else {
                     return self.fail(.upstreamMalformed)
                 }
-                return self.beginTunnel(head, &buffer, client)
+                return self.beginTunnel(head, &buffer, receiver)
             }
             if head.status < 200 {
                 // Interim answers are between the app and us: 100 was given or withheld by the gateway itself.
@@ -208,63 +235,41 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 if buffer.readableBytes == 0 { return }
                 continue
             }
-            return self.beginAnswer(head, &buffer, client)
+            return self.beginAnswer(head, &buffer, receiver)
         }
     }
 
-    private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ client: DownstreamConnection) {
-        if client.method == .head || head.status == 304 { head.framing = .none }
+    private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
+        if receiver.method == .head || head.status == 304 { head.framing = .none }
         if head.status == 204 {
             // "MUST NOT send Transfer-Encoding or Content-Length" (RFC 9110 8.6): a body here would be the next answer.
             guard !head.isChunked, (head.contentLength ?? 0) == 0 else { return self.fail(.upstreamMalformed) }
             head.framing = .none
         }
         self.keepsAlive = head.keepsAlive && head.framing != .untilClose && !head.bindsConnection
-        self.isDoubtful = head.framing == .none || !client.hasSentRequest
-        self.relay = BodyRelay(head.framing)
+        self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
-        guard let framing = client.answerBegins(head, buffer) else { return }
-        buffer.moveReaderIndex(forwardBy: head.byteCount)
-        self.pass(&buffer, framing, client, isFirst: true)
+        self.releaseHead()
+        self.goOn(receiver.answerBegins(head, &buffer), leftOver: buffer.readableBytes, receiver)
     }
 
-    private func readBody(_ buffer: inout ByteBuffer) {
-        guard let client = self.client else { return self.close() }
-        self.pool.loop.stage.begin()
-        self.pass(&buffer, client.answerFraming, client, isFirst: false)
-    }
-
-    /// Moves body bytes on to the client; `stage` has been begun and may hold the head.
-    ///
-    /// Writing to a client that has just gone ends this exchange from within the write: after each flush it is asked
-    /// whether the exchange is still ours.
+    /// Writing to a client that has just gone ends this exchange from within the write, so it is asked first whether the
+    /// exchange is still the same.
     @inline(__always)
-    private func pass(
-        _ buffer: inout ByteBuffer,
-        _ framing: OutgoingFraming,
-        _ client: DownstreamConnection,
-        isFirst: Bool
-    ) {
-        guard let sink = client.context else { return self.close() }
-        let before = self.relay.byteCount
-        let outcome = self.relay.relay(&buffer, as: framing, through: self.pool.loop.stage, to: sink)
-        client.answerPassed(self.relay.byteCount - before)
-        self.pool.loop.stage.flush(to: sink, exactly: !isFirst)
-        guard self.client === client, self.phase == .body else { return }
-        switch outcome {
-        case .more:
-            if !sink.channel.isWritable { self.pause() }
-        case .end:
-            self.finish(leftOver: buffer.readableBytes, client)
-        case .malformed:
-            self.fail(.upstreamTruncated)
+    private func goOn(_ progress: AnswerProgress, leftOver: Int, _ receiver: any AnswerReceiver) {
+        guard self.receiver === receiver, self.phase == .body else { return }
+        switch progress {
+        case .more, .over: break
+        case .full: self.pause()
+        case .end: self.finish(leftOver: leftOver, receiver)
+        case .malformed: self.fail(.upstreamTruncated)
         }
     }
 
     @inline(__always)
-    private func finish(leftOver: Int, _ client: DownstreamConnection) {
-        self.client = nil
-        let isClean = leftOver == 0 && self.keepsAlive && client.hasSentRequest
+    private func finish(leftOver: Int, _ receiver: any AnswerReceiver) {
+        self.receiver = nil
+        let isClean = leftOver == 0 && self.keepsAlive && receiver.isRequestWhole
         if isClean {
             self.phase = .idle
             self.resume()
@@ -272,52 +277,43 @@ final class UpstreamConnection: ChannelDuplexHandler {
         } else {
             self.close()
         }
-        client.answerEnded()
+        receiver.answerEnded()
     }
 
-    private func beginTunnel(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ client: DownstreamConnection) {
+    private func beginTunnel(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         self.phase = .tunnel
-        guard client.tunnelBegins(head, buffer) else { return self.close() }
+        self.releaseHead()
+        guard receiver.tunnelBegins(head, buffer) else { return self.close() }
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         buffer.withUnsafeReadableBytes { self.frames.pass($0.assumingMemoryBound(to: UInt8.self)) }
-        if buffer.readableBytes > 0 { client.tunnelled(buffer) }
+        if buffer.readableBytes > 0 { receiver.tunnelled(buffer) }
     }
 
     // MARK: The end
 
     private func fail(_ reason: Reason) {
-        let client = self.client
-        self.client = nil
+        let receiver = self.receiver
+        self.receiver = nil
         self.close()
-        client?.upstreamFailed(reason)
+        receiver?.upstreamFailed(reason)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         let phase = self.phase
-        let client = self.client
+        let receiver = self.receiver
         self.phase = .closed
-        self.client = nil
+        self.receiver = nil
         self.pool.remove(self)
-        guard let client else { return }
+        guard let receiver else { return }
         switch phase {
-        case .body:
-            self.pool.loop.stage.begin()
-            let outcome = self.relay.connectionEnded(as: client.answerFraming, through: self.pool.loop.stage)
-            guard outcome == .end, !self.hasFailed, let sink = client.context else {
-                return client.upstreamFailed(.upstreamTruncated)
-            }
-            self.pool.loop.stage.flush(to: sink, exactly: true)
-            client.answerEnded()
-        case .tunnel:
-            client.tunnelEnded()
-        case .head where self.partial != nil:
-            client.upstreamFailed(.upstreamMalformed)
-        default:
-            client.upstreamFailed(.upstreamReset)
+        case .body: receiver.answerCut(isClean: !self.hasFailed)
+        case .tunnel: receiver.tunnelEnded()
+        case .head where self.partial != nil: receiver.upstreamFailed(.upstreamMalformed)
+        default: receiver.upstreamFailed(.upstreamReset)
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A reset, or TLS that ended without its goodbye: a body that ends with the connection has been cut.
         self.hasFailed = true
         context.close(promise: nil)

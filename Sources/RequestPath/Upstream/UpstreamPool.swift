@@ -1,9 +1,10 @@
-import NIOCore
+package import NIOCore
 import NIOPosix
 import NIOSSL
-import Sessions
+package import Observability
+package import Sessions
 import Settings
-import Vocabulary
+package import Vocabulary
 
 /// One loop's connections to one app: the idle ones on a stack, so that the warmest is used first.
 ///
@@ -13,7 +14,7 @@ import Vocabulary
 /// ```
 /// An app may send more than its answer: two answers, or a body where there is none. What comes before the connection's next
 /// request has left closes it, so that the next user does not get it. Connections on which that is likely are used last.
-final class UpstreamPool {
+package final class UpstreamPool: AppPool {
     /// For whom a connection is kept.
     enum Owner: Equatable {
         /// For everybody.
@@ -29,6 +30,7 @@ final class UpstreamPool {
     }
 
     let target: UpstreamTarget
+    package var origin: [UInt8] { self.target.origin }
     unowned let loop: PathLoop
     private let index: Int
     /// Each connection serves one session only.
@@ -42,7 +44,7 @@ final class UpstreamPool {
     private var isRetired = false
 
     /// - Parameter index: the app's place in the configuration.
-    init(target: UpstreamTarget, index: Int, loop: PathLoop) {
+    package init(target: UpstreamTarget, index: Int, loop: PathLoop) {
         self.target = target
         self.index = index
         self.isStrict = target.settings.reuse == .strict
@@ -51,7 +53,7 @@ final class UpstreamPool {
 
     /// A connection that may serve this session now, or requests without one; nil when there is none.
     @inline(__always)
-    func takeIdle(for session: CachedSession?) -> UpstreamConnection? {
+    package func takeIdle(for session: CachedSession?) -> (any AppConnection)? {
         let connection = self.isStrict ? self.takeOwn(Owner(session)) : self.idle.popLast()
         if connection != nil { self.loop.metrics.upstreamConnections(active: 1, idle: -1) }
         return connection
@@ -71,7 +73,7 @@ final class UpstreamPool {
     }
 
     /// The turn has ended in which the connections in `ending` were given back.
-    func turnEnded() {
+    package func turnEnded() {
         for connection in self.ending {
             connection.idleSince = self.loop.now
             if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
@@ -98,7 +100,7 @@ final class UpstreamPool {
     }
 
     /// Closes connections that have been idle too long.
-    func sweep() {
+    package func sweep() {
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
         for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
             self.closeIdle(at: index)
@@ -124,7 +126,7 @@ final class UpstreamPool {
     }
 
     /// A reload has put another pool in this one's place: exchanges under way end here, nothing is kept.
-    func retire() {
+    package func retire() {
         self.isRetired = true
         while !self.idle.isEmpty { self.closeIdle(at: self.idle.count - 1) }
         let connections = self.ending
@@ -132,7 +134,7 @@ final class UpstreamPool {
     }
 
     /// Connects for `client`, trying every address of the app in turn.
-    func connect(for client: DownstreamConnection) {
+    package func connect(for client: any ConnectionWaiter) {
         guard self.open < self.target.settings.maxConnections || self.makeRoom() else {
             return client.upstreamFailed(.gatewayOverloaded)
         }
@@ -160,7 +162,7 @@ final class UpstreamPool {
     private func attempt(
         _ addresses: [SocketAddress],
         _ index: Int,
-        _ client: DownstreamConnection,
+        _ client: any ConnectionWaiter,
         _ exchange: UInt64
     ) {
         guard client.exchangeNumber == exchange, client.isConnecting else {
@@ -204,6 +206,32 @@ final class UpstreamPool {
                     pool.attempt(addresses, index + 1, waiting, exchange)
                 }
             }
+    }
+}
+
+extension PathLoop {
+    /// A loop whose pools hold connections to the apps of its configuration.
+    ///
+    /// - Parameters:
+    ///   - accessLog: nil: none is written.
+    ///   - sessionClock: The clock of the session store.
+    package convenience init(
+        eventLoop: any EventLoop,
+        configuration: PathConfiguration,
+        sessions: SessionResolver,
+        shard: MetricsShard,
+        accessLog: AccessLog?,
+        sessionClock: Clock
+    ) {
+        self.init(
+            eventLoop: eventLoop,
+            configuration: configuration,
+            sessions: sessions,
+            shard: shard,
+            accessLog: accessLog,
+            sessionClock: sessionClock,
+            makePool: { UpstreamPool(target: $0, index: $1, loop: $2) }
+        )
     }
 }
 

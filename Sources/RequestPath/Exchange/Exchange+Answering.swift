@@ -3,11 +3,11 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Answers of the gateway's own, and what becomes of the connection after one.
-extension DownstreamConnection {
+/// Answers of the gateway's own.
+extension Exchange {
     /// Sends an answer of ours and ends the exchange.
     func answer(_ answer: LocalAnswer) {
-        guard let context = self.context, self.phase != .closed else { return }
+        guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         let answer =
             self.facts.wantsPage
             ? answer.page(
@@ -31,20 +31,18 @@ extension DownstreamConnection {
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
         )
         self.facts.bytesOut += answer.body.count
-        // Nothing that comes while we write belongs to this exchange any more, and the write may end the connection.
-        self.phase = .waiting
+        // Nothing that comes while we write belongs to this exchange any more, and the write may end it.
+        self.phase = .ending
         self.exchangeNumber &+= 1
-        context.writeAndFlush(NIOAny(ByteBuffer(bytes: bytes)), promise: nil)
-        guard self.phase != .closed else { return }
+        stream.writeAndFlush(ByteBuffer(bytes: bytes))
+        guard self.phase == .ending else { return }
         self.conclude(answer.reason)
         if !self.facts.keepsAlive {
-            self.linger()
+            self.end(.close)
         } else if self.body.isDone {
-            self.becomeIdle()
+            self.end(.next)
         } else {
-            self.phase = .draining
-            self.deadline = self.loop.now + self.configuration.timeouts.bodyGrace
-            self.resumeReading()
+            self.end(.body(self.body))
         }
     }
 
@@ -53,36 +51,6 @@ extension DownstreamConnection {
         if self.body.isDone { return true }
         guard let remaining = self.body.remaining else { return true }
         return remaining <= self.configuration.limits.drainBody
-    }
-
-    /// Reads a body away whose request was answered already, so that it is not taken for the next request.
-    func drainBody(_ buffer: inout ByteBuffer) {
-        let outcome = self.body.discard(&buffer)
-        if outcome == .malformed || self.body.byteCount > self.configuration.limits.drainBody {
-            return self.linger()
-        }
-        if outcome == .end { self.becomeIdle() }
-    }
-
-    func becomeIdle() {
-        guard self.phase != .closed else { return }
-        self.phase = .idle
-        self.deadline = self.loop.now + self.configuration.timeouts.idle
-        self.resumeReading()
-    }
-
-    /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
-    /// not read yet (RFC 9112 9.6).
-    func linger() {
-        guard self.phase != .closed, self.phase != .lingering, let context = self.context else { return }
-        self.phase = .lingering
-        self.input = nil
-        // As long as the client takes to read what is queued, then a moment for what it still sends.
-        self.deadline = self.loop.now + self.configuration.timeouts.write
-        self.resumeReading()
-        let sent = context.eventLoop.makePromise(of: Void.self)
-        sent.futureResult.assumeIsolated().whenSuccess { self.deadline = self.loop.now + .seconds(2) }
-        context.close(mode: .output, promise: sent)
     }
 
     // MARK: Our endpoints
@@ -102,14 +70,14 @@ extension DownstreamConnection {
         let outcome = self.body.collect(&buffer, into: &self.collected)
         if self.collected.count > pending.endpoint.bodyLimit {
             self.endpoint = nil
-            return self.answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID, closes: true))
+            return self.answer(.problem(.requestBodyTooLarge, requestID: self.facts.requestID, closes: true))
         }
         switch outcome {
         case .more: break
         case .end: self.callEndpoint()
         case .malformed:
             self.endpoint = nil
-            self.answer(.problem(400, .requestFraming, requestID: self.facts.requestID, closes: true))
+            self.answer(.problem(.requestFraming, requestID: self.facts.requestID, closes: true))
         }
     }
 

@@ -1,0 +1,68 @@
+package import NIOCore
+package import Sessions
+import Vocabulary
+
+/// A WebSocket after the app has agreed to it: bytes both ways, and an end from us when the session ends.
+extension Exchange {
+    package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
+        guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
+        self.phase = .tunnel
+        self.facts.keepsAlive = false
+        self.loop.stage.flush(to: stream, exactly: true)
+        guard self.phase == .tunnel else { return false }
+        stream.beginTunnel()
+        return true
+    }
+
+    package func tunnelled(_ bytes: ByteBuffer) {
+        guard let stream = self.stream else { return }
+        self.answerPassed(bytes.readableBytes)
+        stream.writeAndFlush(bytes)
+        if !stream.isWritable { self.upstream?.pause() }
+    }
+
+    /// Passes bytes of the client on.
+    package func tunnelToUpstream(_ bytes: ByteBuffer) {
+        guard let upstream = self.upstream else { return }
+        self.facts.lastProgress = self.loop.now
+        upstream.writeAndFlush(bytes)
+        if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
+    }
+
+    package func tunnelEnded() {
+        self.upstream = nil
+        self.conclude(nil)
+        self.end(.close)
+    }
+
+    /// The session behind a stream has ended: a WebSocket is told so between two frames, any other stream breaks off. An
+    /// answer that has not begun may be a stream: if it is still on its way at the next sweep, it ends then.
+    package func sessionEnded() {
+        self.facts.hasSessionEnded = true
+        self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
+    }
+
+    /// The session behind a stream could not be read for too long, so that it is not known whether it still lives.
+    package func sessionUnreadable() {
+        self.endStream(.storeUnavailable, WebSocketFrames.tryAgainLater)
+    }
+
+    private func endStream(_ reason: Reason, _ close: [UInt8]) {
+        guard self.phase == .tunnel else {
+            if self.phase == .exchange, self.facts.hasBegunAnswer { self.abort(reason) }
+            return
+        }
+        if self.upstream?.isBetweenFrames ?? true { self.stream?.writeAndFlush(ByteBuffer(bytes: close)) }
+        self.dropUpstream()
+        self.conclude(reason)
+        self.end(.close)
+    }
+
+    /// Whether this exchange ends with what has ended.
+    package func isEnded(by endings: Endings) -> Bool {
+        guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange || self.phase == .connecting,
+            let entry = self.facts.session
+        else { return false }
+        return endings.ends(entry)
+    }
+}

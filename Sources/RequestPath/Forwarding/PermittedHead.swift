@@ -1,0 +1,48 @@
+package import NIOCore
+package import Sessions
+
+/// The head of a request as it goes to an app. Every way to an app begins with one, and the only way to make one consumes
+/// a `Permit`: a request that was not permitted cannot be sent.
+///
+/// It goes to one connection at a time. That connection owns it until the app's answer begins, and gives it back if the
+/// request may be sent once more.
+package struct PermittedHead: ~Copyable {
+    /// The head, from its request line to its empty line.
+    package let bytes: ByteBuffer
+    private let permit: Permit
+
+    /// Writes the head of a permitted request.
+    ///
+    /// - Parameter buffer: An empty buffer to write to.
+    @inline(__always)
+    package init(
+        _ head: RequestHead,
+        _ base: Bytes,
+        permit: consuming Permit,
+        credentials: Credentials,
+        facts: ForwardedFacts,
+        cookies: OwnCookies,
+        parameter: HandoffParameter,
+        into buffer: consuming ByteBuffer
+    ) {
+        RequestWriter.write(
+            head,
+            base,
+            permit: permit,
+            credentials: credentials,
+            facts: facts,
+            cookies: cookies,
+            parameter: parameter,
+            into: &buffer
+        )
+        self.bytes = buffer
+        self.permit = permit
+    }
+
+    /// The session whose identity the head carries; nil: none.
+    package var session: CachedSession? { self.permit.session }
+
+    /// Ends the head: its buffer, which can be used again.
+    @inline(__always)
+    package consuming func intoBuffer() -> ByteBuffer { self.bytes }
+}

@@ -1,0 +1,53 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Writes bytes behind one another; the caller has made room for all of them.
+package struct ByteWriter {
+    package let base: UnsafeMutablePointer<UInt8>
+    package private(set) var count = 0
+
+    @inline(__always)
+    package init(_ base: UnsafeMutablePointer<UInt8>) {
+        self.base = base
+    }
+
+    @inline(__always)
+    package mutating func write(_ bytes: Bytes, _ length: Int) {
+        memcpy(self.base + self.count, bytes, length)
+        self.count &+= length
+    }
+
+    @inline(__always)
+    package mutating func write(_ bytes: UnsafeBufferPointer<UInt8>) {
+        if let start = bytes.baseAddress { self.write(start, bytes.count) }
+    }
+
+    @inline(__always)
+    package mutating func write(_ text: StaticString) {
+        self.write(text.utf8Start, text.utf8CodeUnitCount)
+    }
+
+    @inline(__always)
+    package mutating func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBufferPointer { self.write($0) }
+    }
+
+    @inline(__always)
+    package mutating func write(_ byte: UInt8) {
+        self.base[self.count] = byte
+        self.count &+= 1
+    }
+
+    /// Writes `value` in hexadecimal without leading zeros, as a chunk size has it.
+    @inline(__always)
+    package mutating func writeHex(_ value: Int) {
+        var shift = 60
+        while shift > 0, (value >> shift) & 0xF == 0 { shift &-= 4 }
+        while shift >= 0 {
+            let digit = UInt8(truncatingIfNeeded: (value >> shift) & 0xF)
+            self.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
+            shift &-= 4
+        }
+    }
+}

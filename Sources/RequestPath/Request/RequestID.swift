@@ -1,0 +1,43 @@
+/// The id of a request: 32 hexadecimal digits, unique in this process and, by its random half, everywhere.
+package struct RequestID: Sendable, Hashable {
+    package var seed: UInt64
+    package var sequence: UInt64
+    /// An id that a trusted proxy gave; it wins.
+    package var given: [UInt8]?
+
+    package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {
+        self.seed = seed
+        self.sequence = sequence
+        self.given = given
+    }
+
+    @inline(__always)
+    package func write(to writer: inout ByteWriter) {
+        if let given = self.given {
+            writer.write(given)
+        } else {
+            Self.writeHex(self.seed, &writer)
+            Self.writeHex(self.sequence, &writer)
+        }
+    }
+
+    @inline(__always)
+    private static func writeHex(_ value: UInt64, _ writer: inout ByteWriter) {
+        var shift = UInt64(64)
+        while shift > 0 {
+            shift &-= 4
+            let digit = UInt8(truncatingIfNeeded: value &>> shift) & 0xF
+            writer.write(digit < 10 ? 0x30 &+ digit : 0x57 &+ digit)
+        }
+    }
+
+    package var text: String {
+        if let given = self.given { return String(decoding: given, as: UTF8.self) }
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
+            guard let base = bytes.baseAddress else { return "" }
+            var writer = ByteWriter(base)
+            self.write(to: &writer)
+            return String(decoding: UnsafeBufferPointer(start: base, count: writer.count), as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+
+/// Which folders of a module use which others, read from the sources: a folder uses another if it names a type or a
+/// function that is declared there.
+struct FolderGraph {
+    /// One name that a file takes from another folder.
+    struct Use: Hashable, CustomStringConvertible {
+        var name: String
+        /// Paths below the module.
+        var user: String
+        var declarer: String
+
+        var from: String { FolderGraph.folder(of: self.user) }
+        var to: String { FolderGraph.folder(of: self.declarer) }
+        var description: String { "\(self.user) names \(self.name), which \(self.declarer) declares" }
+    }
+
+    let folders: Set<String>
+    let uses: [Use]
+
+    /// - Parameter files: The text of each file by its path below the module (`Folder/File.swift`).
+    init(_ files: [String: String]) {
+        let sources = files.mapValues { SwiftText($0) }
+        var declarers: [String: Set<String>] = [:]
+        for (path, source) in sources {
+            for name in source.sharedNames { declarers[name, default: []].insert(path) }
+        }
+        self.folders = Set(files.keys.map(Self.folder))
+        self.uses = sources.flatMap { path, source in
+            // A name that the file itself declares, a nested type for example, hides one of another folder.
+            source.words.subtracting(source.ownNames).compactMap { name -> Use? in
+                guard let places = declarers[name],
+                    !places.contains(where: { Self.folder(of: $0) == Self.folder(of: path) }),
+                    let declarer = places.sorted().first
+                else { return nil }
+                return Use(name: name, user: path, declarer: declarer)
+            }
+        }.sorted { ($0.user, $0.name) < ($1.user, $1.name) }
+    }
+
+    static func folder(of path: String) -> String {
+        String(path.prefix(while: { $0 != "/" }))
+    }
+
+    /// The uses of folders that do not stand before the user's in `order`.
+    func upward(_ order: [String]) -> [Use] {
+        let places = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
+        return self.uses.filter { use in
+            guard let from = places[use.from], let to = places[use.to] else { return true }
+            return to > from
+        }
+    }
+
+    /// For each folder that uses itself by way of others, the uses from one of the circle to the next.
+    var circles: [Use] {
+        let next = Dictionary(grouping: self.uses, by: \.from).mapValues { Set($0.map(\.to)) }
+        func reachable(from folder: String) -> Set<String> {
+            var found: Set<String> = []
+            var rest = Array(next[folder] ?? [])
+            while let folder = rest.popLast() {
+                if found.insert(folder).inserted { rest += next[folder] ?? [] }
+            }
+            return found
+        }
+        let reach = Dictionary(uniqueKeysWithValues: self.folders.map { ($0, reachable(from: $0)) })
+        return self.uses.filter { reach[$0.to]?.contains($0.from) == true }
+    }
+}
+
+/// A Swift file as far as names go.
+struct SwiftText {
+    /// Types, type aliases and functions that are declared outside of any other declaration and seen by other files.
+    private(set) var sharedNames: Set<String> = []
+    /// All that is declared, at any depth.
+    private(set) var ownNames: Set<String> = []
+    /// All names outside of comments and plain text.
+    let words: Set<String>
+    /// Modules that are imported.
+    let imports: Set<String>
+
+    init(_ text: String) {
+        let code = Self.code(text)
+        self.words = Set(code.matches(of: /[A-Za-z_][A-Za-z0-9_]*/).map { String($0.0) })
+        self.imports = Set(
+            code.matches(of: /(?m)^(?:package |@preconcurrency )*import (\w+)/).map { String($0.output.1) }
+        )
+        let declaration =
+            /(?m)^( *)((?:package|private|fileprivate|final|indirect|static|mutating|convenience|nonisolated\(unsafe\)|@\w+(?:\([^)]*\))?)\s+)*?(?:class|struct|enum|protocol|actor|typealias|func)\s+([A-Za-z_]\w*)/
+        for match in code.matches(of: declaration) {
+            let name = String(match.output.3)
+            let line = code[match.range]
+            self.ownNames.insert(name)
+            if match.output.1.isEmpty, !line.contains("private") { self.sharedNames.insert(name) }
+        }
+    }
+
+    /// The text without comments, and without strings but for what is interpolated into them.
+    private static func code(_ text: String) -> String {
+        text.replacing(/\/\/[^\n]*/, with: "")
+            .replacing(/"(?:\\\([^"\n]*\)|\\.|[^"\\\n])*"/) { match in
+                match.0.matches(of: /\\\(([^"\n]*?)\)/).map { " \($0.output.1) " }.joined()
+            }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+/// The folders of the request path give its reading order, and the modules theirs: nothing uses what stands behind it.
+@Suite struct FolderGraphTests {
+    /// The folders of `RequestPath`, each of which uses only those before it.
+    private static let order = [
+        "Request", "Routing", "Credentials", "Identity", "Decision", "Forwarding", "Loop", "Upstream", "Judging",
+        "Answering", "Exchange", "Connection", "Listener", "Explaining",
+    ]
+
+    private static func files(of module: String) throws -> [String: String] {
+        let prefix = "Sources/\(module)/"
+        let paths = PackageFiles.swift(below: "Sources/\(module)")
+        return Dictionary(
+            uniqueKeysWithValues: try paths.map { (String($0.dropFirst(prefix.count)), try PackageFiles.text($0)) }
+        )
+    }
+
+    @Test func everyFolderOfTheRequestPathHasItsPlace() throws {
+        let graph = FolderGraph(try Self.files(of: "RequestPath"))
+        #expect(graph.folders.subtracting(Self.order).isEmpty)
+        #expect(graph.uses.count > 100)
+    }
+
+    @Test func noFolderUsesOneBehindIt() throws {
+        for use in FolderGraph(try Self.files(of: "RequestPath")).upward(Self.order) { Issue.record("\(use)") }
+    }
+
+    @Test func noFolderStandsInACircle() throws {
+        for use in FolderGraph(try Self.files(of: "RequestPath")).circles { Issue.record("\(use)") }
+    }
+
+    @Test func noModuleStandsInACircle() throws {
+        let modules = Set(
+            PackageFiles.swift(below: "Sources").compactMap {
+                $0.split(separator: "/").dropFirst().first.map(String.init)
+            }
+        )
+        #expect(modules.count > 8)
+        // Each module as a folder that names the modules it imports.
+        var importers: [String: [String: String]] = [:]
+        for module in modules {
+            for (path, text) in try Self.files(of: module) {
+                for imported in SwiftText(text).imports where modules.contains(imported) {
+                    importers[module, default: [:]][imported] = path
+                }
+            }
+        }
+        var seen: Set<String> = []
+        func visit(_ module: String, _ way: [String]) {
+            if let start = way.firstIndex(of: module) {
+                let circle = (way[start...] + [module])
+                let files = zip(circle, circle.dropFirst()).map { "\($0)/\(importers[$0]?[$1] ?? "") imports \($1)" }
+                Issue.record("\(files.joined(separator: ", "))")
+                return
+            }
+            guard seen.insert(module).inserted else { return }
+            for next in (importers[module] ?? [:]).keys.sorted() { visit(next, way + [module]) }
+        }
+        for module in modules.sorted() { visit(module, []) }
+    }
+
+    // MARK: The reader itself
+
+    @Test func findsACircleAndNamesBothFiles() {
+        let graph = FolderGraph([
+            "A/One.swift": "package struct One {\n    var two: Two?\n}\n",
+            "B/Two.swift": "final class Two {\n    let make = { One() }\n}\n",
+            "C/Three.swift": "func three(_ one: One) {}\n",
+        ])
+        #expect(
+            graph.upward(["A", "B", "C"]).map(\.description) == ["A/One.swift names Two, which B/Two.swift declares"]
+        )
+        #expect(Set(graph.circles.map(\.user)) == ["A/One.swift", "B/Two.swift"])
+        #expect(graph.upward(["B", "A"]).map(\.name) == ["One", "One"])
+    }
+
+    @Test func readsCodeAndNothingElse() {
+        let graph = FolderGraph([
+            "A/One.swift": """
+            /// Not `Two`.
+            struct One {
+                enum Step { case two }
+                let text = "Two", step = Step.two  // Two
+            }
+            private struct Hidden {}
+            """,
+            "B/Two.swift": "struct Two {}\nstruct Step {}\nstruct Hidden {}\nlet text = \"\\(One())\"\n",
+        ])
+        #expect(graph.uses.map(\.description) == ["B/Two.swift names One, which A/One.swift declares"])
+        #expect(graph.circles.isEmpty)
+    }
+}

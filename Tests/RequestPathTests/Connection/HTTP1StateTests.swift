@@ -1,0 +1,185 @@
+import NIOCore
+import RequestPath
+import Testing
+
+/// The life of a connection, without one.
+@Suite("The state of an HTTP/1 connection") struct HTTP1StateTests {
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+
+    /// A connection that has just opened.
+    private final class Life {
+        private(set) var state = HTTP1State(now: HTTP1StateTests.start, deadline: HTTP1StateTests.start + .seconds(10))
+
+        func headComes(_ text: String, at now: NIODeadline = HTTP1StateTests.start) -> Bool {
+            self.state.headComes(ByteBuffer(string: text), longestLine: 100, now: now, limit: .seconds(10))
+        }
+
+        func headIsUnfinished(_ count: Int) { self.state.headIsUnfinished(count) }
+
+        func begin(keepsAlive: Bool = true, limit: Int = 100, isDraining: Bool = false) -> Bool {
+            _ = self.headComes("GET")
+            return self.state.requestBegins(keepsAlive: keepsAlive, limit: limit, isDraining: isDraining)
+        }
+
+        func end(_ end: AnswerEnd) -> HTTP1State.NextStep {
+            self.state.answerEnded(end, now: HTTP1StateTests.start, idle: .seconds(75), drain: .seconds(5))
+        }
+
+        func drain(_ text: String, limit: Int = 100) -> (step: HTTP1State.NextStep, rest: String) {
+            var buffer = ByteBuffer(string: text)
+            let step = self.state.drain(&buffer, limit: limit, now: HTTP1StateTests.start, idle: .seconds(75))
+            return (step, String(buffer: buffer))
+        }
+
+        func sweep(_ now: NIODeadline, closesIdle: Bool) -> HTTP1State.SweepAction {
+            self.state.sweep(now, closesIdle: closesIdle)
+        }
+
+        func upgraded() { self.state.upgraded() }
+        func linger(until deadline: NIODeadline) -> Bool { self.state.linger(until: deadline) }
+        func outputEnded(_ deadline: NIODeadline) { self.state.outputEnded(deadline) }
+        func closed() -> Bool { self.state.closed() }
+    }
+
+    private let life = Life()
+
+    // MARK: Heads
+
+    @Test func aHeadIsParsedWhenALineHasCome() {
+        #expect(self.life.headComes("GET /"))
+        self.life.headIsUnfinished(5)
+        #expect(!self.life.headComes("GET / HT"))
+        #expect(self.life.headComes("GET / HTTP/1.1\r\n"))
+        self.life.headIsUnfinished(16)
+        #expect(!self.life.headComes("GET / HTTP/1.1\r\nHost"))
+        // Only what is new counts.
+        #expect(self.life.headComes("GET / HTTP/1.1\r\nHost: a\r\n"))
+    }
+
+    @Test func aLineThatMayBeTooLongIsParsed() {
+        #expect(self.life.headComes("G"))
+        self.life.headIsUnfinished(1)
+        #expect(!self.life.headComes(String(repeating: "G", count: 99)))
+        #expect(self.life.headComes(String(repeating: "G", count: 100)))
+    }
+
+    @Test func aHeadHasItsTimeFromItsFirstByte() {
+        let later = Self.start + .seconds(8)
+        #expect(self.life.state.quietSince == Self.start)
+        #expect(self.life.sweep(later, closesIdle: false) == .none)
+        #expect(self.life.headComes("G", at: later))
+        #expect(self.life.state.quietSince == later)
+        #expect(self.life.headComes("GE", at: later + .seconds(9)))
+        #expect(self.life.sweep(later + .seconds(9), closesIdle: true) == .none)
+        #expect(self.life.sweep(later + .seconds(10), closesIdle: false) == .refuseHead)
+    }
+
+    @Test func aSilentConnectionCloses() {
+        #expect(self.life.sweep(Self.start + .seconds(10), closesIdle: false) == .linger)
+        #expect(self.life.sweep(Self.start, closesIdle: true) == .linger)
+    }
+
+    // MARK: Keeping the connection
+
+    @Test(arguments: [
+        (true, 100, false, true), (false, 100, false, false), (true, 1, false, false), (true, 2, false, true),
+        (true, 100, true, false),
+    ])
+    func anotherRequestMayFollow(_ keepsAlive: Bool, _ limit: Int, _ isDraining: Bool, _ may: Bool) {
+        #expect(self.life.begin(keepsAlive: keepsAlive, limit: limit, isDraining: isDraining) == may)
+    }
+
+    @Test func theLastRequestIsCounted() {
+        #expect(self.life.begin(limit: 3))
+        #expect(self.life.end(.next) == .readOn)
+        #expect(self.life.begin(limit: 3))
+        #expect(self.life.end(.next) == .readOn)
+        #expect(!self.life.begin(limit: 3))
+        #expect(self.life.state.requestCount == 3)
+    }
+
+    @Test func isKeptIdleForAWhile() {
+        _ = self.life.begin()
+        #expect(self.life.state.isInExchange && self.life.state.quietSince == nil)
+        #expect(self.life.sweep(Self.start + .hours(9), closesIdle: true) == .sweepExchange)
+        #expect(self.life.end(.next) == .readOn)
+        #expect(self.life.state.isIdle)
+        #expect(self.life.sweep(Self.start + .seconds(74), closesIdle: false) == .none)
+        #expect(self.life.sweep(Self.start + .seconds(75), closesIdle: false) == .linger)
+    }
+
+    @Test func anAnswerEndsOnce() {
+        #expect(self.life.end(.next) == .none)
+        _ = self.life.begin()
+        #expect(self.life.end(.close) == .linger)
+        #expect(self.life.linger(until: Self.start + .seconds(60)))
+        #expect(self.life.end(.next) == .none && self.life.state.ignoresInput)
+    }
+
+    // MARK: What is left of a body
+
+    @Test func aSmallBodyIsReadAwayBehindOurAnswer() {
+        _ = self.life.begin()
+        #expect(self.life.end(.body(BodyRelay(.length(10)))) == .readOn)
+        #expect(self.life.drain("01234").step == .readOn)
+        #expect(!self.life.state.isIdle && self.life.state.quietSince == nil)
+        #expect(self.life.drain("56789GET /").rest == "GET /")
+        #expect(self.life.state.isIdle)
+    }
+
+    @Test(arguments: ["zz\r\n", "65\r\n" + String(repeating: "a", count: 101)])
+    func aBodyThatIsBrokenOrTooLargeEndsTheConnection(_ text: String) {
+        _ = self.life.begin()
+        _ = self.life.end(.body(BodyRelay(.chunked)))
+        #expect(self.life.drain(text).step == .linger)
+    }
+
+    @Test func aBodyThatDoesNotComeIsNotWaitedFor() {
+        _ = self.life.begin()
+        _ = self.life.end(.body(BodyRelay(.length(10))))
+        #expect(self.life.sweep(Self.start + .seconds(4), closesIdle: true) == .none)
+        #expect(self.life.sweep(Self.start + .seconds(5), closesIdle: false) == .close)
+    }
+
+    // MARK: The end
+
+    @Test func lingersOnceAndForAMoment() {
+        #expect(self.life.linger(until: Self.start + .seconds(60)))
+        #expect(!self.life.linger(until: Self.start + .seconds(99)))
+        #expect(self.life.sweep(Self.start + .seconds(59), closesIdle: false) == .none)
+        self.life.outputEnded(Self.start + .seconds(2))
+        #expect(self.life.sweep(Self.start + .seconds(2), closesIdle: false) == .close)
+    }
+
+    @Test func closesOnce() {
+        _ = self.life.begin()
+        #expect(self.life.closed())
+        #expect(!self.life.closed() && !self.life.linger(until: Self.start))
+        self.life.outputEnded(Self.start)
+        self.life.upgraded()
+        #expect(self.life.state.isClosed && self.life.end(.next) == .none)
+        #expect(self.life.sweep(Self.start + .hours(9), closesIdle: true) == .none)
+    }
+
+    @Test func aTunnelEndsWithTheConnection() {
+        self.life.upgraded()
+        #expect(!self.life.state.isTunnel)
+        _ = self.life.begin()
+        self.life.upgraded()
+        #expect(self.life.state.isTunnel && !self.life.state.isInExchange)
+        #expect(self.life.sweep(Self.start, closesIdle: true) == .sweepExchange)
+        #expect(self.life.end(.close) == .linger)
+    }
+
+    // MARK: Reading
+
+    @Test func aReadThatWasHeldBackIsMadeUpFor() {
+        var gate = ReadGate()
+        #expect(gate.read() && !gate.resume())
+        gate.pause()
+        #expect(!gate.read() && gate.isPaused)
+        #expect(gate.resume() && !gate.isPaused)
+        gate.pause()
+        #expect(!gate.resume() && gate.read())
+    }
+}

@@ -1,0 +1,95 @@
+import AddressIntelligence
+import Handoff
+import NIOCore
+import NIOEmbedded
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+/// A loop without sockets. `app.example.com` is served, with everything public and an app whose connections are scripted.
+final class ExchangeBench {
+    let eventLoop = EmbeddedEventLoop()
+    let pool = ScriptedPool()
+    let loop: PathLoop
+    let configuration: PathConfiguration
+    let target: UpstreamTarget
+    let client = ScriptedClient()
+    let exchange: Exchange
+
+    init(_ change: (inout Settings) -> Void = { _ in }) throws {
+        let upstream = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
+        let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [route("/app/**", .public)])
+        var settings = Settings(hosts: [host], upstreams: [upstream])
+        change(&settings)
+        self.target = try UpstreamTarget(upstream)
+        let registry = MetricsRegistry()
+        self.configuration = PathConfiguration(
+            settings: settings,
+            routes: RouteTable(settings.hosts, upstreams: ["app"]),
+            targets: [self.target],
+            endpoints: EndpointTable([]),
+            registry: registry,
+            audit: AuditStream(queue: nil),
+            generation: 1,
+            identity: IdentityProfile(settings.identity),
+            handoff: nil,
+            devices: DeviceObserver(directory: nil)
+        )
+        let store = MemoryStore(maxSessions: 8, maxMarkers: 8, clock: .system, caches: SessionCaches())
+        let pool = self.pool
+        self.loop = PathLoop(
+            eventLoop: self.eventLoop,
+            configuration: self.configuration,
+            sessions: SessionResolver(
+                loop: self.eventLoop,
+                cache: SessionCache(capacity: 8),
+                store: store,
+                authority: TokenAuthority(secret: Secret("a secret of the tests")),
+                clock: .system
+            ),
+            shard: registry.makeShard(on: self.eventLoop),
+            accessLog: nil,
+            sessionClock: .system,
+            makePool: { _, _, _ in pool }
+        )
+        self.exchange = Exchange(loop: self.loop, peer: try #require(IPAddress("192.0.2.1")))
+        self.exchange.attach(self.client)
+        self.client.exchange = self.exchange
+    }
+
+    deinit {
+        self.exchange.detach()
+        self.client.exchange = nil
+    }
+
+    /// Begins an exchange with what of a request has come.
+    func begin(_ text: String, keepsAlive: Bool = true) throws {
+        let parser = RequestParser(
+            names: FieldNames(roles: FieldNames.requestRoles, managedNames: [], managedPrefixes: []),
+            limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
+            dropsUnderscore: true
+        )
+        var buffer = ByteBuffer(string: text)
+        let head = RequestHead(fieldCount: 100)
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
+        }
+        try #require(result == .complete)
+        self.exchange.begin(head, &buffer, by: self.configuration, keepsAlive: keepsAlive)
+        self.client.input = buffer
+        self.client.passBody()
+    }
+
+    /// A request as the client sends it.
+    static func request(
+        _ method: String = "GET",
+        path: String = "/app/x",
+        _ fields: [String] = [],
+        body: String = ""
+    ) -> String {
+        (["\(method) \(path) HTTP/1.1", "Host: app.example.com"] + fields).joined(separator: "\r\n") + "\r\n\r\n" + body
+    }
+}

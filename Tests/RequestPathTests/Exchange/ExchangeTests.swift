@@ -1,0 +1,224 @@
+import NIOCore
+import RequestPath
+import Testing
+import Vocabulary
+
+/// One request and its answer, between a scripted client and a scripted app.
+@Suite("An exchange") struct ExchangeTests {
+    private let bench: ExchangeBench
+    private let app = ScriptedApp()
+
+    init() throws {
+        self.bench = try ExchangeBench()
+    }
+
+    private var client: ScriptedClient { self.bench.client }
+
+    /// Begins a request on a connection that was kept, and lets its head leave.
+    private func send(_ request: String) throws {
+        self.bench.pool.kept = [self.app]
+        try self.bench.begin(request)
+        self.app.send()
+    }
+
+    @Test func passesBothMessagesOn() throws {
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
+        #expect(self.app.headText.hasPrefix("POST /app/x HTTP/1.1\r\nHost: app.example.com\r\n"))
+        #expect(self.app.headText.contains("X-Forwarded-For: 192.0.2.1\r\n"))
+        #expect(self.app.sent == "hello")
+        _ = self.app.answer("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nwor")
+        _ = self.app.goOn("ld!")
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 200 OK\r\n") && self.client.sent.hasSuffix("\r\n\r\nworld!"))
+        #expect(self.client.ends == [.next])
+    }
+
+    @Test func aBodyWaitsUntilTheHeadHasLeft() throws {
+        self.bench.pool.kept = [self.app]
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hel"))
+        #expect(self.app.sent.isEmpty)
+        self.app.send()
+        #expect(self.app.sent == "hel")
+    }
+
+    // MARK: Retries
+
+    /// What is sent once more on a new connection when a kept one was reset.
+    @Test(arguments: [
+        ("GET", "", true), ("PUT", "Content-Length: 0", true), ("POST", "Content-Length: 0", false),
+        ("PUT", "Transfer-Encoding: chunked", false),
+    ]) func onlyWhatHasNoEffectTwiceIsSentAgain(_ method: String, _ field: String, _ isRepeated: Bool) throws {
+        let body = field.hasPrefix("Transfer") ? "0\r\n\r\n" : ""
+        try self.send(ExchangeBench.request(method, field.isEmpty ? [] : [field], body: body))
+        self.app.end { $0.upstreamFailed(.upstreamReset) }
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second) == isRepeated)
+        #expect(second.headText == (isRepeated ? self.app.headText : ""))
+        #expect(self.client.sent.isEmpty == isRepeated)
+    }
+
+    @Test func isSentAgainOnceAtMost() throws {
+        try self.send(ExchangeBench.request())
+        self.app.end { $0.upstreamFailed(.upstreamReset) }
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second))
+        second.send()
+        second.end { $0.upstreamFailed(.upstreamReset) }
+        #expect(!self.bench.pool.connects(ScriptedApp()))
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 502 "))
+        #expect(self.client.ends == [.next])
+    }
+
+    @Test func aPostGoesOnANewConnectionIfNothingOfItHasLeft() throws {
+        self.bench.pool.kept = [self.app]
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
+        self.app.end { $0.upstreamFailed(.upstreamReset) }
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second))
+        second.send()
+        #expect(second.headText == self.app.headText && second.sent == "hello")
+    }
+
+    @Test func whatAnAppSaysUnaskedIsNoAnswer() throws {
+        self.bench.pool.kept = [self.app]
+        try self.bench.begin(ExchangeBench.request())
+        self.app.end { $0.upstreamSpokeFirst() }
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second))
+        // On a new connection it is no HTTP.
+        second.end { $0.upstreamSpokeFirst() }
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 502 "))
+    }
+
+    @Test func aConnectionThatClosedMeanwhileIsNotUsed() throws {
+        self.app.isUsable = false
+        self.bench.pool.kept = [self.app]
+        try self.bench.begin(ExchangeBench.request())
+        let second = ScriptedApp()
+        #expect(self.app.isClosed && self.bench.pool.connects(second))
+        #expect(self.app.headText.isEmpty && !second.headText.isEmpty)
+    }
+
+    // MARK: Answers that end otherwise
+
+    @Test func anEarlyAnswerClosesTheConnection() throws {
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"))
+        _ = self.app.answer("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+        #expect(self.client.sent.contains("\r\nConnection: close\r\n"))
+        #expect(self.client.ends == [.close])
+    }
+
+    @Test(arguments: ["Content-Length: 10", "Transfer-Encoding: chunked"])
+    func anAnswerThatIsCutBreaksOff(_ framing: String) throws {
+        try self.send(ExchangeBench.request())
+        _ = self.app.answer("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n5\r\nhel")
+        self.app.end { $0.answerCut(isClean: true) }
+        #expect(self.client.ends == [.aborted])
+    }
+
+    @Test(arguments: [true, false]) func anOpenEndIsWholeIfTheConnectionEndedCleanly(_ isClean: Bool) throws {
+        try self.send(ExchangeBench.request())
+        _ = self.app.answer("HTTP/1.1 200 OK\r\n\r\nhello")
+        self.app.end { $0.answerCut(isClean: isClean) }
+        #expect(self.client.ends == [isClean ? .next : .aborted])
+        #expect(self.client.sent.hasSuffix("0\r\n\r\n") == isClean)
+    }
+
+    @Test func aClientThatLeavesTakesTheRequestAlong() throws {
+        try self.send(ExchangeBench.request())
+        self.bench.exchange.clientLeft()
+        #expect(self.app.isAbandoned)
+        #expect(self.app.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") == nil)
+        #expect(self.client.sent.isEmpty && self.client.ends.isEmpty)
+    }
+
+    @Test func aConnectionForAClientThatLeftIsNotHanded() throws {
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.exchange.clientLeft()
+        #expect(!self.bench.pool.connects(self.app))
+    }
+
+    @Test func anAnswerBreaksOffAndItsAbsenceDoesNot() throws {
+        try self.send(ExchangeBench.request())
+        #expect(!self.bench.exchange.breakOff(.gatewayDraining))
+        _ = self.app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+        #expect(self.bench.exchange.breakOff(.gatewayDraining))
+        #expect(self.app.isAbandoned && self.client.ends == [.aborted])
+    }
+
+    @Test func anAppThatDoesNotAnswerIsGivenUp() throws {
+        try self.send(ExchangeBench.request())
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.sent.isEmpty)
+        self.bench.exchange.sweep(.now() + .hours(1))
+        #expect(self.app.isAbandoned && self.client.sent.hasPrefix("HTTP/1.1 504 "))
+    }
+
+    // MARK: Our own answers
+
+    /// What becomes of the rest of a request that is answered at once.
+    @Test(arguments: [(0, ScriptedClient.End.next), (100, .body), (1_000_000, .close)])
+    func aSmallBodyIsReadAwayAndALargeOneIsNot(_ length: Int, _ end: ScriptedClient.End) throws {
+        try self.bench.begin(ExchangeBench.request("POST", path: "/none", ["Content-Length: \(length)"]))
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 404 "))
+        #expect(self.client.sent.contains("\r\nConnection: close\r\n") == (end == .close))
+        #expect(self.client.ends == [end])
+    }
+
+    @Test func aLateHeadAndARefusedOneCloseTheConnection() {
+        self.bench.exchange.refuseLateHead(by: self.bench.configuration)
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 408 ") && self.client.ends == [.close])
+        self.bench.exchange.refuse(
+            Refusal(400, .requestMalformed),
+            ByteBuffer(string: "?"),
+            by: self.bench.configuration
+        )
+        #expect(self.client.sent.contains("HTTP/1.1 400 ") && self.client.ends == [.close, .close])
+    }
+
+    // MARK: Back-pressure
+
+    @Test func anAppIsReadAsFastAsTheClientReads() throws {
+        try self.send(ExchangeBench.request())
+        self.client.isWritable = false
+        let progress = self.app.answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+        #expect(progress == .full)
+        self.app.pause()
+        self.bench.exchange.clientTakesBytes()
+        #expect(!self.app.isPaused)
+    }
+
+    @Test func aClientIsReadAsFastAsTheAppReads() throws {
+        self.app.isWritable = false
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"))
+        #expect(self.client.isPaused)
+        self.bench.exchange.upstreamTakesBytes()
+        #expect(!self.client.isPaused)
+    }
+
+    // MARK: WebSockets
+
+    @Test func aWebSocketBecomesATunnel() throws {
+        let fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13"]
+        try self.send(ExchangeBench.request("GET", fields))
+        #expect(
+            self.app.upgrade("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        )
+        #expect(self.client.isTunnel && self.client.sent.hasPrefix("HTTP/1.1 101 "))
+        self.app.tunnel("ping")
+        self.bench.exchange.tunnelToUpstream(ByteBuffer(string: "pong"))
+        #expect(self.client.sent.hasSuffix("\r\n\r\nping") && self.app.sent == "pong")
+        self.app.end { $0.tunnelEnded() }
+        #expect(self.client.ends == [.close])
+    }
+
+    @Test func theNextRequestUsesTheSameObject() throws {
+        for number in 1...3 {
+            let app = ScriptedApp()
+            self.bench.pool.kept = [app]
+            try self.bench.begin(ExchangeBench.request())
+            app.send()
+            _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            #expect(self.client.ends == Array(repeating: .next, count: number))
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import NIOCore
+import RequestPath
+import Sessions
+
+/// A client that takes down what it is sent, and hands over a body when it is asked for it.
+final class ScriptedClient: ClientStream {
+    enum End: Equatable {
+        case next, body, close, aborted
+    }
+
+    var exchange: Exchange?
+    var isWritable = true
+    var unsentBytes = 0
+    /// What has come of the request behind its head.
+    var input = ByteBuffer()
+    private var queued = ""
+    private(set) var sent = ""
+    private(set) var ends: [End] = []
+    private(set) var isPaused = false
+    private(set) var isTunnel = false
+    private(set) var sessions = 0
+
+    func write(_ bytes: ByteBuffer) { self.queued += String(buffer: bytes) }
+
+    func writeAndFlush(_ bytes: ByteBuffer) {
+        self.write(bytes)
+        self.flush()
+    }
+
+    func flush() {
+        self.sent += self.queued
+        self.queued = ""
+    }
+
+    func pauseReading() { self.isPaused = true }
+    func resumeReading() { self.isPaused = false }
+    func signedIn() { self.sessions += 1 }
+
+    func passBody() {
+        guard let exchange = self.exchange else { return }
+        while self.input.readableBytes > 0, case .now = exchange.bodyDemand { exchange.takeBody(&self.input) }
+    }
+
+    func beginTunnel() { self.isTunnel = true }
+
+    func answerEnded(_ end: AnswerEnd) {
+        switch end {
+        case .next: self.ends.append(.next)
+        case .body: self.ends.append(.body)
+        case .close: self.ends.append(.close)
+        }
+    }
+
+    func abort() { self.ends.append(.aborted) }
+}
+
+/// A connection to an app, and the exchange that it carries, without a socket: what the app does is said by calls.
+final class ScriptedApp: AppConnection, AppStream {
+    var isUsable = true
+    var isWritable = true
+    var isBetweenFrames = true
+    private(set) var hasSent = false
+    private(set) var hasAnswered = false
+    private(set) var headText = ""
+    private(set) var sent = ""
+    private(set) var isPaused = false
+    private(set) var isAbandoned = false
+    private(set) var isClosed = false
+    private var head: PermittedHead?
+    private var receiver: (any AnswerReceiver)?
+
+    func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream {
+        self.headText = String(buffer: head.bytes)
+        self.head = consume head
+        self.receiver = receiver
+        return self
+    }
+
+    func close() { self.isClosed = true }
+    func takeBack() -> PermittedHead? { self.head.take() }
+    func pause() { self.isPaused = true }
+    func resume() { self.isPaused = false }
+
+    func abandon() {
+        self.receiver = nil
+        self.isAbandoned = true
+    }
+
+    func write(_ bytes: ByteBuffer) { self.sent += String(buffer: bytes) }
+    func writeAndFlush(_ bytes: ByteBuffer) { self.write(bytes) }
+    func flush() {}
+
+    // MARK: The script
+
+    /// The head leaves.
+    func send() {
+        self.hasSent = true
+        self.receiver?.headLeaves()
+    }
+
+    /// The app begins its answer; nil: the exchange was abandoned.
+    func answer(_ text: String) -> AnswerProgress? {
+        guard let receiver = self.receiver else { return nil }
+        var buffer = ByteBuffer(string: text)
+        let head = ResponseHead(fieldCount: 50)
+        let parser = ResponseParser(
+            names: FieldNames(roles: FieldNames.responseRoles, managedNames: [], managedPrefixes: []),
+            limit: 65_536
+        )
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
+        }
+        guard result == .complete else { return .malformed }
+        self.hasAnswered = true
+        _ = self.takeBack()
+        let progress = receiver.answerBegins(head, &buffer)
+        return self.goOn(progress)
+    }
+
+    /// More of its body comes.
+    func goOn(_ text: String) -> AnswerProgress? {
+        var buffer = ByteBuffer(string: text)
+        guard let progress = self.receiver?.answerContinues(&buffer) else { return nil }
+        return self.goOn(progress)
+    }
+
+    private func goOn(_ progress: AnswerProgress) -> AnswerProgress {
+        guard case .end = progress, let receiver = self.receiver else { return progress }
+        self.receiver = nil
+        receiver.answerEnded()
+        return progress
+    }
+
+    /// The connection ends.
+    func end(_ end: (any AnswerReceiver) -> Void) {
+        let receiver = self.receiver
+        self.receiver = nil
+        if let receiver { end(receiver) }
+    }
+
+    /// The app agrees to the upgrade.
+    func upgrade(_ text: String) -> Bool {
+        guard let receiver = self.receiver else { return false }
+        let buffer = ByteBuffer(string: text)
+        let head = ResponseHead(fieldCount: 50)
+        let parser = ResponseParser(
+            names: FieldNames(roles: FieldNames.responseRoles, managedNames: [], managedPrefixes: []),
+            limit: 65_536
+        )
+        let result = buffer.withUnsafeReadableBytes { bytes in
+            bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
+        }
+        return result == .complete && receiver.tunnelBegins(head, buffer)
+    }
+
+    func tunnel(_ text: String) { self.receiver?.tunnelled(ByteBuffer(string: text)) }
+}
+
+/// The connections to an app: those that are kept, and those that wait for a new one.
+final class ScriptedPool: AppPool {
+    let origin = Array("http://127.0.0.1:9".utf8)
+    var kept: [any AppConnection] = []
+    private(set) var waiters: [(waiter: any ConnectionWaiter, exchange: UInt64)] = []
+
+    func takeIdle(for session: CachedSession?) -> (any AppConnection)? { self.kept.popLast() }
+
+    func connect(for waiter: any ConnectionWaiter) {
+        self.waiters.append((waiter, waiter.exchangeNumber))
+    }
+
+    /// Hands a new connection to what waits for one; false: nothing does.
+    func connects(_ connection: any AppConnection) -> Bool {
+        guard let (waiter, exchange) = self.waiters.popLast(), waiter.isConnecting, waiter.exchangeNumber == exchange
+        else { return false }
+        waiter.upstreamConnected(connection)
+        return true
+    }
+
+    func sweep() {}
+    func turnEnded() {}
+    func retire() {}
+}
