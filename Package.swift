@@ -270,7 +270,7 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Providers", "Sessions", "StoreConformance", "Settings", "AddressIntelligence", "Cryptography",
+                "Providers", "Sessions", "StoreBench", "Settings", "AddressIntelligence", "Cryptography",
                 "Vocabulary", nioCore, nioEmbedded, nioPosix,
             ],
             swiftSettings: strict
