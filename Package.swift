@@ -41,15 +41,15 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     ],
     targets: [
         // The command line: run, demo, check, explain, healthcheck; the only module that sees all others.
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Providers",
-                "Sessions",
-                "RedisStore", "Settings",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
+                "Providers", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -63,8 +63,8 @@ let package = Package(
         .target(
             name: "RequestPath",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioPosix, nioSSL, logging,
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
+                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
@@ -76,7 +76,7 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Handoff", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
+                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Cryptography",
                 "Vocabulary", nioCore,
             ],
             swiftSettings: strict
@@ -105,13 +105,18 @@ let package = Package(
         .target(
             name: "Handoff",
             dependencies: [
-                "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+                "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
+        // The registered OAuth clients.
+        .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
             name: "Sessions",
-            dependencies: ["Cryptography", "AddressIntelligence", "Vocabulary", nioCore],
+            dependencies: [
+                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: strict
         ),
         .target(
@@ -134,14 +139,16 @@ let package = Package(
 
         .testTarget(
             name: "AddressIntelligenceTests",
-            dependencies: ["AddressIntelligence", "Vocabulary"],
+            dependencies: ["AddressIntelligence", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "ObservabilityTests",
-            dependencies: ["Observability", "Vocabulary", nioCore, nioPosix, logging],
+            dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
+        .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
+        .testTarget(name: "ClientsTests", dependencies: ["Clients", "Settings"], swiftSettings: strict),
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
@@ -151,39 +158,65 @@ let package = Package(
         .testTarget(
             name: "RequestPathTests",
             dependencies: [
-                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "Vocabulary", nioCore, nioEmbedded,
+                "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
+                "Handoff", "Clients", "Observability", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "HandoffTests",
             dependencies: [
-                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
-                nioCore, nioPosix,
+                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "StoreBench",
+                "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "Vocabulary",
-                nioCore, nioPosix,
+                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench",
+                "Vocabulary", "RequestPath", "Clients", nioCore, nioPosix,
             ],
+            swiftSettings: strict
+        ),
+
+        // What tests share. `TestSupport` and `GatewayBench` see no module of ours, so that tests of the built binary do not
+        // either: seeded numbers, files and corpora; the gateway's process with its clients and apps.
+        .target(name: "TestSupport", path: "Tests/TestSupport/Basics", swiftSettings: strict),
+        .target(
+            name: "GatewayBench",
+            dependencies: ["TestSupport"],
+            path: "Tests/TestSupport/GatewayBench",
+            swiftSettings: strict
+        ),
+        // A clock and a store that do what a test says.
+        .target(
+            name: "StoreBench",
+            dependencies: ["Sessions", "Vocabulary", nioCore],
+            path: "Tests/TestSupport/StoreBench",
+            swiftSettings: strict
+        ),
+        // Real servers of every kind of deployment, and faults between them and their clients.
+        .target(
+            name: "RedisServers",
+            dependencies: ["GatewayBench", nioCore, nioPosix],
+            path: "Tests/TestSupport/RedisServers",
             swiftSettings: strict
         ),
 
         // What every session store must do; the test target of each store runs it.
         .target(
             name: "StoreConformance",
-            dependencies: ["Sessions", "AddressIntelligence", "Vocabulary", nioCore],
+            dependencies: ["Sessions", "StoreBench", "AddressIntelligence", "Vocabulary", nioCore],
             path: "Tests/StoreConformance",
             swiftSettings: strict
         ),
         .testTarget(
             name: "SessionsTests",
             dependencies: [
-                "Sessions", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
-                nioEmbedded,
+                "Sessions", "StoreBench", "StoreConformance", "AddressIntelligence", "Cryptography", "Vocabulary",
+                nioCore,
+                nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -192,24 +225,18 @@ let package = Package(
         .target(
             name: "RedisStore",
             dependencies: [
-                "CHiredis", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "CHiredis", "Sessions", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RedisStoreTests",
             dependencies: [
-                "RedisStore", "RedisServers", "StoreConformance", "Sessions", "Cryptography", "AddressIntelligence",
+                "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "Sessions", "Cryptography",
+                "AddressIntelligence",
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
-            swiftSettings: strict
-        ),
-        // Real servers of every kind of deployment, and faults between them and their clients.
-        .target(
-            name: "RedisServers",
-            dependencies: [nioCore, nioPosix],
-            path: "Tests/RedisServers",
             swiftSettings: strict
         ),
         // No pkgConfig: hiredis.pc names a flag that SwiftPM warns of, and nothing that is needed.
@@ -232,7 +259,7 @@ let package = Package(
         ),
         .testTarget(
             name: "EndpointsTests",
-            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "Vocabulary"],
+            dependencies: ["Endpoints", "AddressIntelligence", "Cryptography", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -251,16 +278,16 @@ let package = Package(
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "SignIn", "Providers", "Sessions", "Settings", "Observability",
-                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "SessionEndpoints", "Endpoints", "SignIn", "RequestPath", "Providers", "Sessions", "Settings",
+                "Observability", "Cryptography", "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SignInTests",
             dependencies: [
-                "SignIn", "Providers", "Sessions", "StoreConformance", "Settings", "Observability",
-                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "SignIn", "Providers", "Sessions", "StoreBench", "Settings", "Observability", "AddressIntelligence",
+                "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -273,13 +300,19 @@ let package = Package(
         ),
         .testTarget(
             name: "WireTests",
-            dependencies: ["FuzzTargets", "RequestPath", "Vocabulary", nioCore, nioEmbedded, nioHTTP1],
+            dependencies: [
+                "FuzzTargets", "GatewayBench", "RequestPath", "TestSupport", "Vocabulary", nioCore, nioEmbedded,
+                nioHTTP1,
+            ],
             swiftSettings: strict
         ),
-        // Tests of the built binary and of the files around it: they see no module but Vocabulary.
+        // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
         .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
-        .target(name: "GatewayBench", path: "Tests/GatewayBench", swiftSettings: strict),
-        .testTarget(name: "IntegrationTests", dependencies: ["GatewayBench"], swiftSettings: strict),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["GatewayBench", "Observability", "Vocabulary"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "RedisIntegrationTests",
             dependencies: ["GatewayBench", "RedisServers", nioCore],
@@ -287,7 +320,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PackagingTests",
-            dependencies: ["Vocabulary", "RedisStore", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Vocabulary", "RedisStore", "TestSupport", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
     ]

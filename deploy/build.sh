@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The one build behind the demo, the tests and CI. Run it, or source it and call sallyport_build.
+# The build for the demo, the tests and CI. Run it, or source it and call sallyport_build.
 set -euo pipefail
 
-# Every swift command gets the same flags: with others it would build everything again.
+# Every swift command gets the same flags, because others would build everything again.
 SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked)
 SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Installs packages, and keeps the servers among them from being started: the tests start their own.
+# Installs packages without starting the servers among them: the tests start their own.
 sallyport_install() {
     local policy=/usr/sbin/policy-rc.d made=0 status=0
     if [[ ! -e $policy ]]; then
@@ -19,7 +19,7 @@ sallyport_install() {
     return "$status"
 }
 
-# Installs the Debian packages that are missing, or says which they are.
+# Installs missing Debian packages, or lists them.
 sallyport_packages() {
     local package missing=()
     for package in "$@"; do
@@ -38,7 +38,7 @@ sallyport_packages() {
     fi
 }
 
-# Builds the binary and the tests. Arguments: more Debian packages that the caller needs.
+# Builds the binary and the tests. Arguments: additional Debian packages for the caller.
 sallyport_build() {
     if ! command -v swift >/dev/null; then
         echo "swift is missing: install Swift 6.3 from https://www.swift.org/install/linux/ and put it on the PATH" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds what is long: fuzzing, gigabyte streams, thousands of connections, a real browser.
+# --soak adds the long ones: fuzzing, gigabyte streams, thousands of connections, a real browser.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -12,42 +12,58 @@ soak=0
 if [[ ${1-} == --soak ]]; then
     shift
     soak=1
-    # The binary refuses variables that begin with SALLYPORT_ and mean nothing to it.
+    # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
     packages+=(chromium)
 fi
 
 sallyport_build "${packages[@]}"
 
-# Ory's own client, as its users have it. Where PyPI cannot be reached, the test that runs it is skipped.
+# Ory's own client, as its users install it. Without access to PyPI the test that runs it is skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
 if ! "$clients/bin/python" -c 'import ory_client' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
         timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: ory-client==1.22.87; } >&2 ||
         rm -rf "$clients"
 fi
-# What is long is run one at a time: a thousand streams beside a browser would only starve each other.
+# Long tests run one at a time: a thousand streams next to a browser would slow each other down.
 order=()
 if ((soak)); then order=(--no-parallel); fi
-run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${SALLYPORT_FLAGS[@]}" "${order[@]}" "$@"; }
-if (($# > 0)); then
-    run "$@"
-else
+flags=("${SALLYPORT_FLAGS[@]}")
+run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
+suite() {
+    if (($# > 0)); then
+        run "$@"
+        return
+    fi
     # Suites that drive whole processes block the threads they run on. Beside them the others would be starved for
     # seconds, in which sessions age and connections fall silent.
-    processes='IntegrationTests|DemoTests|PackagingTests'
+    local processes='IntegrationTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run --filter RedisStoreTests
     run --filter "$processes"
+}
+suite "$@"
+
+# The suite once more in debug builds, which enforce exclusive access and look at assertions: one that finds data races,
+# and one that finds accesses outside of memory. What one finds fails the test or ends its process with an error.
+if ((soak)); then
+    # What lives as long as its process is never freed.
+    export ASAN_OPTIONS=detect_leaks=0
+    for check in thread address; do
+        flags=(--scratch-path "$SALLYPORT_ROOT/.build/$check" "--sanitize=$check")
+        swift build --package-path "$SALLYPORT_ROOT" --build-tests "${flags[@]}" >&2
+        suite "$@"
+    done
 fi
 
-# One minute for each fuzzer, from the saved corpus; what it finds is kept beside the build and fails the run.
+# One minute for each fuzzer, starting with the saved corpus. What it finds is kept next to the build and fails the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
     for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
-        # Swift's own handler of a crash would leave libFuzzer no time to keep what caused it.
+        # Swift's own crash handler would leave libFuzzer no time to save the input.
         SWIFT_BACKTRACE=enable=no "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/found/$name-" \
             "$scratch/found/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
     done

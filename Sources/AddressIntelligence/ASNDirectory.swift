@@ -1,10 +1,10 @@
 import Synchronization
 package import Vocabulary
 
-/// Which autonomous system an address belongs to, from a file that the operator provides and may replace at any time.
+/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time.
 ///
-/// Lookups go on, with the old content, while `reload` reads the new; the old one is closed when its last reader is
-/// done. A lookup takes a lock for the length of one reference count and so has no place on every request.
+/// While `reload` reads the new file, lookups use the old content, which is closed when its last reader is done. A
+/// lookup takes a lock for one reference count, so it must not be done for every request.
 package final class ASNDirectory: Sendable {
     private enum Source: Sendable {
         case database(path: String)
@@ -18,7 +18,7 @@ package final class ASNDirectory: Sendable {
 
     private let source: Source
     private let content: Mutex<Content>
-    /// Two reloads at once must not leave the older content in place.
+    /// Serialises reloads, so that two at once cannot leave the older content in place.
     private let reloading = Mutex<Void>(())
 
     private init(_ source: Source) throws(ASNError) {
@@ -36,9 +36,9 @@ package final class ASNDirectory: Sendable {
         try ASNDirectory(.csv(path: path))
     }
 
-    /// The number of the system that `address` belongs to; nil where it is unknown.
+    /// The number of the system of `address`; nil where it is unknown.
     ///
-    /// Never a number for addresses that carry IPv4 across IPv6 (`IPAddress.isTransitional`), whatever the file says.
+    /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func asn(of address: IPAddress) -> UInt32? {
         guard !address.isTransitional else { return nil }
         switch self.content.withLock({ $0 }) {
@@ -47,7 +47,7 @@ package final class ASNDirectory: Sendable {
         }
     }
 
-    /// Reads the file anew; on an error the content stays what it was.
+    /// Reads the file again. On an error the old content stays.
     package func reload() throws(ASNError) {
         try self.reloading.withLock { _ throws(ASNError) in
             let fresh = try Self.load(self.source)
@@ -55,7 +55,7 @@ package final class ASNDirectory: Sendable {
         }
     }
 
-    /// When the content was made; nil for a list, which does not say.
+    /// When the content was built; nil for a list, which does not say.
     package var buildTime: UnixTime? {
         switch self.content.withLock({ $0 }) {
         case .database(let database): database.buildTime

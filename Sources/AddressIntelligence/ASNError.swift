@@ -12,9 +12,9 @@ package enum ASNError: Error, Equatable, CustomStringConvertible {
     case tooLarge(path: String, limit: Int)
     /// The file is not a MaxMind database, or is damaged or half written.
     case invalidDatabase(path: String, detail: String)
-    /// The file is sound but knows no autonomous system at all: it is of another kind, or empty.
+    /// The file is valid but has no autonomous system numbers: it is of another kind, or empty.
     case noNumbers(path: String)
-    /// A line of a CSV file is wrong; lines count from 1.
+    /// A line of a CSV file is wrong. Lines count from 1.
     case invalidLine(path: String, line: Int, detail: String)
 
     /// The error for the operator, with the path and what to look at.
@@ -27,9 +27,9 @@ package enum ASNError: Error, Equatable, CustomStringConvertible {
         case .tooLarge(let path, let limit):
             "\(path): larger than \(limit / 1_048_576) MiB"
         case .invalidDatabase(let path, let detail):
-            "\(path): not a sound MaxMind database: \(detail)"
+            "\(path): not a valid MaxMind database: \(detail)"
         case .noNumbers(let path):
-            "\(path): holds no autonomous system number; is it a database of another kind?"
+            "\(path): has no autonomous system numbers; is it a database of another kind?"
         case .invalidLine(let path, let line, let detail):
             "\(path):\(line): \(detail)"
         }

@@ -1,8 +1,8 @@
 /// Autonomous system numbers from a plain list of `prefix,asn` lines.
 ///
-/// The number may wear an `AS`; `#` begins a comment; blank lines count for nothing. The longest prefix wins, and
-/// number 0 makes a hole in a wider one. One wrong line refuses the whole list: half a list would deny the devices of
-/// the other half.
+/// The number may have the prefix `AS`. `#` begins a comment, and blank lines are ignored. The longest prefix wins;
+/// number 0 excludes a part of a wider prefix. One wrong line refuses the whole list, because half a list would refuse
+/// the devices of the other half.
 struct ASNList: Sendable {
     private let table: PrefixTable<UInt32>
 

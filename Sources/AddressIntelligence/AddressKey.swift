@@ -1,7 +1,7 @@
-/// What stands for a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
+/// What identifies a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
 ///
-/// Temporary addresses rotate within their /64 (RFC 8981) and mobile networks hand each bearer one /64, so a longer
-/// prefix would lose the device and a shorter one would take in its neighbours.
+/// Temporary addresses change within their /64 (RFC 8981), and mobile networks assign one /64 to each bearer. A longer
+/// prefix would lose the device, and a shorter one would include other devices.
 package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     private let network: IPAddress
 

@@ -1,7 +1,9 @@
+import Vocabulary
+
 extension IPAddress {
-    /// Reads an address as people and proxies write it: dotted decimal, or IPv6 by RFC 4291 2.2, perhaps with a zone.
+    /// Reads an address as people and proxies write it: dotted decimal, or IPv6 by RFC 4291 2.2, with an optional zone.
     ///
-    /// Strict: no leading zeros in IPv4 (`010.0.0.1` is 8 to some and 10 to others), no missing octets, no ports, no
+    /// It is strict: no leading zeros in IPv4 (some readers take `010.0.0.1` as octal), no missing octets, no ports, no
     /// brackets, no spaces. A zone id (RFC 4007) is checked and dropped.
     package init?(_ text: String) {
         var text = text
@@ -9,7 +11,7 @@ extension IPAddress {
         self = address
     }
 
-    /// Reads an address from bytes by the same rules; allocates nothing.
+    /// Reads an address from bytes by the same rules. Allocates nothing.
     package init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
         guard bytes.contains(0x3A) else {
             guard let value = dottedDecimal(bytes[...]) else { return nil }
@@ -51,12 +53,11 @@ private func dottedDecimal(_ text: Bytes) -> UInt32? {
     return value << 8 | octet
 }
 
-/// Eight groups of one to four hexadecimal digits, one run of them at most left out as `::`, the last two perhaps
-/// written as IPv4.
+/// Eight groups of one to four hexadecimal digits. One run of groups may be written as `::`, and the last two as IPv4.
 private func colonHex(_ text: Bytes) -> UInt128? {
     var value: UInt128 = 0
     var groups = 0
-    /// How many groups stand before the `::`.
+    /// The number of groups before the `::`.
     var gap: Int?
     var index = text.startIndex
     if text.first == 0x3A {
@@ -67,8 +68,8 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     while index < text.endIndex {
         let start = index
         var group: UInt128 = 0
-        while index < text.endIndex, let digit = hexDigit(text[index]) {
-            group = group << 4 | digit
+        while index < text.endIndex, let digit = Hexadecimal.value(text[index]) {
+            group = group << 4 | UInt128(digit)
             index += 1
             guard index - start <= 4 else { return nil }
         }
@@ -98,16 +99,7 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     return head << UInt128(16 * (8 - gap)) | (value ^ head << tailBits)
 }
 
-private func hexDigit(_ byte: UInt8) -> UInt128? {
-    switch byte {
-    case 0x30...0x39: UInt128(byte - 0x30)
-    case 0x41...0x46: UInt128(byte - 0x41 + 10)
-    case 0x61...0x66: UInt128(byte - 0x61 + 10)
-    default: nil
-    }
-}
-
-/// The name of an interface or its number: visible ASCII but for what would end an address in a URL or a list.
+/// The name or number of an interface: visible ASCII, except what would end an address in a URL or a list.
 private func isZone(_ text: Bytes) -> Bool {
     !text.isEmpty
         && text.allSatisfy { byte in

@@ -1,6 +1,6 @@
 /// A block of addresses, e.g. `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, RFC 4291 2.3).
 ///
-/// A block holds addresses of its own family only: `::/0` is all of IPv6 and nothing of IPv4.
+/// A block has addresses of its own family only: `::/0` is all of IPv6 and nothing of IPv4.
 package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// The first address of the block.
     package let network: IPAddress
@@ -9,8 +9,8 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads `address/length`, or a lone address as the block of that one address.
     ///
-    /// nil for anything else, and for an address with bits set beyond the length: `10.0.0.1/8` is a slip of the pen, of
-    /// which no one can tell what was meant. A block within `::ffff:0:0/96` becomes the IPv4 block.
+    /// nil for anything else, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
+    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes the IPv4 block.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !text.utf8.contains(0x25), let address = IPAddress(String(parts[0])) else { return nil }
@@ -23,21 +23,21 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
-    /// The block of `address`'s first bits: `v4` of them when it is IPv4, else `v6`.
+    /// The block of `address`'s first bits: `v4` of them for IPv4, else `v6`.
     package init(of address: IPAddress, v4: Int, v6: Int) {
         self.prefixLength = address.isV4 ? v4 : v6
         let spaceLength = address.isV4 ? v4 + 96 : v6
         self.network = IPAddress(bits: address.bits & ~Self.hostMask(spaceLength: spaceLength))
     }
 
-    /// `spaceLength` counts in the 128-bit space that both families share.
+    /// `spaceLength` counts bits of the 128-bit space that both families share.
     private init?(network: IPAddress, spaceLength: Int) {
         guard network.bits & Self.hostMask(spaceLength: spaceLength) == 0 else { return nil }
         self.network = network
         self.prefixLength = network.isV4 ? spaceLength - 96 : spaceLength
     }
 
-    /// Whether `address` lies in the block.
+    /// Whether `address` is in the block.
     package func contains(_ address: IPAddress) -> Bool {
         address.isV4 == self.network.isV4
             && (address.bits ^ self.network.bits) & ~Self.hostMask(spaceLength: self.spaceLength) == 0

@@ -1,4 +1,4 @@
-/// A set of address blocks that answers in logarithmic time and allocates nothing: the trusted proxies.
+/// A set of address blocks, for example the trusted proxies. A lookup takes logarithmic time and allocates nothing.
 package struct CIDRSet: Sendable {
     private let table: PrefixTable<Bool>
 

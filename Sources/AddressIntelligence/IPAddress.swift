@@ -1,10 +1,9 @@
 /// An IPv4 or IPv6 address.
 ///
-/// Both families live in one 128-bit space: an IPv4 address stands at its place in `::ffff:0:0/96` (RFC 4291 2.5.5.2).
-/// So an IPv4-mapped IPv6 address *is* the IPv4 address, whichever way it came in, and no rule can be dodged by the
-/// other spelling.
+/// Both families share one 128-bit space: an IPv4 address is stored as `::ffff:0:0/96` (RFC 4291 2.5.5.2). So an
+/// IPv4-mapped IPv6 address *is* the IPv4 address, and the other spelling evades no rule.
 package struct IPAddress: Hashable, Sendable {
-    /// The address as a number; IPv4 at its place in `::ffff:0:0/96`.
+    /// The address as a number; IPv4 within `::ffff:0:0/96`.
     package let bits: UInt128
 
     init(bits: UInt128) {
@@ -21,7 +20,7 @@ package struct IPAddress: Hashable, Sendable {
         self.bits = UInt128(high) << 64 | UInt128(low)
     }
 
-    /// The address in 4 or 16 bytes of network order, as sockets and PROXY v2 carry it; nil for any other count.
+    /// The address in 4 or 16 bytes of network order, as sockets and PROXY v2 have it; nil for any other count.
     package init?(networkOrder bytes: UnsafeRawBufferPointer) {
         switch bytes.count {
         case 4: self.init(v4: UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
@@ -30,7 +29,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether this is an IPv4 address, however it was written.
+    /// Whether this is an IPv4 address, in either spelling.
     package var isV4: Bool { self.bits >> 32 == Self.mappedPrefix >> 32 }
 
     /// The value of an IPv4 address; nil for IPv6.
@@ -41,7 +40,7 @@ package struct IPAddress: Hashable, Sendable {
         self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
     }
 
-    /// Whether the address is `0.0.0.0` or `::`, which stand for every address or for none.
+    /// Whether the address is `0.0.0.0` or `::`, which mean every address or none.
     package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
 
     /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
@@ -54,14 +53,14 @@ package struct IPAddress: Hashable, Sendable {
         return v4 >> 24 == 10 || v4 >> 20 == 0xAC1 || v4 >> 16 == 0xC0A8 || v4 >> 16 == 0xA9FE || v4 >> 22 == 0x191
     }
 
-    /// What a device is known by: the address itself for IPv4, its /64 for IPv6.
+    /// The key of the device: the address itself for IPv4, its /64 for IPv6.
     package var key: AddressKey { AddressKey(of: self) }
 
-    /// Whether the address is IPv6 that merely carries IPv4 across: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC
-    /// 6052, RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
+    /// Whether the address is IPv6 that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052,
+    /// RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
-    /// Whoever runs such a relay is not the network of the device, and MaxMind's tree aliases some of these prefixes to
-    /// the IPv4 records, so that anyone could wear any network's number.
+    /// The operator of such a relay is not the network of the device. MaxMind's tree also maps some of these prefixes
+    /// to IPv4 records, so that a client could choose the network that it appears in.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
             || self.bits >> 96 == 0x2001_0000  // 2001::/32
@@ -74,7 +73,7 @@ package struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The one text form: dotted decimal for IPv4, RFC 5952 for IPv6.
+    /// The canonical text: dotted decimal for IPv4, RFC 5952 for IPv6.
     package var description: String {
         self.isV4 ? self.dottedDecimal : self.compressedHex
     }

@@ -1,8 +1,8 @@
-/// A look into values of the MaxMind DB format 2.0, which believes nothing that it reads.
+/// Reads values of the MaxMind DB format 2.0 without trusting them.
 ///
-/// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a bound and multiplies the node count in 32
-/// bits (maxmind/libmaxminddb#335): a damaged or hostile file kills the process. So the library searches the tree, and
-/// only after the metadata has passed here; values are read here, without recursion and within bounds.
+/// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a limit and multiplies the node count in 32
+/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file ends the process. So the library only searches the
+/// tree, and only after the metadata has been checked here. Values are read here, without recursion and within bounds.
 struct MaxMindData {
     private enum Kind: Int {
         case pointer = 1
@@ -11,15 +11,16 @@ struct MaxMindData {
         case float
     }
 
-    /// What a value's first bytes say of it.
+    /// The first bytes of a value.
     private struct Header {
         let kind: Kind
-        /// Bytes of the content; elements of an array, members of a map, truth of a boolean, target of a pointer.
+        /// Bytes of the content; elements of an array, members of a map, the value of a boolean, the target of a
+        /// pointer.
         let size: Int
-        /// Where the content begins.
+        /// The offset of the content.
         let content: Int
 
-        /// Where the next value begins; for containers, where the first element does.
+        /// The offset of the next value; for containers, of the first element.
         var end: Int {
             switch self.kind {
             case .map, .array, .boolean, .pointer: self.content
@@ -30,12 +31,12 @@ struct MaxMindData {
 
     private let bytes: UnsafeRawBufferPointer
 
-    /// The data section, or the metadata; pointers count from its beginning.
+    /// The data section, or the metadata. Pointers count from its beginning.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
     }
 
-    /// The unsigned number of 16, 32 or 64 bits that the map at `offset` has under `key`; nil where there is none.
+    /// The unsigned number of 16, 32 or 64 bits under `key` in the map at `offset`; nil where there is none.
     func number(of key: StaticString, inMapAt offset: Int) -> UInt64? {
         guard let map = self.target(at: offset), map.kind == .map else { return nil }
         var position = map.content
@@ -52,12 +53,12 @@ struct MaxMindData {
         return nil
     }
 
-    /// Where the value at `offset` ends, and how many maps and arrays it consists of; nil if it does not end in bounds.
+    /// The end of the value at `offset`, and how many maps and arrays it has; nil if it does not end within bounds.
     func end(ofValueAt offset: Int) -> (position: Int, containers: Int)? {
         var position = offset
         var containers = 0
         var pending = 1
-        // Each round takes at least a byte, so a count that lies runs into the end.
+        // Each round reads at least one byte, so a count that is too large reaches the end.
         while pending > 0 {
             guard let header = self.header(at: position) else { return nil }
             pending -= 1
@@ -93,7 +94,8 @@ struct MaxMindData {
         return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
     }
 
-    /// The header of the value at `offset`, or of that to which a pointer there leads; a pointer to a pointer is wrong.
+    /// The header of the value at `offset`, or of the value that a pointer there leads to. A pointer to a pointer is
+    /// wrong.
     private func target(at offset: Int) -> Header? {
         guard let header = self.header(at: offset) else { return nil }
         guard header.kind == .pointer else { return header }
@@ -146,9 +148,9 @@ struct MaxMindData {
 }
 
 extension MaxMindData {
-    /// Whether the metadata of this file is such that libmaxminddb can be trusted with it; else what is wrong.
+    /// What is wrong with the metadata of this file; nil when libmaxminddb can safely read it.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
-        // The library, too, takes the last marker within the last 128 KiB.
+        // The library also uses the last marker within the last 128 KiB.
         let searched = max(0, file.count - 131_072)
         guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
         let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))
@@ -156,7 +158,7 @@ extension MaxMindData {
         guard let nodes = metadata.number(of: "node_count", inMapAt: 0), nodes <= UInt64(UInt32.max),
             let bits = metadata.number(of: "record_size", inMapAt: 0), bits <= 32
         else { return "its metadata does not say how large the tree is" }
-        // Two records a node; 16 zero bytes part the tree from the data.
+        // Each node has two records; 16 zero bytes separate the tree from the data.
         guard nodes * bits / 4 + 16 <= UInt64(marker) else { return "it is shorter than its tree" }
         return nil
     }

@@ -5,15 +5,15 @@ internal import Vocabulary
 import Glibc
 #endif
 
-/// A MaxMind database of autonomous systems, searched by libmaxminddb; closed when its last reader drops it.
+/// A MaxMind database of autonomous systems, searched by libmaxminddb and closed when its last reader releases it.
 ///
-/// libmaxminddb maps the file that it is given. An operator's `cp new.mmdb old.mmdb` truncates that file under the
-/// mapping, and the next lookup would be killed by SIGBUS; so what is mapped is a copy of our own in memory.
+/// libmaxminddb maps its file into memory. An operator's `cp new.mmdb old.mmdb` truncates that file, and the next
+/// lookup would end the process with SIGBUS. So a private copy in memory is mapped.
 final class MaxMindDatabase: Sendable {
-    // Written by `MMDB_open` only, before the object is shared; lookups read it and nothing else.
+    // Written only by `MMDB_open`, before the object is shared. Lookups only read it.
     nonisolated(unsafe) private let handle: UnsafeMutablePointer<MMDB_s>
 
-    /// When the database was built; nil where it says nothing credible.
+    /// When the database was built; nil where its metadata has no plausible time.
     let buildTime: UnixTime?
 
     init(path: String) throws(ASNError) {
@@ -36,7 +36,7 @@ final class MaxMindDatabase: Sendable {
         self.handle.deallocate()
     }
 
-    /// The number in the record of `address`; nil without record or number, or where the database is damaged.
+    /// The number in the record of `address`; nil without a record or number, or where the database is damaged.
     func number(of address: IPAddress) -> UInt32? {
         var status = MMDB_SUCCESS
         let found: MMDB_lookup_result_s
@@ -64,10 +64,10 @@ final class MaxMindDatabase: Sendable {
         return MMDB_lookup_sockaddr(self.handle, address, &status)
     }
 
-    /// Walks the search tree until a record has a number.
+    /// Searches the tree until a record has a number.
     ///
-    /// A city database opens as well as an ASN database and would then deny every device without a word. The walk is
-    /// bounded, since a damaged tree may run in circles.
+    /// A city database also opens, and would then refuse every device silently. The number of steps is limited, because
+    /// a damaged tree may have circles.
     private func knowsAnyNumber() -> Bool {
         let nodeCount = self.handle.pointee.metadata.node_count
         var pending: [UInt32] = [0]
@@ -104,7 +104,7 @@ final class MaxMindDatabase: Sendable {
     private static let year10000: UInt64 = 253_402_300_800
 }
 
-/// A copy in memory of a database with sound metadata, which has a path for those who want one.
+/// A copy in memory of a database with valid metadata, which can be opened by a path.
 private struct MemoryFile: ~Copyable {
     private let descriptor: Descriptor
 
@@ -130,7 +130,7 @@ private struct MemoryFile: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Lends the path, which is good for as long as the file is held.
+    /// Passes the path, which is valid as long as the file is held.
     func withPath<Result>(_ body: (String) -> Result) -> Result {
         body("/proc/self/fd/\(self.descriptor.number)")
     }

@@ -1,12 +1,12 @@
-/// Values by address prefix, of which the longest that contains an address wins.
+/// Values by address prefix. The longest prefix that contains an address wins.
 ///
 /// Nested prefixes are flattened once into runs of addresses with one value each, so that a lookup is a binary search.
-/// The families have a table each, because IPv6 blocks as wide as `::/80` would cover IPv4's place in the shared space.
+/// Each family has its own table, because IPv6 blocks as wide as `::/80` would cover IPv4 in the shared space.
 struct PrefixTable<Value: Equatable & Sendable>: Sendable {
     private let v4: Runs
     private let v6: Runs
 
-    /// Builds the table; of two values for the same block the later one wins.
+    /// Builds the table. Of two values for the same block the later one wins.
     init(_ entries: [(block: CIDRBlock, value: Value)]) {
         self.v4 = Runs(entries.filter { $0.block.network.isV4 })
         self.v6 = Runs(entries.filter { !$0.block.network.isV4 })
@@ -21,13 +21,13 @@ struct PrefixTable<Value: Equatable & Sendable>: Sendable {
 }
 
 extension PrefixTable {
-    /// Runs of consecutive addresses: each begins at its start and lasts until the next one's.
+    /// Runs of consecutive addresses: each begins at its start and ends before the next one's.
     private struct Runs: Sendable {
         private var starts: [UInt128] = []
         private var values: [Value?] = []
 
         init(_ entries: [(block: CIDRBlock, value: Value)]) {
-            // A block comes after all blocks that contain it; the sort is stable, so a repeated block's last value
+            // A block comes after all blocks that contain it. The sort is stable, so the last value of a repeated block
             // wins.
             let ordered = entries.sorted { left, right in
                 let (left, right) = (left.block, right.block)
@@ -60,7 +60,7 @@ extension PrefixTable {
             return low == 0 ? nil : self.values[low - 1]
         }
 
-        /// Ends the innermost open block: after it the one around it goes on.
+        /// Ends the innermost open block; the block around it continues.
         private mutating func close(_ open: inout [(last: UInt128, value: Value)]) {
             let ended = open.removeLast()
             guard ended.last < UInt128.max else { return }

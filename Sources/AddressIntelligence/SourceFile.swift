@@ -17,14 +17,14 @@ struct Descriptor: ~Copyable {
 
 /// A regular file, opened for reading.
 struct SourceFile: ~Copyable {
-    /// The largest file that is read, in bytes; every known ASN database is far smaller.
+    /// The largest file that is read, in bytes. Every known ASN database is far smaller.
     static let sizeLimit = 1 << 30
 
     private let path: String
     private let descriptor: Descriptor
 
     init(path: String) throws(ASNError) {
-        // Without O_NONBLOCK a path that names a pipe would block for ever.
+        // Without O_NONBLOCK, the path of a pipe would block forever.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw .unreadable(path: path, code: errno) }
         let descriptor = Descriptor(owning: number)

@@ -8,7 +8,8 @@ package enum AES256GCM {
 
     /// The ciphertext of `plaintext`, followed by the tag over it and over `authenticating`.
     ///
-    /// A key must never see a nonce twice. A key or nonce of another length is a mistake in the program and ends it.
+    /// A nonce must never be used twice with a key. A key or nonce of another length is a programming error and ends
+    /// the process.
     package static func seal(
         _ plaintext: [UInt8],
         key: [UInt8],
@@ -60,7 +61,7 @@ package enum AES256GCM {
         key.withUnsafeBytes { Self.open(sealed, key: $0, nonce: nonce[...], authenticating: authenticating) }
     }
 
-    /// The same where the key and the nonce lie in other bytes.
+    /// The same where the key and the nonce are parts of other bytes.
     static func open(
         _ sealed: ArraySlice<UInt8>,
         key: UnsafeRawBufferPointer,
@@ -84,7 +85,8 @@ package enum AES256GCM {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
             mustSucceed(result, "EVP_DecryptUpdate")
         }
-        // Not `unsafeUninitializedCapacity:`, which looks the array's type up at run time: dearer than the zeros.
+        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than writing
+        // zeros.
         var plaintext = [UInt8](repeating: 0, count: count)
         let isGenuine = sealed.withUnsafeBufferPointer { sealed in
             // OpenSSL takes the tag by a pointer that is not `const`, and copies it.
@@ -98,7 +100,7 @@ package enum AES256GCM {
             }
         }
         guard isGenuine else {
-            // What was decrypted is not to be seen before the tag has held.
+            // Decrypted bytes must not be seen before the tag is verified.
             OPENSSL_cleanse(&plaintext, plaintext.count)
             ERR_clear_error()
             return nil
@@ -119,8 +121,8 @@ package enum AES256GCM {
     ) -> Result {
         precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
         return self.pool.with { context in
-            // The nonce length of 12 is the mode's default. Whoever had the context before leaves nothing behind: key and
-            // nonce are set anew. A context that has its cipher keeps it, which is half of the work.
+            // The nonce length of 12 is the mode's default. Nothing of the context's last use remains, because key and
+            // nonce are set again. A context that has its cipher keeps it, which saves half of the work.
             let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
             let keyStart = key.assumingMemoryBound(to: UInt8.self).baseAddress
             let result = nonce.withUnsafeBufferPointer { nonce in

@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// Whether both hold the same bytes, in a time that tells nothing of where they differ; only their counts may be
+/// Whether both hold the same bytes, in a time that does not depend on where they differ. Only their lengths may be
 /// learnt.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.withUnsafeBytes { left in right.withUnsafeBytes { constantTimeEqual(left, $0) } }
 }
 
-/// Whether both hold the same bytes, in a time that tells nothing of where they differ; only their counts may be
+/// Whether both hold the same bytes, in a time that does not depend on where they differ. Only their lengths may be
 /// learnt.
 package func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     let count = left.count

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Contexts of OpenSSL that are used again and again, by one thread at a time: making one costs more than what it is made
-/// for. Nobody waits for a context: whoever finds the pool busy or empty makes another.
+/// OpenSSL contexts that are reused, by one thread at a time, because making one costs more than using it. A thread
+/// never waits for a context: if the pool is busy or empty, it makes another.
 final class ContextPool: Sendable {
-    /// More than threads that do this at once; the rest is freed.
+    /// More than the threads that use contexts at once. Contexts beyond this number are freed.
     private static let capacity = 32
 
     private struct Contexts: @unchecked Sendable {
@@ -23,7 +23,7 @@ final class ContextPool: Sendable {
         self.contexts.withLock { for context in $0.idle { self.free(context) } }
     }
 
-    /// Runs `body` with a context in whatever state its last user left it.
+    /// Runs `body` with a context in the state in which its last user left it.
     func with<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         let context = self.take()
         defer { self.giveBack(context) }
@@ -45,7 +45,7 @@ final class ContextPool: Sendable {
         if isKept != true { self.free(context) }
     }
 
-    /// A context on its way between the pool and its one user.
+    /// A context between the pool and its user.
     private struct Taken: @unchecked Sendable {
         let pointer: OpaquePointer?
     }

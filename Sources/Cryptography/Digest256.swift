@@ -1,7 +1,7 @@
 /// The 32 bytes of a SHA-256 digest or HMAC.
 ///
-/// A plain value without a buffer of its own, so that it can be the key of a table. `==` is not constant-time: it is
-/// for finding records by the HMAC of what the client sent, where an attacker cannot choose the digest.
+/// A value without a buffer, so that it can be the key of a table. `==` is not constant-time: it is for finding records
+/// by the HMAC of a client's token, where an attacker cannot choose the digest.
 package struct Digest256: Hashable, Sendable {
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
@@ -24,7 +24,7 @@ package struct Digest256: Hashable, Sendable {
     /// The 43 characters of base64url.
     package var base64URL: String { self.withUnsafeBytes { Base64URL.encode($0) } }
 
-    /// The digest in 43 characters of base64url; nil when they are none.
+    /// The digest in 43 characters of base64url; nil when the text is not one.
     package init?(base64URL text: ArraySlice<UInt8>) {
         guard let bytes = Base64URL.decoded(text) else { return nil }
         self.init(bytes)
@@ -35,7 +35,7 @@ package struct Digest256: Hashable, Sendable {
         self.withUnsafeBytes { Base64URL.append($0, to: &target) }
     }
 
-    /// Lends the bytes without copying them.
+    /// Passes the bytes without copying them.
     package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try Swift.withUnsafeBytes(of: self.words, body)
     }
@@ -43,7 +43,7 @@ package struct Digest256: Hashable, Sendable {
     package static func == (left: Digest256, right: Digest256) -> Bool { left.words == right.words }
 
     package func hash(into hasher: inout Hasher) {
-        // A digest is uniform: one word spreads as well as four.
+        // A digest is uniform, so one word is as good as four.
         hasher.combine(self.words.0)
     }
 }

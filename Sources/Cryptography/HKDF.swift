@@ -4,15 +4,15 @@ import COpenSSL
 package enum HKDF {
     /// `count` bytes for the purpose that `info` names.
     ///
-    /// An empty salt stands for 32 zero bytes. The secret must not be empty, and `count` is 1 to 8160 (255 blocks):
-    /// anything else is a mistake in the program and ends it.
+    /// An empty salt means 32 zero bytes. The secret must not be empty, and `count` is 1 to 8160 (255 blocks). Anything
+    /// else is a programming error and ends the process.
     package static func sha256(secret: [UInt8], salt: [UInt8], info: String, count: Int) -> [UInt8] {
         Self.sha256(secret: secret, salt: salt, info: Array(info.utf8), count: count)
     }
 
     /// `count` bytes for the purpose that the bytes of `info` name.
     package static func sha256(secret: [UInt8], salt: [UInt8], info: [UInt8], count: Int) -> [UInt8] {
-        precondition(!secret.isEmpty, "HKDF from an empty secret")
+        precondition(!secret.isEmpty, "the secret for HKDF must not be empty")
         precondition((1...8160).contains(count), "HKDF cannot give that many bytes")
         let context = EVP_PKEY_CTX_new_from_name(nil, "HKDF", nil).orStop("HKDF context")
         defer { EVP_PKEY_CTX_free(context) }

@@ -2,12 +2,12 @@ import COpenSSL
 
 /// A key for HMAC-SHA-256 (RFC 2104), ready for use on any thread.
 ///
-/// The key block is hashed once, and the context used again for message after message. OpenSSL wipes the key when the last
-/// copy of the value is gone.
+/// The key block is hashed once, and the context is used for message after message. OpenSSL wipes the key when the last
+/// copy of the value is released.
 package struct HMACKey: Sendable {
     private let keyed: Keyed
 
-    /// Takes `key`, of any length, the empty one included.
+    /// Takes `key`, of any length, also an empty one.
     package init(_ key: [UInt8]) {
         self.keyed = Keyed(key)
     }
@@ -24,7 +24,7 @@ package struct HMACKey: Sendable {
 }
 
 private final class Keyed: Sendable {
-    // Never written after `init`; copying a context only reads it.
+    // Not changed after `init`; copying a context only reads it.
     nonisolated(unsafe) private let context: OpaquePointer
     private let pool: ContextPool
 
@@ -54,7 +54,7 @@ private final class Keyed: Sendable {
 
     func code(of message: UnsafeRawBufferPointer) -> Digest256 {
         self.pool.with { context in
-            // Without a key: the same one again.
+            // No key is given, so the same one is used again.
             mustSucceed(EVP_MAC_init(context, nil, 0, nil), "EVP_MAC_init")
             let start = message.assumingMemoryBound(to: UInt8.self).baseAddress
             mustSucceed(EVP_MAC_update(context, start, message.count), "EVP_MAC_update")

@@ -2,15 +2,16 @@ import COpenSSL
 
 /// Algorithms fetched once.
 ///
-/// Implicit fetches (`EVP_sha256()`) look the algorithm up under a lock at every use, which OpenSSL 3.0 does slowly and
-/// all threads together (openssl#17064, openssl#20286). The handles are immutable and counted atomically.
+/// Implicit fetches (`EVP_sha256()`) look up the algorithm under a lock at every use. In OpenSSL 3.0 this is slow and
+/// blocks other threads (openssl#17064, openssl#20286). The handles are immutable and their reference counts atomic.
 enum Fetched {
     nonisolated(unsafe) static let sha256 = EVP_MD_fetch(nil, "SHA256", nil).orStop("SHA-256")
     nonisolated(unsafe) static let hmac = EVP_MAC_fetch(nil, "HMAC", nil).orStop("HMAC")
 }
 
 extension Optional {
-    /// The value, or the end of the process: without this part of OpenSSL nothing that the gateway promises holds.
+    /// The value. Ends the process if there is none, because the gateway cannot keep its promises without this part of
+    /// OpenSSL.
     func orStop(_ what: StaticString) -> Wrapped {
         guard let value = self else {
             ERR_clear_error()
@@ -20,8 +21,8 @@ extension Optional {
     }
 }
 
-/// Goes on if OpenSSL reported success, else ends the process; for calls that fail only when memory is out or the
-/// library is broken.
+/// Ends the process unless OpenSSL reported success. For calls that fail only when memory runs out or the library is
+/// broken.
 func mustSucceed(_ result: Int32, _ what: StaticString) {
     guard result == 1 else {
         ERR_clear_error()
@@ -29,7 +30,7 @@ func mustSucceed(_ result: Int32, _ what: StaticString) {
     }
 }
 
-/// Runs `body` with a pointer that is never null: OpenSSL takes null for "not given" even where the count is 0.
+/// Runs `body` with a pointer that is never null. OpenSSL takes null as "not given" even where the count is 0.
 func withPointer<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
     if bytes.isEmpty {
         return withUnsafePointer(to: 0) { body($0, 0) }

@@ -1,6 +1,7 @@
 import COpenSSL
+import Vocabulary
 
-/// SHA-1 (FIPS 180-4), for names only: Redis calls a script by the SHA-1 of its text. It protects nothing.
+/// SHA-1 (FIPS 180-4), only for names: Redis knows a script by the SHA-1 of its text. It protects nothing.
 package enum SHA1 {
     /// The 40 lower-case hexadecimal digits of the digest of `message`.
     package static func hex(_ message: [UInt8]) -> String {
@@ -11,12 +12,8 @@ package enum SHA1 {
             mustSucceed(result, "EVP_Digest")
             initialized = 20
         }
-        let digits = Array("0123456789abcdef".utf8)
         var text = [UInt8]()
-        for byte in digest {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
+        for byte in digest { Hexadecimal.append(byte, to: &text) }
         return String(decoding: text, as: UTF8.self)
     }
 }

@@ -5,8 +5,8 @@ package import Vocabulary
 package enum Scrypt {
     /// Whether `password` is the one that `encoded` was made from.
     ///
-    /// The time depends on the cost that `encoded` names, not on the password. A malformed hash matches nothing, at
-    /// once.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
+    /// time.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard let hash = EncodedHash(encoded) else { return false }
         guard var derived = Self.derive(password: password, salt: hash.salt, cost: hash.cost, count: hash.hash.count)
@@ -15,22 +15,22 @@ package enum Scrypt {
         return constantTimeEqual(derived, hash.hash)
     }
 
-    /// A hash of `password` under a fresh salt, at a cost of 16 MiB and five passes (what OWASP recommends).
+    /// A hash of `password` under a new salt, at a cost of 16 MiB and five passes (OWASP's recommendation).
     package static func hash(password: [UInt8]) -> Secret {
         let salt = Random.bytes(16)
         let hash = Self.derive(password: password, salt: salt, cost: .standard, count: 32).orStop("scrypt")
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Whether `encoded` can be verified: the six parts, N a power of two, a cost of at least 1 MiB and at most 256
-    /// MiB, a salt of at least 8 bytes, a hash of at least 32.
+    /// Whether `encoded` can be verified: six parts, N a power of two, a cost of 1 MiB to 256 MiB, a salt of at least 8
+    /// bytes, and a hash of at least 32.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }
 
     /// A hash that no password matches, of the same cost as `encoded`.
     ///
-    /// To verify against when the user does not exist: otherwise the time of the answer tells who does.
+    /// It is verified when the user does not exist. Otherwise the time of the answer would show which users exist.
     package static func decoy(like encoded: Secret) -> Secret {
         let cost = EncodedHash(encoded)?.cost ?? .standard
         return EncodedHash(cost: cost, salt: Random.bytes(16), hash: Random.bytes(32)).encoded
@@ -42,7 +42,7 @@ package enum Scrypt {
         var succeeded = false
         let derived = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             let result = withPointer(password) { password, passwordCount in
-                // OpenSSL's signature wants `char *`; the bytes may be any.
+                // OpenSSL's signature wants `char *`; any bytes are allowed.
                 password.withMemoryRebound(to: CChar.self, capacity: passwordCount) { password in
                     withPointer(salt) { salt, saltCount in
                         EVP_PBE_scrypt(
@@ -67,12 +67,12 @@ package enum Scrypt {
         return succeeded ? derived : nil
     }
 
-    /// A little more than the costliest accepted hash needs; OpenSSL's own limit of 32 MiB is below common costs.
+    /// A little more than the most expensive accepted hash needs. OpenSSL's own limit of 32 MiB is below common costs.
     private static let memoryLimit: UInt64 = 320 << 20
 }
 
 extension Scrypt {
-    /// What a guess costs: `128 * n * r` bytes of memory and `n * r * p` work (RFC 7914 2).
+    /// The cost of one guess: `128 * n * r` bytes of memory and `n * r * p` work (RFC 7914 2).
     package struct Cost: Sendable, Equatable {
         package let n: UInt64
         package let r: UInt64
@@ -86,7 +86,7 @@ extension Scrypt {
 
         static let standard = Cost(n: 16_384, r: 8, p: 5)
 
-        /// Strong enough to be worth the name, and not so costly that one sign-in starves the machine.
+        /// High enough to protect passwords, and low enough that a sign-in does not overload the machine.
         var isAcceptable: Bool {
             guard (2...(1 << 24)).contains(self.n), self.n & (self.n - 1) == 0 else { return false }
             guard (1...64).contains(self.r), (1...64).contains(self.p) else { return false }

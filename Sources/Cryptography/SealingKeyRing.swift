@@ -1,27 +1,27 @@
 package import Vocabulary
 
-/// Why sealed bytes could not be opened. None of these says that there is no record.
+/// Why sealed bytes could not be opened. None of these means that there is no record.
 package enum SealingError: Error, Sendable, Equatable {
-    /// Written in a later format than this program knows.
+    /// Written in a newer format than this program knows.
     case newer(UInt8)
     /// Sealed under a secret that is not in the ring.
     case unknownKey
-    /// Cut, altered, or moved here from another place.
+    /// Truncated, altered, or copied from another place.
     case damaged
 }
 
-/// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens what any of them
-/// sealed: rotation puts a new secret in front and keeps the old one accepted.
+/// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens records sealed under
+/// any of them. A rotation puts a new secret first and keeps the old one accepted.
 ///
-/// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. The place where a record lies is authenticated
-/// with it, as are version and key id, so a record that is copied to another place does not open there. Each place has a
-/// key of its own, `HMAC(ring key, place)`: random nonces would otherwise be exhausted after 2^32 records of one secret
-/// (SP 800-38D 8.3), which a busy deployment writes in weeks.
+/// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. Version, key id and the place of the record are
+/// authenticated, so a record that is copied to another place does not open there. Each place has its own key,
+/// `HMAC(ring key, place)`: with one key, 2^32 records would exhaust the random nonces (SP 800-38D 8.3), which a busy
+/// deployment writes in weeks.
 package struct SealingKeyRing: Sendable {
     /// The format that this program writes.
     package static let version: UInt8 = 1
 
-    /// Bytes that sealing adds.
+    /// The bytes that sealing adds.
     package static let overhead = 1 + Self.idLength + AES256GCM.nonceLength + AES256GCM.tagLength
 
     private static let idLength = 4
@@ -42,10 +42,11 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// The first seals; all open.
+    /// The first one seals; all open.
     private let keys: [Key]
 
-    /// A ring that seals under `current` and also opens what one of `accepted` sealed. Secrets must not be empty.
+    /// A ring that seals under `current` and also opens records sealed under one of `accepted`. Secrets must not be
+    /// empty.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
@@ -87,8 +88,8 @@ package struct SealingKeyRing: Sendable {
         return plaintext
     }
 
-    /// Names for `text` that tell nothing of it, one for each secret of the ring, the current one's first: what was
-    /// written under an old name must be found after a rotation.
+    /// Names for `text` that do not reveal it, one for each secret of the ring, the current one's first. A record under
+    /// an old name must still be found after a rotation.
     package func names(of text: String) -> [String] {
         let bytes = Array(text.utf8)
         return self.keys.map { $0.naming.sha256(bytes).base64URL }

@@ -21,33 +21,6 @@ extension EndpointResponse {
         )
     }
 
-    /// A refusal as a problem document (RFC 9457) whose `reason` is the stable id.
-    ///
-    /// - Parameters:
-    ///   - title: The sentence for people; the same for every request with this reason.
-    ///   - fields: Further fields; a 401 needs `www-authenticate` (RFC 9110 15.5.2).
-    package static func problem(
-        _ status: Int,
-        _ reason: Reason,
-        title: String,
-        fields: [(name: String, value: String)] = []
-    ) -> EndpointResponse {
-        EndpointResponse(
-            status: status,
-            fields: [("content-type", "application/problem+json")] + Self.always + fields,
-            body: JSONText.encode([
-                "type": "about:blank", "title": .string(title), "status": .integer(Int64(status)),
-                "reason": .string(reason.rawValue),
-            ]),
-            reason: reason
-        )
-    }
-
-    /// 503: what we lean on cannot answer; nothing was decided about the request.
-    package static func unavailable(_ reason: Reason) -> EndpointResponse {
-        .problem(503, reason, title: "Service temporarily unavailable", fields: [("retry-after", "1")])
-    }
-
     /// A page without script, that no other page may frame.
     ///
     /// - Parameters:

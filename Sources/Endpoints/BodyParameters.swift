@@ -46,19 +46,8 @@ package struct BodyParameters: Sendable {
 
     private static func form(_ body: [UInt8]) -> [String: JSONValue]? {
         var members: [String: JSONValue] = [:]
-        for pair in body.split(separator: UInt8(ascii: "&")) {
-            let name = pair.prefix { $0 != UInt8(ascii: "=") }
-            guard let name = Self.text(name), let value = Self.text(pair.dropFirst(name.length + 1)),
-                members.updateValue(.string(value.text), forKey: name.text) == nil
-            else { return nil }
-        }
+        guard let pairs = FormText.strictPairs(body) else { return nil }
+        for pair in pairs where members.updateValue(.string(pair.value), forKey: pair.name) != nil { return nil }
         return members
-    }
-
-    private static func text(_ bytes: ArraySlice<UInt8>) -> (text: String, length: Int)? {
-        guard let decoded = PercentDecoding.decoded(bytes, plusIsSpace: true),
-            let text = String(validating: decoded, as: UTF8.self)
-        else { return nil }
-        return (text, bytes.count)
     }
 }

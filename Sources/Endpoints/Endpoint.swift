@@ -7,10 +7,13 @@ package struct EndpointRequest: Sendable {
     package var method: String
     /// The reading of the path: percent-decoded once, runs of `/` merged, `;parameters` dropped.
     package var path: String
+    /// What the parameters of the endpoint's path took, in order.
+    package var pathParameters: [(name: String, value: String)]
     /// Query parameters in order, percent-decoded (`+` is a space).
     package var query: [(name: String, value: String)]
-    /// Fields in order, names in lower case, values as sent.
+    /// Fields in order, names in lower case, values as sent; those that present a credential are in `credentials`.
     package var fields: [(name: String, value: String)]
+    package var credentials: PresentedCredentials
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
@@ -25,8 +28,10 @@ package struct EndpointRequest: Sendable {
     package init(
         method: String,
         path: String,
+        pathParameters: [(name: String, value: String)] = [],
         query: [(name: String, value: String)],
         fields: [(name: String, value: String)],
+        credentials: PresentedCredentials = PresentedCredentials(),
         body: [UInt8],
         address: IPAddress,
         origin: String,
@@ -36,8 +41,10 @@ package struct EndpointRequest: Sendable {
     ) {
         self.method = method
         self.path = path
+        self.pathParameters = pathParameters
         self.query = query
         self.fields = fields
+        self.credentials = credentials
         self.body = body
         self.address = address
         self.origin = origin
@@ -50,6 +57,11 @@ package struct EndpointRequest: Sendable {
     package func field(_ name: String) -> String? {
         let values = self.fields.filter { $0.name == name }
         return values.count == 1 ? values[0].value : nil
+    }
+
+    /// What the parameter `{name}` of the endpoint's path took; nil when the path has no such parameter.
+    package func pathParameter(_ name: String) -> String? {
+        self.pathParameters.first { $0.name == name }?.value
     }
 
     /// Every value of the query parameter `name`.
@@ -79,40 +91,65 @@ package struct EndpointResponse: Sendable {
     }
 }
 
-/// One endpoint: where it is, what it takes, and what answers it.
-package struct Endpoint: Sendable {
-    /// Hosts on which an endpoint is served.
-    package enum Scope: Sendable {
-        /// On every configured host: only paths under `/.sallyport/`.
-        case everyHost
-        /// On hosts with `endpoints: true`.
-        case endpointHosts
-    }
+/// Hosts on which an endpoint is served.
+package enum EndpointScope: Sendable {
+    /// On every configured host: only paths under `/.sallyport/`.
+    case everyHost
+    /// On hosts with `endpoints: true`.
+    case endpointHosts
+}
 
-    /// The exact path.
-    package var path: String
+/// An endpoint that the gateway answers: where it is, what it takes, and what answers it.
+package struct Endpoint: Sendable {
+    /// The paths that it takes.
+    package let pattern: EndpointPattern
     /// The methods it takes; others are 405 with `Allow`.
     package var methods: [String]
-    package var scope: Scope
+    package var scope: EndpointScope
     /// The largest body in bytes; more is 413.
     package var bodyLimit: Int
     /// Once the handler has begun, a client that leaves does not cancel it: it writes something that is single-use.
     package var outlivesClient: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
+    /// - Parameter path: The path, in which a segment `{name}` takes any one segment (`EndpointPattern`).
     package init(
         path: String,
         methods: [String],
-        scope: Scope = .endpointHosts,
+        scope: EndpointScope = .endpointHosts,
         bodyLimit: Int = 16_384,
         outlivesClient: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
-        self.path = path
+        self.pattern = EndpointPattern(path)
         self.methods = methods
         self.scope = scope
         self.bodyLimit = bodyLimit
         self.outlivesClient = outlivesClient
         self.answer = answer
+    }
+
+    /// The path as it was written.
+    package var path: String { self.pattern.text }
+}
+
+/// An endpoint that the identity provider answers: the request is forwarded to it as on a public route. No session is
+/// needed and no identity is sent. The provider's own cookies, `Authorization` and `X-Session-Token` reach it; the cookies
+/// of the gateway and transfer tokens do not.
+package struct ForwardingEndpoint: Sendable {
+    /// The paths that it takes.
+    package let pattern: EndpointPattern
+    /// The methods it takes; others are 405 with `Allow`.
+    package var methods: [String]
+    package var scope: EndpointScope
+    /// The name of the provider's upstream.
+    package var upstream: String
+
+    /// - Parameter path: The path, in which a segment `{name}` takes any one segment (`EndpointPattern`).
+    package init(path: String, methods: [String], scope: EndpointScope = .endpointHosts, upstream: String) {
+        self.pattern = EndpointPattern(path)
+        self.methods = methods
+        self.scope = scope
+        self.upstream = upstream
     }
 }

@@ -44,7 +44,6 @@ package enum JSONText {
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
         bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
             switch byte {
@@ -52,7 +51,9 @@ package enum JSONText {
             case UInt8(ascii: "\n"): bytes += #"\n"#.utf8
             case UInt8(ascii: "\r"): bytes += #"\r"#.utf8
             case UInt8(ascii: "\t"): bytes += #"\t"#.utf8
-            case 0..<0x20: bytes += [UInt8]("\\u00".utf8) + [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            case 0..<0x20:
+                bytes += #"\u00"#.utf8
+                Hexadecimal.append(byte, to: &bytes)
             default: bytes.append(byte)
             }
         }
@@ -207,9 +208,12 @@ private struct JSONReader {
 
     private mutating func codeUnit() -> UInt32? {
         guard self.position + 4 <= self.bytes.count else { return nil }
-        let digits = self.bytes[self.position..<self.position + 4]
-        guard digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
+        var unit: UInt32 = 0
+        for byte in self.bytes[self.position..<self.position + 4] {
+            guard let digit = Hexadecimal.value(byte) else { return nil }
+            unit = unit << 4 | UInt32(digit)
+        }
         self.position += 4
-        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+        return unit
     }
 }

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// Where a browser goes after sign-in: a path on the host that it already talks to, never another host.
 package enum ReturnTo {
     /// More bytes than a request line may have could never be asked for again.
@@ -54,7 +56,7 @@ package enum ReturnTo {
         var layer = Array(text)
         for _ in 0...Self.deepestEncoding {
             if Self.hasParameter(name, layer) { return true }
-            let next = PercentDecoding.leniently(layer)
+            let next = PercentCoding.leniently(layer, plusIsSpace: false)
             if next == layer { return false }
             layer = next
         }
@@ -82,12 +84,12 @@ package enum ReturnTo {
     /// Whether the path stays what it is however often it is percent-decoded, as careless parties do.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
         // The escapes that the text itself has must be whole; what they hide may be a plain `%`.
-        guard var layer = PercentDecoding.decoded(path, plusIsSpace: false) else { return false }
+        guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
             guard !layer.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]), !Self.hasDotSegment(layer),
                 layer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") })
             else { return false }
-            guard let next = PercentDecoding.decoded(layer, plusIsSpace: false), next != layer else { return true }
+            guard let next = PercentCoding.decoded(layer, plusIsSpace: false), next != layer else { return true }
             layer = next
         }
         return false
@@ -99,74 +101,5 @@ package enum ReturnTo {
             let name = segment.prefix { $0 != UInt8(ascii: ";") }
             return (name.count == 1 || name.count == 2) && name.allSatisfy { $0 == UInt8(ascii: ".") }
         }
-    }
-}
-
-/// Percent-decoding (RFC 3986 2.1), strict: a `%` without two hexadecimal digits is an error.
-package enum PercentDecoding {
-    /// The bytes decoded once; nil when an escape is broken.
-    ///
-    /// - Parameter plusIsSpace: `+` stands for a space, as in `application/x-www-form-urlencoded`.
-    package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var rest = bytes.makeIterator()
-        while let byte = rest.next() {
-            if byte == UInt8(ascii: "%") {
-                guard let high = rest.next().flatMap(Self.digit), let low = rest.next().flatMap(Self.digit) else {
-                    return nil
-                }
-                decoded.append(high << 4 | low)
-            } else {
-                decoded.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
-            }
-        }
-        return decoded
-    }
-
-    /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits stands for itself.
-    package static func leniently(_ bytes: [UInt8]) -> [UInt8] {
-        guard bytes.contains(UInt8(ascii: "%")) else { return bytes }
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = Self.digit(bytes[index + 1]),
-                let low = Self.digit(bytes[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return decoded
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-
-    /// `text` with every byte but the unreserved ones (RFC 3986 2.3) percent-encoded: fit for a query value.
-    package static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var encoded: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                encoded.append(byte)
-            default:
-                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: encoded, as: UTF8.self)
     }
 }

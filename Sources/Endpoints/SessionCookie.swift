@@ -40,35 +40,3 @@ package struct SessionCookie: Sendable, Hashable {
         "\(self.name)=\(self.attributes); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
     }
 }
-
-/// Reads `Cookie` fields (RFC 6265 4.2) without changing a byte: no unquoting, no decoding, no chunks.
-package enum CookieField {
-    /// Every value of the cookie `name`, in order, repeated ones included.
-    ///
-    /// - Parameters:
-    ///   - name: Compared byte for byte.
-    ///   - fields: All fields of the request with names in lower case; those named `cookie` are read.
-    package static func values(of name: String, in fields: [(name: String, value: String)]) -> [String] {
-        var values: [String] = []
-        for field in fields where field.name == "cookie" {
-            for pair in field.value.utf8.split(separator: UInt8(ascii: ";")) {
-                let pair = pair.trimmingBlanks()
-                guard let equals = pair.firstIndex(of: UInt8(ascii: "=")),
-                    pair[..<equals].trimmingBlanks().elementsEqual(name.utf8)
-                else { continue }
-                values.append(String(decoding: pair[pair.index(after: equals)...].trimmingBlanks(), as: UTF8.self))
-            }
-        }
-        return values
-    }
-}
-
-extension Substring.UTF8View {
-    /// Without spaces and tabs at both ends.
-    fileprivate func trimmingBlanks() -> Substring.UTF8View {
-        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-        guard let first = self.firstIndex(where: { !isBlank($0) }), let last = self.lastIndex(where: { !isBlank($0) })
-        else { return self[self.endIndex...] }
-        return self[first...last]
-    }
-}

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// Where a browser signs in, on every host.
 package enum SignInPath {
     /// The path of the page and of its form.
@@ -12,7 +14,6 @@ package enum SignInPath {
     ///
     /// - Parameter isAgain: The session that the browser has does not suffice: the page says so.
     package static func leading(to target: some Sequence<UInt8>, isAgain: Bool) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         // Percent-encoded whole, so that nothing of it is a parameter of the sign-in page.
         for byte in target {
@@ -22,7 +23,7 @@ package enum SignInPath {
                 UInt8(ascii: "/"):
                 text.append(byte)
             default:
-                text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+                Hexadecimal.appendEscape(of: byte, to: &text)
             }
         }
         if isAgain { text += "&\(self.prompt.name)=\(self.prompt.value)".utf8 }

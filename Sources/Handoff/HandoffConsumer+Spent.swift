@@ -112,7 +112,7 @@ extension HandoffConsumer {
     // MARK: Another try's marker
 
     /// Refuses a replay, with the address of the first use beside that of this one. A failure to revoke is a failure
-    /// of the whole: it must not pass for a revocation (peers: CVE-2020-15223).
+    /// of the whole: it must not pass for a revocation (CVE-2020-15223).
     private func answerReplay(
         of derived: RecordKey,
         _ record: HandoffRecord,

@@ -21,7 +21,7 @@ package import Vocabulary
 /// and finds its own marker: then it is completed, as soon as the store promises to remember that marker, and the session
 /// of the first time stands.
 package struct HandoffConsumer: Sendable {
-    let store: any SessionStore
+    let store: any SessionStore & SingleUseStore
     let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
     private let observer: DeviceObserver
@@ -29,7 +29,7 @@ package struct HandoffConsumer: Sendable {
     let clock: Clock
 
     package init(
-        store: any SessionStore,
+        store: any SessionStore & SingleUseStore,
         authority: TokenAuthority,
         sessions: SessionSettings,
         asn: ASNDirectory?,
@@ -82,7 +82,7 @@ package struct HandoffConsumer: Sendable {
     }
 
     private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
-        self.store.transfer(attempt.key, on: loop).flatMap { lookup in
+        self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
             switch lookup {
             case .absent:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))

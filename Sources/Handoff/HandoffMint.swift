@@ -50,7 +50,7 @@ package enum MintOutcome: Sendable {
 
 /// Mints session-transfer tokens: `spt_` tokens in the lineage of a live native session, bound to the device that asks.
 package struct HandoffMint: Sendable {
-    private let store: any SessionStore
+    private let store: any SessionStore & SingleUseStore
     private let authority: TokenAuthority
     private let limiter: any RateLimiter
     private let lifetime: Duration
@@ -59,7 +59,7 @@ package struct HandoffMint: Sendable {
     private let clock: Clock
 
     package init(
-        store: any SessionStore,
+        store: any SessionStore & SingleUseStore,
         authority: TokenAuthority,
         limiter: any RateLimiter,
         settings: HandoffSettings,

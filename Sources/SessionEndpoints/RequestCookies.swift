@@ -1,12 +1,8 @@
 internal import Endpoints
 internal import SignIn
-internal import Vocabulary
 
 /// The session cookie of a request's host, and who asks by it.
 struct RequestCookies: Sendable {
-    /// More cookies of our name than a browser could come to hold are not worth a look-up each.
-    private static let most = 8
-
     /// The configured name, e.g. `__Host-sallyport`.
     let name: String
 
@@ -14,23 +10,14 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, isSecure: request.isSecure)
     }
 
-    /// Who asks, with the different values of our cookie in the order in which they came.
+    /// Who asks, with the session cookies that the request presents.
     func requester(_ request: EndpointRequest) -> Requester {
         Requester(
             address: request.address,
             userAgent: request.field("user-agent"),
             authority: request.authority,
             requestID: request.requestID,
-            cookies: self.values(request)
+            cookies: request.credentials.sessionCookies
         )
-    }
-
-    private func values(_ request: EndpointRequest) -> [Secret] {
-        var values: [Secret] = []
-        for text in CookieField.values(of: self.cookie(request).name, in: request.fields) {
-            let value = Secret(text)
-            if values.count < Self.most && !values.contains(value) { values.append(value) }
-        }
-        return values
     }
 }

@@ -111,37 +111,3 @@ package struct Session: Sendable, Hashable {
 
     package var subject: String { self.identity.id }
 }
-
-/// A minted session-transfer token, until it is consumed, burned or 60 seconds old.
-package struct TransferToken: Sendable, Hashable {
-    /// The native session it was minted from; the web session copies its identity and authentication.
-    package var parent: Session
-    package var parentKey: RecordKey
-    package var clientID: String
-    /// The public authority (`host[:port]`) of the one host that its audience names; nil: it is good on every host.
-    package var host: String?
-    package var device: DeviceFacts
-    package var scopes: [String]
-    package var issuedAt: UnixTime
-    package var expiresAt: UnixTime
-
-    package init(
-        parent: Session,
-        parentKey: RecordKey,
-        clientID: String,
-        host: String? = nil,
-        device: DeviceFacts,
-        scopes: [String],
-        issuedAt: UnixTime,
-        expiresAt: UnixTime
-    ) {
-        self.parent = parent
-        self.parentKey = parentKey
-        self.clientID = clientID
-        self.host = host
-        self.device = device
-        self.scopes = scopes
-        self.issuedAt = issuedAt
-        self.expiresAt = expiresAt
-    }
-}

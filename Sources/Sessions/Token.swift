@@ -1,11 +1,37 @@
 package import Cryptography
 
+/// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
+///
+/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m` and `o`.
+package struct RecordKind: Sendable, Hashable {
+    /// A lower-case letter of ASCII.
+    package let letter: UInt8
+
+    package init(letter: UInt8) {
+        self.letter = letter
+    }
+
+    package static var session: RecordKind { RecordKind(letter: UInt8(ascii: "s")) }
+    package static var transfer: RecordKind { RecordKind(letter: UInt8(ascii: "t")) }
+}
+
 /// What a token is for; the prefix allows secret scanning and refusal by syntax alone.
-package enum TokenKind: String, Sendable, CaseIterable {
+package struct TokenKind: Sendable, Hashable {
+    /// The four characters that every token of the kind begins with.
+    package let prefix: String
+    /// The kind of the record that a token names.
+    package let record: RecordKind
+
+    package init(prefix: String, record: RecordKind) {
+        precondition(prefix.utf8.count == TokenAuthority.prefixLength, "a token's prefix has four characters")
+        self.prefix = prefix
+        self.record = record
+    }
+
     /// A session: a browser's cookie or a native app's bearer token.
-    case session = "sps_"
+    package static var session: TokenKind { TokenKind(prefix: "sps_", record: .session) }
     /// A single-use session-transfer token.
-    case transfer = "spt_"
+    package static var transfer: TokenKind { TokenKind(prefix: "spt_", record: .transfer) }
 }
 
 /// The short random tag of a family of tokens: it names the hash slot that they share and they end together.
@@ -20,12 +46,12 @@ package struct Lineage: Sendable, Hashable {
 
 /// Where a record lies in the store: no secret, only an HMAC of the token under the pepper.
 package struct RecordKey: Sendable, Hashable {
-    package let kind: TokenKind
+    package let kind: RecordKind
     package let lineage: Lineage
     /// HMAC-SHA-256(pepper, token).
     package let digest: Digest256
 
-    package init(kind: TokenKind, lineage: Lineage, digest: Digest256) {
+    package init(kind: RecordKind, lineage: Lineage, digest: Digest256) {
         self.kind = kind
         self.lineage = lineage
         self.digest = digest

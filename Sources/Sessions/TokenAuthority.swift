@@ -84,12 +84,12 @@ package struct TokenAuthority: Sendable {
         precondition(lineage.tag.utf8.count == Self.tagLength, "a lineage tag has ten characters")
         var token = [UInt8]()
         token.reserveCapacity(Self.tokenLength)
-        token.append(contentsOf: kind.rawValue.utf8)
+        token.append(contentsOf: kind.prefix.utf8)
         token.append(contentsOf: secret.id)
         token.append(contentsOf: lineage.tag.utf8)
         token.append(contentsOf: Base64URL.encoded(random))
         let digest = secret.pepper.sha256(token)
-        return (Secret(token), RecordKey(kind: kind, lineage: lineage, digest: digest))
+        return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
     /// Finds the record that `token` names. What is malformed or of another key costs no hash, and no store is asked.
@@ -98,7 +98,7 @@ package struct TokenAuthority: Sendable {
         guard let secret = self.secret(of: token) else { return .otherKey }
         let tagStart = Self.prefixLength + Self.keyIDLength
         let tag = String(decoding: token[tagStart..<(tagStart + Self.tagLength)], as: UTF8.self)
-        return .record(RecordKey(kind: kind, lineage: Lineage(tag: tag), digest: secret.pepper.sha256(token)))
+        return .record(RecordKey(kind: kind.record, lineage: Lineage(tag: tag), digest: secret.pepper.sha256(token)))
     }
 
     /// The same for bytes in an array.
@@ -137,7 +137,7 @@ package struct TokenAuthority: Sendable {
     /// Length, prefix and alphabet; constant work for every input of the right length.
     private static func isWellFormed(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count == Self.tokenLength else { return false }
-        guard token.prefix(Self.prefixLength).elementsEqual(kind.rawValue.utf8) else { return false }
+        guard token.prefix(Self.prefixLength).elementsEqual(kind.prefix.utf8) else { return false }
         for byte in token.dropFirst(Self.prefixLength) {
             switch byte {
             case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -16,69 +16,82 @@ package struct OAuthError: Error, Sendable, Equatable {
         case unsupportedGrantType = "unsupported_grant_type"
     }
 
-    package var code: Code
+    /// Why, which decides the code and the status.
+    package var reason: Reason
     /// A fixed sentence without quotes or backslashes (RFC 6749 5.2) that repeats nothing of the request.
     package var description: String
-    package var reason: Reason
     /// The client used `Authorization` to authenticate: 401 and a challenge for the same scheme are due.
-    package var challenges: Bool
-    /// After which time the same request may be answered otherwise; nil: never.
-    package var retryAfter: Duration?
+    package var challenges = false
+    /// How long a rate limit lasts.
+    package var wait: Duration?
 
-    package init(
-        _ code: Code,
-        _ description: String,
-        reason: Reason,
-        challenges: Bool = false,
-        retryAfter: Duration? = nil
-    ) {
-        self.code = code
-        self.description = description
+    /// The refusal for this reason. What a client may know of a refused token is only that it will not do: unknown,
+    /// expired, revoked and foreign ones look alike.
+    package init(_ reason: Reason) {
         self.reason = reason
-        self.challenges = challenges
-        self.retryAfter = retryAfter
+        self.description =
+            switch Self.code(of: reason) {
+            case .invalidClient: "Client authentication failed."
+            case .invalidGrant: "Unknown or invalid session token."
+            case .invalidRequest: "The request is malformed."
+            case .invalidTarget: "The requested audience is not served here."
+            case .temporarilyUnavailable: "The service is temporarily unavailable."
+            case .tooManyRequests: "Too many requests. Please try again later."
+            case .unauthorizedClient where reason == .handoffNested:
+                "A session that began with a session transfer may not be transferred."
+            case .unauthorizedClient: "The client may not create session transfer tokens."
+            case .unsupportedGrantType: "The grant_type is not supported."
+            }
     }
 
     /// A parameter is missing, repeated, of the wrong shape or value.
     package static func invalidRequest(_ description: String) -> OAuthError {
-        OAuthError(.invalidRequest, description, reason: .oauthInvalidRequest)
+        var error = OAuthError(.oauthInvalidRequest)
+        error.description = description
+        return error
     }
 
-    /// The client is unknown or did not prove itself; which of the two nobody learns.
+    /// The client is unknown or did not prove itself; which of the two is not told.
     package static func invalidClient(challenges: Bool) -> OAuthError {
-        OAuthError(
-            .invalidClient,
-            "Client authentication failed.",
-            reason: .oauthInvalidClient,
-            challenges: challenges
-        )
-    }
-
-    /// The store cannot answer. Never `invalid_grant`, upon which SDKs throw their tokens and keys away.
-    package static func unavailable(_ reason: Reason) -> OAuthError {
-        OAuthError(
-            .temporarilyUnavailable,
-            "The service is temporarily unavailable.",
-            reason: reason,
-            retryAfter: .seconds(1)
-        )
+        var error = OAuthError(.oauthInvalidClient)
+        error.challenges = challenges
+        return error
     }
 
     /// A rate limit is reached. Neither the client nor its token is at fault for good, so no SDK may throw one away.
     package static func tooManyRequests(_ reason: Reason, retryAfter wait: Duration) -> OAuthError {
-        OAuthError(.tooManyRequests, "Too many requests. Please try again later.", reason: reason, retryAfter: wait)
+        var error = OAuthError(reason)
+        error.wait = wait
+        return error
     }
 
-    /// The answer that carries the error.
+    /// The `error` member.
+    package var code: Code { Self.code(of: self.reason) }
+
+    /// An outage is never `invalid_grant`, upon which SDKs throw their tokens and keys away.
+    private static func code(of reason: Reason) -> Code {
+        switch (reason, reason.status) {
+        case (_, 503): .temporarilyUnavailable
+        case (_, 429): .tooManyRequests
+        case (.oauthInvalidClient, _): .invalidClient
+        case (.oauthInvalidRequest, _): .invalidRequest
+        case (.oauthInvalidTarget, _): .invalidTarget
+        case (.oauthUnsupportedGrantType, _): .unsupportedGrantType
+        case (.handoffNotPermitted, _), (.handoffNested, _): .unauthorizedClient
+        default: .invalidGrant
+        }
+    }
+
+    /// The answer that carries the error: with the status of the table for an outage and a rate limit, else with that of
+    /// RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {
-            case .temporarilyUnavailable: 503
-            case .tooManyRequests: 429
+            case .temporarilyUnavailable, .tooManyRequests: self.reason.status
             default: self.challenges ? 401 : 400
             }
         var fields = TokenAnswer.fields
-        if let wait = self.retryAfter { fields.append(("retry-after", wait.retryAfter)) }
+        fields += self.reason.refusal?.retryFields(self.wait) ?? []
         if status == 401 {
             fields.append(("www-authenticate", "Basic realm=\"sallyport\", charset=\"UTF-8\""))
         }

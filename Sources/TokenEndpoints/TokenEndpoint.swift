@@ -1,3 +1,4 @@
+package import Clients
 package import Endpoints
 package import Handoff
 package import NIOCore
@@ -43,11 +44,7 @@ package struct TokenEndpoint: Sendable {
             let parameters = try TokenRequest(request)
             let client = try self.authentication.authenticate(request, parameters)
             guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
-                throw OAuthError(
-                    .unsupportedGrantType,
-                    "The grant_type is not supported.",
-                    reason: .oauthUnsupportedGrantType
-                )
+                throw OAuthError(.oauthUnsupportedGrantType)
             }
             switch grant {
             case .tokenExchange:
@@ -80,7 +77,7 @@ package struct TokenEndpoint: Sendable {
         do {
             outcome = try await self.mint.mint(wish, on: self.loops.any()).get()
         } catch {
-            throw .unavailable(.storeUnavailable)
+            throw OAuthError(.storeUnavailable)
         }
         switch outcome {
         case .minted(let token, let lifetime):
@@ -95,34 +92,13 @@ package struct TokenEndpoint: Sendable {
                 fields: TokenAnswer.fields
             )
         case .unavailable(.unavailable):
-            throw .unavailable(.storeUnavailable)
+            throw OAuthError(.storeUnavailable)
         case .unavailable(.full):
-            throw .unavailable(.storeFull)
+            throw OAuthError(.storeFull)
         case .throttled(let wait):
             throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
         case .refused(let reason):
-            throw Self.error(for: reason)
-        }
-    }
-
-    /// What a client may know of a refused mint: whether it is the client or the token that will not do. Unknown,
-    /// expired, revoked and foreign session tokens look alike.
-    private static func error(for reason: Reason) -> OAuthError {
-        switch reason {
-        case .handoffNotPermitted:
-            OAuthError(
-                .unauthorizedClient,
-                "The client may not create session transfer tokens.",
-                reason: reason
-            )
-        case .handoffNested:
-            OAuthError(
-                .unauthorizedClient,
-                "A session that began with a session transfer may not be transferred.",
-                reason: reason
-            )
-        default:
-            OAuthError(.invalidGrant, "Unknown or invalid session token.", reason: reason)
+            throw OAuthError(reason)
         }
     }
 }

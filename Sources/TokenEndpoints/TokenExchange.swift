@@ -33,11 +33,7 @@ package struct TokenExchange: Sendable, Equatable {
         }
         let audience = try request.required("audience")
         guard let target = targets[audience], try request.text("resource") == nil else {
-            throw OAuthError(
-                .invalidTarget,
-                "The requested audience is not served here.",
-                reason: .oauthInvalidTarget
-            )
+            throw OAuthError(.oauthInvalidTarget)
         }
         self.subjectToken = Secret(subjectToken)
         self.audience = audience

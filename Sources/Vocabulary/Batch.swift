@@ -1,8 +1,8 @@
-/// What one tick of an event loop collects and then does together. Its room is kept from tick to tick: an allocation of
-/// this size has the system's allocator tidy up, which costs more than what is collected. Confined to its loop.
+/// Collects elements during one tick of an event loop, to process them together. Its memory is kept from tick to tick,
+/// because an allocation of this size makes the system's allocator tidy up, which is slow. Confined to its loop.
 ///
-/// Inlinable, or it would not be specialised in other modules; for `package` types Swift takes heed of that only when they
-/// are usable from inline themselves.
+/// It is inlinable, because it would not be specialised in other modules otherwise. For `package` types Swift does that
+/// only when they are usable from inline themselves.
 @usableFromInline
 package final class Batch<Element> {
     @usableFromInline var elements: [Element] = []
@@ -14,7 +14,7 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Takes out all that is there and calls `body` with each; what is added meanwhile is for the next time.
+    /// Takes out all elements and calls `body` with each. Elements that are added meanwhile stay for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         var taken = self.spare
         self.spare = []

@@ -1,11 +1,11 @@
-/// Why bytes cannot be what `CompactWriter` wrote.
+/// Why bytes are not the output of `CompactWriter`.
 @usableFromInline
 package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}
 }
 
-/// Writes values one after the other: numbers as LEB128, strings and lists with their count in front. No names and no
-/// padding: whoever reads knows the order.
+/// Writes values one after the other: numbers as LEB128, strings and lists with their count first. There are no names
+/// and no padding, so the reader has to know the order.
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -17,7 +17,7 @@ package struct CompactWriter {
         self.bytes.append(byte)
     }
 
-    /// LEB128, seven bits a byte, least first.
+    /// LEB128: seven bits in each byte, lowest first.
     package mutating func write(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
@@ -37,25 +37,25 @@ package struct CompactWriter {
         self.bytes.append(contentsOf: text.utf8)
     }
 
-    /// What was written elsewhere.
+    /// Appends bytes that another writer wrote.
     mutating func append(_ written: ArraySlice<UInt8>) {
         self.bytes.append(contentsOf: written)
     }
 
-    /// A byte that says whether there is one, then the value.
+    /// A byte that says whether there is a value, then the value.
     package mutating func write<Value>(optional value: Value?, _ write: (inout CompactWriter, Value) -> Void) {
         self.write(byte: value == nil ? 0 : 1)
         if let value { write(&self, value) }
     }
 
-    /// The count, then each.
+    /// The count, then each element.
     package mutating func write<Value>(list: [Value], _ write: (inout CompactWriter, Value) -> Void) {
         self.write(UInt64(list.count))
         for value in list { write(&self, value) }
     }
 }
 
-/// Reads what `CompactWriter` wrote; every malformed or short input is a `CompactFormatError`.
+/// Reads the output of `CompactWriter`. Every malformed or short input is a `CompactFormatError`.
 @usableFromInline
 package struct CompactReader {
     @usableFromInline let bytes: ArraySlice<UInt8>
@@ -100,13 +100,13 @@ package struct CompactReader {
 
     package mutating func text() throws(CompactFormatError) -> String {
         let bytes = try self.run()
-        // Nearly all is ASCII, which needs no more than a look; `String(validating:as:)` costs ten times as much.
+        // Most strings are ASCII, for which this check is enough; `String(validating:as:)` costs ten times as much.
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw CompactFormatError() }
         return text
     }
 
-    /// The bytes of a string, as they stand.
+    /// The bytes of a string.
     mutating func run() throws(CompactFormatError) -> ArraySlice<UInt8> {
         let count = try self.count()
         let end = self.position + count
@@ -114,7 +114,7 @@ package struct CompactReader {
         return self.bytes[self.position..<end]
     }
 
-    /// What `read` takes, as it stands.
+    /// The bytes that `read` reads.
     mutating func taken(
         by read: (inout CompactReader) throws(CompactFormatError) -> Void
     ) throws(CompactFormatError) -> ArraySlice<UInt8> {
@@ -143,7 +143,7 @@ package struct CompactReader {
         return values
     }
 
-    /// A count of bytes or elements: each takes a byte at least, so no more than are left.
+    /// A count of bytes or elements. Each takes at least one byte, so it cannot exceed the bytes that are left.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

@@ -1,10 +1,10 @@
-/// A JSON document in one run of bytes, of which only what is asked for is read: a provider may say much of a user, and a
-/// request needs three words of it.
+/// A JSON document in one run of bytes, of which only the requested parts are read: a provider may store much about a
+/// user, and a request needs little of it.
 ///
-/// Each value is a byte that tells its kind, then what `CompactWriter` writes for it; the members of an object are sorted
-/// by name, so that equal documents have equal bytes.
+/// Each value is a byte for its kind, followed by what `CompactWriter` writes for it. The members of an object are
+/// sorted by name, so that equal documents have equal bytes.
 package struct JSONDocument: Sendable, Hashable {
-    /// How many levels are read; providers' documents have a few.
+    /// The most levels that are read. Documents of providers have a few.
     private static let maxDepth = 64
 
     private enum Kind {
@@ -26,17 +26,17 @@ package struct JSONDocument: Sendable, Hashable {
         self.bytes = writer.bytes[...]
     }
 
-    /// Reads a document's extent off `reader`, and makes sure of its shape.
+    /// Reads a document from `reader` and checks its structure.
     package init(from reader: inout CompactReader) throws(CompactFormatError) {
         self.bytes = try reader.taken { (reader) throws(CompactFormatError) in
             try Self.skip(&reader, depth: Self.maxDepth)
         }
     }
 
-    /// All of it.
+    /// The whole document as a value.
     package var value: JSONValue {
         var reader = CompactReader(self.bytes)
-        // Both initialisers have made sure of the shape.
+        // Both initialisers have checked the structure.
         return (try? Self.read(&reader)) ?? .null
     }
 
@@ -114,7 +114,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// Goes past one value.
+    /// Skips one value.
     private static func skip(_ reader: inout CompactReader, depth: Int) throws(CompactFormatError) {
         guard depth > 0 else { throw CompactFormatError() }
         switch try reader.byte() {
@@ -131,7 +131,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// Goes to the value of a member; false when there is none.
+    /// Moves to the value of a member; false when there is none.
     private static func enter(_ name: [UInt8], _ reader: inout CompactReader) throws(CompactFormatError) -> Bool {
         guard try reader.byte() == Kind.object else { return false }
         for _ in 0..<(try reader.count()) {

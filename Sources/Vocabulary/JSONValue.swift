@@ -1,4 +1,4 @@
-/// A JSON document as a value (RFC 8259): what providers say of a user and what endpoints answer.
+/// A JSON document as a value (RFC 8259): what providers report about a user, and what endpoints answer.
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)

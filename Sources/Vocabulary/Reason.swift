@@ -1,9 +1,9 @@
 /// Why a request, a token or a connection was refused or could not be served.
 ///
 /// The raw value is the stable id that stands in logs, metrics, audit events, problem documents and the README's table.
-/// An id never changes its meaning; new ones may be added.
-package enum Reason: String, CaseIterable, Sendable {
-    // The bytes of the request (400, 405, 408, 413, 414, 431, 505).
+/// An id never changes its meaning; new ones may be added. How each is answered is said in one place (`Refusal`).
+package enum Reason: String, Error, CaseIterable, Sendable {
+    // The bytes of the request.
     case requestMalformed = "request.malformed"
     case requestFraming = "request.framing"
     case requestHost = "request.host"
@@ -17,6 +17,8 @@ package enum Reason: String, CaseIterable, Sendable {
     case requestExpectation = "request.expectation"
     case requestConnectionNamesIdentity = "request.connection_names_identity"
     case requestCrossSite = "request.cross_site"
+    case requestMediaType = "request.media_type"
+    case requestParameters = "request.parameters"
 
     // The path and the route.
     case pathAmbiguous = "path.ambiguous"
@@ -42,6 +44,7 @@ package enum Reason: String, CaseIterable, Sendable {
     // The sign-in.
     case signInFlowExpired = "signin.flow_expired"
     case signInFlowUnknown = "signin.flow_unknown"
+    case signInIncomplete = "signin.incomplete"
     case signInMalformed = "signin.malformed"
     case signInRefused = "signin.refused"
     case signInThrottled = "signin.throttled"
@@ -85,7 +88,7 @@ package enum Reason: String, CaseIterable, Sendable {
     case identityUnsafeValue = "identity.unsafe_value"
     case identityTooLarge = "identity.too_large"
 
-    // What the gateway leans on (502, 503, 504).
+    // What the gateway leans on.
     case storeUnavailable = "store.unavailable"
     case storeFull = "store.full"
     case providerUnavailable = "provider.unavailable"

@@ -1,6 +1,6 @@
 /// Bytes that must never be shown: every way to print the value shows `<redacted>`.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The bytes themselves; name them only where they are used.
+    /// The bytes themselves. Use them only where they are needed.
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) {

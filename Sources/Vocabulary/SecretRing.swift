@@ -1,12 +1,12 @@
-/// The gateway's secrets: one makes and seals, all are accepted, so that a change of secret signs nobody out.
+/// The gateway's secrets: one signs and seals, and all are accepted, so that a change of secret ends no session.
 package struct SecretRing: Sendable, Hashable {
     /// The secret that signs, seals and names what is made now.
     package let current: Secret
     /// The others, each once, in the order in which they were given.
     package let accepted: [Secret]
 
-    /// - Parameter accepted: secrets whose tokens and records are accepted too; what stands here twice, or is the current
-    ///   one, counts once.
+    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated ones, and the current one,
+    ///   count once.
     package init(current: Secret, accepted: [Secret] = []) {
         self.current = current
         var seen: Set<Secret> = [current]

@@ -27,7 +27,7 @@ package struct UnixTime: Sendable, Hashable, Comparable {
         UnixTime(milliseconds: self.milliseconds &+ duration.wholeMilliseconds)
     }
 
-    /// The time that has passed since `earlier`; negative when `earlier` lies ahead.
+    /// The time that has passed since `earlier`; negative when `earlier` is later.
     package func since(_ earlier: UnixTime) -> Duration {
         .milliseconds(self.milliseconds - earlier.milliseconds)
     }
@@ -41,7 +41,7 @@ extension Duration {
     }
 }
 
-/// Where the time comes from: the system in production, a value that a test moves in tests.
+/// Where the time comes from: the system in production, a value under the test's control in tests.
 package struct Clock: Sendable {
     private let read: @Sendable () -> UnixTime
 
@@ -52,10 +52,10 @@ package struct Clock: Sendable {
     /// The time now.
     package func now() -> UnixTime { self.read() }
 
-    /// The system's real-time clock, which NTP or an operator may set forth and back: for what people read.
+    /// The system's real-time clock, which NTP or an operator may change. For times that people read.
     package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
-    /// A clock that begins with the system's time and that nobody sets: for lifetimes. It runs on while the machine sleeps.
+    /// A clock that starts at the system's time and is never set, for lifetimes. It goes on while the machine sleeps.
     package static func steady() -> Clock {
         let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
         return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Cryptography
 import Endpoints
 import Handoff
@@ -22,7 +23,7 @@ struct StartRefusal: Error, CustomStringConvertible {
 struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
-    let store: any SessionStore
+    let store: any RecordStore
     let limiter: any RateLimiter
     let familiar: FamiliarAddresses
     let authority: TokenAuthority
@@ -65,6 +66,7 @@ struct Assembly: Sendable {
                 throw StartRefusal(description: "\(error)")
             }
         }
+        let clients = ClientRegistry(settings.clients)
         let roles = settings.provider.map(Self.roles) ?? ProviderRoles()
         self.foreignTokens = roles.token.map { ProviderTokens([$0], authority: foundations.authority) }
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
@@ -80,15 +82,19 @@ struct Assembly: Sendable {
             settings: settings,
             routes: routes,
             targets: targets,
-            endpoints: EndpointTable(
-                try Self.endpoints(settings, foundations, roles, devices, asn: asn, journal: journal)
+            endpoints: try EndpointTable(
+                Self.endpoints(settings, foundations, roles, devices, asn: asn, journal: journal, clients: clients),
+                forwarding: [],
+                on: routes,
+                upstreams: settings.upstreams.map(\.name)
             ),
             registry: foundations.registry,
             audit: foundations.audit,
             generation: generation,
             identity: identity,
             handoff: handoff,
-            devices: devices
+            devices: devices,
+            clients: clients
         )
         self.asn = asn
     }
@@ -111,8 +117,9 @@ struct Assembly: Sendable {
         _ roles: ProviderRoles,
         _ devices: DeviceObserver,
         asn: ASNDirectory?,
-        journal: HandoffJournal
-    ) throws -> [Endpoint] {
+        journal: HandoffJournal,
+        clients: ClientRegistry
+    ) -> [Endpoint] {
         var endpoints: [Endpoint] = []
         if let provider = roles.password {
             let passwords = PasswordSignIn(
@@ -156,7 +163,7 @@ struct Assembly: Sendable {
         )
         endpoints.append(
             TokenEndpoint(
-                clients: ClientRegistry(settings.clients),
+                clients: clients,
                 hosts: settings.hosts,
                 mint: mint,
                 loops: foundations.group

@@ -222,7 +222,6 @@ final class Gateway: Sendable {
 
     // MARK: What it says of itself
 
-    var listenPorts: [Int] { self.listeners.withLock { $0.map(\.port) } }
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
     /// Whether requests should be sent here, and why not.

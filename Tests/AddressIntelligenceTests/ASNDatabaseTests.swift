@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -25,7 +26,7 @@ struct ASNDatabaseTests {
     }
 
     @Test(
-        "What is no number of a system is unknown",
+        "A value that is not the number of a system is unknown",
         arguments: [
             DatabaseImage.record(asn: .uint32(0)), DatabaseImage.record(asn: .uint64(4_294_967_296)),
             DatabaseImage.record(asn: .uint64(.max)), DatabaseImage.record(asn: .text("AS64512")),
@@ -56,7 +57,7 @@ struct ASNDatabaseTests {
         try image.alias("2003::/16")
         let directory = try Self.directory(image)
         #expect(try directory.asn(of: address("1.128.0.1")) == 1221)
-        // The alias works in the file: an unreserved prefix shows it.
+        // The alias does work in the file, as another prefix shows.
         #expect(try directory.asn(of: address("2003:180:1::1")) == 1221)
         for text in ["2002:180:1::1", "2001:0:180:1::1", "64:ff9b::180:1", "::180:1", "::1.128.0.1"] {
             #expect(try directory.asn(of: address(text)) == nil, "\(text)")
@@ -73,7 +74,7 @@ struct ASNDatabaseTests {
         #expect(try directory.asn(of: address("2001:db8::1")) == nil)
     }
 
-    @Test("A sound database of another kind is refused rather than left to deny everyone")
+    @Test("A valid database of another kind is refused, because it would refuse every client")
     func otherKind() throws {
         var image = DatabaseImage()
         try image.add("10.0.0.0/8", .map([("city", .text("Oslo"))]))
@@ -85,7 +86,7 @@ struct ASNDatabaseTests {
         #expect(throws: ASNError.noNumbers(path: empty.path)) { try ASNDirectory.open(database: empty.path) }
     }
 
-    @Test("A path that leads nowhere, to a directory or to a pipe is a named error")
+    @Test("The path of a missing file, a directory or a pipe is an error that names it")
     func wrongPath() throws {
         let file = try TemporaryFile("")
         defer { file.remove() }
@@ -143,13 +144,13 @@ struct ASNDatabaseTests {
         #expect(directory.asn(of: probe) == 2)
     }
 
-    @Test("A file that is truncated and rewritten in place does not pull the content from under the readers")
+    @Test("A file that is truncated and rewritten in place does not change the readers' content")
     func overwrittenInPlace() throws {
         let file = try TemporaryFile(Self.image(asn: 1).bytes)
         defer { file.remove() }
         let directory = try ASNDirectory.open(database: file.path)
         let probe = try address("10.0.0.1")
-        // A mapping of the file itself would now raise SIGBUS.
+        // A mapping of the file itself would raise SIGBUS here.
         try file.overwrite(with: [])
         #expect(directory.asn(of: probe) == 1)
         try file.overwrite(with: [UInt8](repeating: 0xFF, count: 5000))
@@ -181,7 +182,7 @@ struct ASNDatabaseTests {
         #expect(directory.asn(of: probe) == 2)
     }
 
-    @Test("Neither descriptors nor mappings are left behind by reloads, good and bad")
+    @Test("Reloads, successful or not, leave no descriptors and no mappings open")
     func noLeak() throws {
         let good = Self.image(asn: 1).bytes
         let file = try TemporaryFile(good)
@@ -192,7 +193,7 @@ struct ASNDatabaseTests {
             try? directory.reload()
         }
         #expect(try directory.asn(of: address("10.0.0.1")) == 1)
-        // Tests that run beside this one hold a few.
+        // Tests that run at the same time hold a few.
         let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
         #expect(maps.split(separator: "\n").count { $0.contains("asn.mmdb") } < 200)
         #expect(try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count < 500)

@@ -1,9 +1,10 @@
 import AddressIntelligence
+import TestSupport
 import Testing
 
 @Suite("Autonomous systems from a list")
 struct ASNListTests {
-    @Test("The longest prefix wins, in both families, and number 0 makes a hole")
+    @Test("The longest prefix wins, in both families, and number 0 excludes a part")
     func longestPrefix() throws {
         let directory = try Self.directory(
             """
@@ -34,7 +35,7 @@ struct ASNListTests {
         #expect(directory.buildTime == nil)
     }
 
-    @Test("Addresses that carry IPv4 across have no number, whatever the list says")
+    @Test("Addresses that embed IPv4 have no number, whatever the list says")
     func transitional() throws {
         let directory = try Self.directory(
             "::/0,64512\n2002::/16,64512\n2001::/32,64512\n64:ff9b::/96,64512\n64:ff9b:1::/48,64512\n::/96,64512"
@@ -75,7 +76,7 @@ struct ASNListTests {
         #expect(try Self.directory("10.0.0.0/8,1\n10.0.0.0/8,AS1").asn(of: address("10.0.0.1")) == 1)
     }
 
-    @Test("A list that knows no system is refused", arguments: ["", "\n\n", "# nothing yet\n", "10.0.0.0/8,0"])
+    @Test("A list without any system is refused", arguments: ["", "\n\n", "# nothing yet\n", "10.0.0.0/8,0"])
     func empty(text: String) throws {
         let file = try TemporaryFile(text)
         defer { file.remove() }
@@ -98,7 +99,7 @@ struct ASNListTests {
         }
     }
 
-    @Test("A list agrees with asking every prefix", arguments: 0..<100)
+    @Test("A list gives the same answers as a search of all prefixes", arguments: 0..<100)
     func agreesWithScan(seed: Int) throws {
         var numbers = SeededNumbers(seed: UInt64(seed))
         var entries: [CIDRBlock: UInt32] = [:]

@@ -1,10 +1,10 @@
 import AddressIntelligence
 import Testing
 
-@Suite("A device is known by its IPv4 address or its IPv6 /64")
+@Suite("The key of a device is its IPv4 address or its IPv6 /64")
 struct AddressKeyTests {
     @Test(
-        "The spelling of an address and its rotation within the /64 leave the key as it is",
+        "Another spelling of an address, or another address in the /64, has the same key",
         arguments: [
             ("192.0.2.1", "::ffff:192.0.2.1"), ("192.0.2.1", "::FFFF:C000:201"),
             ("192.0.2.1", "0:0:0:0:0:ffff:192.0.2.1"),
@@ -29,7 +29,7 @@ struct AddressKeyTests {
         #expect(try address(one).key != address(other).key)
     }
 
-    @Test("The key says what it covers")
+    @Test("The description of a key shows what it covers")
     func description() throws {
         #expect(try address("::ffff:192.0.2.1").key.description == "192.0.2.1")
         #expect(try address("2001:db8:1:2:3::4").key.description == "2001:db8:1:2::/64")

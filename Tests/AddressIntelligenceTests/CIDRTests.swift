@@ -1,4 +1,5 @@
 import AddressIntelligence
+import TestSupport
 import Testing
 
 @Suite("Address blocks")
@@ -21,7 +22,7 @@ struct CIDRTests {
     }
 
     @Test(
-        "Host bits, lengths out of range and all else are refused",
+        "Host bits, lengths out of range and other texts are refused",
         arguments: [
             "10.0.0.1/8", "11.0.0.0/7", "0.0.0.1/0", "192.0.2.1/31", "2001:db8::1/64", "::1/127", "fe80::/8",
             "fec0::/9",
@@ -75,7 +76,7 @@ struct CIDRTests {
         #expect(try !set.contains(address("::1")))
     }
 
-    @Test("A set agrees with asking its blocks one by one, however they nest", arguments: 0..<200)
+    @Test("A set gives the same answers as its blocks one by one, however they nest", arguments: 0..<200)
     func setAgreesWithBlocks(seed: Int) throws {
         var numbers = SeededNumbers(seed: UInt64(seed))
         var blocks: [CIDRBlock] = []
@@ -91,7 +92,7 @@ struct CIDRTests {
         #expect(set.contains(IPAddress(v6High: .max, v6Low: .max)) == seed.isMultiple(of: 7))
     }
 
-    /// A block in the last kibiaddresses of a family, so that many meet.
+    /// A block in the last 1024 addresses of a family, so that many blocks overlap.
     private static func smallBlock(using numbers: inout SeededNumbers) throws -> CIDRBlock {
         let length = Int.random(in: 22...32, using: &numbers)
         let hostBits = UInt32(32 - length)

@@ -1,11 +1,12 @@
 import AddressIntelligence
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 
-@Suite("A damaged database is an error or gives answers, never a crash")
+@Suite("A damaged database is an error or gives answers, and never crashes")
 struct CorruptDatabaseTests {
-    /// Shapes that no tool writes, by name.
+    /// Databases that no tool writes, by name.
     static let shapes: [(name: String, bytes: [UInt8])] = {
         var shapes: [(String, [UInt8])] = [
             ("nothing", []),
@@ -82,7 +83,7 @@ struct CorruptDatabaseTests {
         return shapes
     }()
 
-    @Test("Shapes that no tool writes", arguments: shapes.indices)
+    @Test("Databases that no tool writes", arguments: shapes.indices)
     func shape(index: Int) throws {
         let (name, bytes) = Self.shapes[index]
         let file = try TemporaryFile(bytes)
@@ -93,14 +94,14 @@ struct CorruptDatabaseTests {
         }
     }
 
-    @Test("A build time at the end of time is no build time")
+    @Test("An impossible build time is ignored")
     func buildTime() throws {
         let file = try TemporaryFile(Self.image { $0.metadata = [("build_epoch", .uint64(.max))] })
         defer { file.remove() }
         #expect(try ASNDirectory.open(database: file.path).buildTime == nil)
     }
 
-    @Test("A sound database cut short anywhere is refused")
+    @Test("A valid database that is truncated anywhere is refused")
     func truncatedOwn() throws {
         let whole = Self.image { _ in }
         for count in 0..<whole.count {
@@ -110,7 +111,7 @@ struct CorruptDatabaseTests {
         }
     }
 
-    @Test("Every byte of a sound database changed, one at a time")
+    @Test("A valid database with one changed byte, for every byte")
     func flippedOwn() throws {
         let whole = Self.image { _ in }
         for index in whole.indices {
@@ -123,7 +124,7 @@ struct CorruptDatabaseTests {
     }
 
     @Test(
-        "MaxMind's test database cut short and changed",
+        "MaxMind's test database, truncated and changed",
         .enabled(if: TestData.isExpected("GeoLite2-ASN-Test.mmdb"), TestData.absence)
     )
     func damagedMaxMind() throws {
@@ -150,7 +151,7 @@ struct CorruptDatabaseTests {
         }
     }
 
-    /// Opens the file and, if that goes well, asks for addresses all over both families.
+    /// Opens the file and, if that succeeds, looks up addresses all over both families.
     private static func exercise(_ bytes: [UInt8]) throws {
         let file = try TemporaryFile(bytes)
         defer { file.remove() }

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -12,7 +13,7 @@ struct GeoLiteTests {
         var autonomous_system_number: UInt32
     }
 
-    @Test("All 720 networks of the truth have their number, at their first and last address")
+    @Test("All 720 networks of the source list have their number, at their first and last address")
     func truth() throws {
         let directory = try Self.directory()
         for (network, number) in try Self.truth() {
@@ -22,7 +23,7 @@ struct GeoLiteTests {
         #expect(directory.buildTime != nil)
     }
 
-    @Test("The same truth as a list gives the same answers")
+    @Test("The same networks as a list give the same answers")
     func truthAsList() throws {
         let database = try Self.directory()
         let truth = try Self.truth()
@@ -31,7 +32,7 @@ struct GeoLiteTests {
         let list = try ASNDirectory.open(csv: file.path)
         var numbers = SeededNumbers(seed: 5)
         for (network, _) in truth {
-            // Addresses around the edges, in the network and out of it.
+            // Addresses around the edges, inside and outside of the network.
             for address in [network.network, try Self.last(of: network)] {
                 for step in [-1, 0, 1, Int64.random(in: -100_000...100_000, using: &numbers)] {
                     let near = Self.moved(address, by: step)

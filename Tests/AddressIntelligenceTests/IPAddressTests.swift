@@ -1,8 +1,9 @@
 import AddressIntelligence
 import Glibc
+import TestSupport
 import Testing
 
-@Suite("Addresses are read strictly and written in one way")
+@Suite("Addresses are read strictly and written in canonical form")
 struct IPAddressTests {
     @Test(
         "The text form is canonical (RFC 5952)",
@@ -30,7 +31,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "What is not exactly an address is refused",
+        "A text that is not exactly an address is refused",
         arguments: [
             "", " ", "1", "1.2.3", "1.2.3.4.5", "1.2.3.", ".1.2.3", "1..2.3", "1.2.3.4.", "01.2.3.4", "1.2.3.04",
             "00.0.0.0",
@@ -78,7 +79,7 @@ struct IPAddressTests {
         }
     }
 
-    @Test("The text form reads back and is what the system writes, but for embedded IPv4")
+    @Test("The text form reads back, and equals the system's except for embedded IPv4")
     func roundTrip() {
         var numbers = SeededNumbers(seed: 2)
         for _ in 0..<20_000 {
@@ -110,7 +111,7 @@ struct IPAddressTests {
         }
     }
 
-    @Test("An IPv4-mapped address is the IPv4 address on every way in")
+    @Test("An IPv4-mapped address is the IPv4 address, however it is made")
     func mappedFolds() throws {
         let plain = IPAddress(v4: 0xC000_0201)
         #expect(plain.isV4)
@@ -135,7 +136,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "Addresses of no public network are told apart to the bit",
+        "Private addresses are recognised to the bit",
         arguments: [
             ("10.0.0.0", true), ("10.255.255.255", true), ("9.255.255.255", false), ("11.0.0.0", false),
             ("172.15.255.255", false), ("172.16.0.0", true), ("172.31.255.255", true), ("172.32.0.0", false),
@@ -151,7 +152,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "The address that stands for every address is told apart",
+        "The unspecified address is recognised",
         arguments: [("0.0.0.0", true), ("::", true), ("::ffff:0.0.0.0", true), ("0.0.0.1", false), ("::1", false)]
     )
     func unspecified(text: String, isUnspecified: Bool) throws {
@@ -159,7 +160,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "Addresses that carry IPv4 across are told apart",
+        "Addresses that embed IPv4 are recognised",
         arguments: [
             ("2002::", true), ("2002:180:1::1", true), ("2003::", false), ("2001:ffff:ffff::", false),
             ("2001::1", true),

@@ -34,7 +34,7 @@ struct Base64URLTests {
         #expect(Base64URL.decode(text) == nil)
     }
 
-    @Test("What is encoded decodes to itself, at every length")
+    @Test("Encoded bytes decode to themselves, at every length")
     func roundTrip() {
         for count in 0..<100 {
             let bytes = Random.bytes(count)
@@ -44,7 +44,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("No two texts stand for the same bytes")
+    @Test("No two texts decode to the same bytes")
     func canonical() {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         var seen: Set<[UInt8]> = []

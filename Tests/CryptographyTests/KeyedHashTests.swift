@@ -58,7 +58,7 @@ struct KeyedHashTests {
     func hmac(index: Int) {
         let (key, message, code) = Self.hmacVectors[index]
         let hmac = HMACKey(key)
-        // Twice: a key serves any number of messages.
+        // Twice, because a key is used for many messages.
         for _ in 0..<2 {
             #expect(Array(hmac.sha256(message).bytes.prefix(code.count)) == code)
             #expect(message.withUnsafeBytes { hmac.sha256($0) } == hmac.sha256(message))
@@ -87,7 +87,7 @@ struct KeyedHashTests {
         }
     }
 
-    @Test("A digest keeps its bytes, in order, and is equal by them")
+    @Test("A digest keeps its bytes in order, and is compared by them")
     func digest() throws {
         let bytes = [UInt8](0..<32)
         let digest = try #require(Digest256(bytes))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Random bytes and comparison")
 struct RandomTests {
-    @Test("As many bytes come as were asked for, and never the same")
+    @Test("The requested number of bytes is returned, never the same twice")
     func bytes() {
         for count in [0, 1, 16, 32, 33, 4096] {
             #expect(Random.bytes(count).count == count)
@@ -19,7 +19,7 @@ struct RandomTests {
         #expect(Set(Random.bytes(65_536)).count == 256)
     }
 
-    @Test("32 bytes are 43 characters that a URL may carry")
+    @Test("32 bytes are 43 characters that a URL may contain")
     func text() {
         let text = Random.base64URL(32)
         #expect(text.utf8.count == 43)

@@ -45,7 +45,7 @@ struct ScryptTests {
         )
     }
 
-    /// RFC 7914's third vector as a hash of ours.
+    /// RFC 7914's third vector in our format.
     private static let salt = Base64URL.encode("SodiumChloride".utf8)
     private static let hash = Base64URL.encode(
         hex(
@@ -56,7 +56,7 @@ struct ScryptTests {
         )
     )
 
-    @Test("A hash that others made is verified, and only by its password")
+    @Test("A hash from another program is verified, and only with its password")
     func foreignHash() {
         let encoded = Secret("scrypt:16384:8:1:\(Self.salt):\(Self.hash)")
         #expect(Scrypt.isWellFormed(encoded))
@@ -67,7 +67,7 @@ struct ScryptTests {
     }
 
     @Test(
-        "What is hashed verifies, and each hash has its own salt",
+        "A hashed password verifies, and each hash has its own salt",
         arguments: ["correct horse", "", "pass\0word", "pässwörd"]
     )
     func ownHash(password: String) {
@@ -91,7 +91,7 @@ struct ScryptTests {
     }
 
     @Test(
-        "A malformed, weak or ruinous hash matches nothing",
+        "A malformed, weak or too costly hash matches nothing",
         arguments: [
             "", ":", ":::::", "scrypt", "scrypt:16384:8:1", "scrypt:16384:8:1:\(salt)", "scrypt:16384:8:1:\(salt):",
             "scrypt:16384:8:1::\(hash)", "scrypt:16384:8:1:\(salt):\(hash):", " scrypt:16384:8:1:\(salt):\(hash)",

@@ -67,7 +67,7 @@ import Vocabulary
     private let ring = SealingKeyRing(current: Secret("the secret of the tests"))
     private let place = Array("sp:s:{tag}:digest".utf8)
 
-    @Test("What was sealed opens at its place only")
+    @Test("A sealed record opens only at its place")
     func opensAtItsPlace() throws {
         let text = Array("who it is".utf8)
         let sealed = self.ring.seal(text, for: self.place)
@@ -84,7 +84,7 @@ import Vocabulary
         #expect(self.ring.seal([1], for: self.place) != self.ring.seal([1], for: self.place))
     }
 
-    @Test("One changed bit anywhere, or a cut anywhere, is noticed")
+    @Test("One changed bit or a truncation anywhere is detected")
     func altered() throws {
         let sealed = self.ring.seal(Array("who it is".utf8), for: self.place)
         for index in sealed.indices {
@@ -98,7 +98,7 @@ import Vocabulary
         }
     }
 
-    @Test("A later format and a foreign key are told from damage")
+    @Test("A newer format and an unknown key are distinguished from damage")
     func errors() throws {
         let sealed = self.ring.seal([1, 2, 3], for: self.place)
         #expect(throws: SealingError.unknownKey) {

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// The operator's listener, as the demo has it.
+/// The operator's listener of the demo.
 @Suite(.serialized) struct AdminTests {
     @Test func tellsHealthReadinessAndMetrics() throws {
         let demo = try Demo()
@@ -27,7 +27,7 @@ import Testing
         #expect(results[6].output.hasPrefix("text/plain; version=0.0.4; charset=utf-8"))
     }
 
-    /// After requests of several kinds, so that there is something to be wrong.
+    /// After requests of several kinds, so that the metrics have values.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
     func metricsPleasePromtool() throws {
         let demo = try Demo()
@@ -39,7 +39,7 @@ import Testing
         #expect(metrics.contains(#"sallyport_http_requests_total{route="app""#))
         #expect(metrics.contains(#"sallyport_transfer_tokens_total{result="replayed"} 1"#))
         #expect(metrics.contains(#"sallyport_transfer_tokens_total{result="binding_mismatch"} 1"#))
-        // No label tells of a user or an address.
+        // No label holds a user or an address.
         #expect(!metrics.contains("ada@") && !metrics.contains("127.0.0"))
     }
 
@@ -48,13 +48,13 @@ import Testing
         defer { _ = demo.stop() }
         let port = try #require(demo.admin.split(separator: ":").last)
         let results = try Shell.run([
-            // A line that never ends, a body that nobody wants, a smuggled length, no HTTP at all.
+            // A line without an end, an unwanted body, a smuggled length, and bytes that are not HTTP.
             "head -c 100000 /dev/zero | tr '\\0' a | curl -sS -m 5 telnet://127.0.0.1:\(port) | wc -c",
             "curl -sS -m 5 -o /dev/null -w '%{http_code}' -d \"$(head -c 70000 /dev/zero | tr '\\0' a)\" "
                 + "\(demo.admin)/healthz 2>&1; true",
             "printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n' "
                 + "| curl -sS -m 5 telnet://127.0.0.1:\(port); true",
-            // Two hundred connections that say nothing, then a question: the answer comes when room is made.
+            // Two hundred silent connections, then a question, which is answered when there is room again.
             "for i in $(seq 200); do exec {fd}<>/dev/tcp/127.0.0.1/\(port) && fds=\"$fds $fd\"; done 2>/dev/null; "
                 + "for fd in $fds; do exec {fd}>&-; done; sleep 0.2; curl -sS -m 5 -w '%{http_code}' \(demo.admin)/healthz",
         ])
@@ -63,7 +63,7 @@ import Testing
         #expect(results[3].output.contains("200"), "\(results[3].output)")
     }
 
-    /// Some clients send one by habit. None is left without an answer, however large, early or odd it comes.
+    /// Some clients always send a body. Every request gets an answer, whatever the body's size, timing or form.
     @Test func answersRequestsWithABody() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }
@@ -79,7 +79,7 @@ import Testing
             "\(megabyte) | \(curl) -H 'Expect:' --data-binary @- \(demo.admin)/healthz",
             "\(megabyte) | \(curl) -H 'Expect: 100-continue' --data-binary @- \(demo.admin)/healthz",
             "\(megabyte) | \(curl) -H 'Expect:' -H 'Transfer-Encoding: chunked' --data-binary @- \(demo.admin)/healthz",
-            // Before the body is there, and behind another request.
+            // Before the body has arrived, and after another request.
             "(printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 99999\\r\\n\\r\\n'; sleep 1) | \(raw)",
             "(printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 1\\r\\n\\r\\nx"
                 + "GET /readyz HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n'; sleep 1) | \(raw)",
@@ -107,7 +107,7 @@ import Testing
             #expect(result.status == 0 && result.output.hasPrefix("200 "), "\(result.output)")
             #expect(result.output.split(separator: "\n").count == 1)
         }
-        // The rest of the settings is not needed: none are there, and those that are named are wrong or missing.
+        // The other settings are not needed: they are missing or wrong here.
         for (arguments, environment) in [
             (["healthcheck"], ["SALLYPORT_ADMIN_LISTEN": address]), (["healthcheck", "--admin", address], [:]),
             (
@@ -127,7 +127,7 @@ import Testing
         )
         #expect(lost.status == 1 && lost.output.contains("no such file"), "\(lost.output)")
         let odd = try Servers.run(Gateway.binary.path, ["healthcheck", "--admin", "nowhere"])
-        #expect(odd.status != 0 && odd.output.contains("--admin is an address and a port"), "\(odd.output)")
+        #expect(odd.status != 0 && odd.output.contains("--admin must be an address and a port"), "\(odd.output)")
         _ = demo.stop()
         let gone = try Servers.run(Gateway.binary.path, ["healthcheck", "--live"], environment: environment)
         #expect(gone.status == 1 && gone.output.split(separator: "\n").count == 1, "\(gone.output)")

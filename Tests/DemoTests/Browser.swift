@@ -1,13 +1,13 @@
 import Foundation
 import GatewayBench
 
-/// Debian's Chromium without a window, driven by the DevTools protocol over a pair of pipes.
+/// Debian's Chromium without a window, controlled by the DevTools protocol over a pair of pipes.
 final class Browser {
     static let program = "/usr/bin/chromium"
 
     private let process = Process()
     private let folder: URL
-    /// Towards the browser, and from it.
+    /// To the browser, and from it.
     private let commands: Int32
     private let messages: Int32
     private var received: [UInt8] = []
@@ -20,7 +20,7 @@ final class Browser {
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let paths = ["commands", "messages"].map { [folder] in folder.appending(path: $0).path }
         for path in paths { guard mkfifo(path, 0o600) == 0 else { throw BenchFailure("mkfifo failed") } }
-        // Both ends at once: opening one end alone would wait for the browser.
+        // Both ends at once, because opening one end alone would wait for the browser.
         self.commands = open(paths[0], O_RDWR)
         self.messages = open(paths[1], O_RDWR)
         self.process.executableURL = URL(filePath: "/bin/bash")
@@ -53,7 +53,7 @@ final class Browser {
         try? FileManager.default.removeItem(at: self.folder)
     }
 
-    /// Goes to a page and waits until it is there.
+    /// Opens a page and waits until it is loaded.
     func visit(_ url: String) throws {
         _ = try self.call("Page.navigate", ["url": url])
         try self.wait(until: "document.readyState === 'complete'")
@@ -65,7 +65,7 @@ final class Browser {
         return (answer["result"] as? [String: Any])?["value"] as? String ?? ""
     }
 
-    /// Runs a script in the page, as a user's click would be handled.
+    /// Runs a script in the page, as for a user's click.
     func perform(_ script: String) throws {
         _ = try self.call("Runtime.evaluate", ["expression": script, "userGesture": true])
     }
@@ -81,7 +81,7 @@ final class Browser {
         )
     }
 
-    /// Sends a command of the protocol and returns its result; one that fails because a page is on its way out is empty.
+    /// Sends a command of the protocol and returns its result, which is empty when the page is being left.
     @discardableResult
     func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
         self.lastID += 1

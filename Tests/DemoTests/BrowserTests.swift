@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The browser's part of the walk, in a real browser: `deploy/test.sh --soak` installs it.
+/// The browser's part of the walk in a real browser, which `deploy/test.sh --soak` installs.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil), .serialized)
 struct BrowserTests {
     private static let signInPage = "document.title === 'Sign in' && document.readyState === 'complete'"
@@ -14,7 +14,7 @@ struct BrowserTests {
         try body(demo, browser)
     }
 
-    /// A fresh transfer token, by the commands of the walk.
+    /// A new transfer token, made with the commands of the walk.
     private static func transferToken(_ demo: Demo) throws -> String {
         let commands = demo.steps.map(\.command).filter {
             $0.hasPrefix("FLOW=") || $0.hasPrefix("SESSION_TOKEN=") || $0.hasPrefix("mint()")
@@ -41,7 +41,7 @@ struct BrowserTests {
         try Self.with { demo, browser in
             try browser.visit("\(demo.origin)/hello?a=1")
             #expect(try browser.value(Self.signInPage) == "true")
-            // The policy lets the page's own style through.
+            // The content security policy allows the page's own style.
             #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
             try Self.signIn(browser)
             try browser.wait(
@@ -72,7 +72,7 @@ struct BrowserTests {
             try browser.visit(url)
             #expect(try browser.value("location.search") == "?a=%20&b=2")
             #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
-            // Another one may not.
+            // Another browser may not.
             try browser.call("Network.clearBrowserCookies")
             try browser.visit(url)
             #expect(try browser.value(Self.signInPage) == "true")
@@ -91,12 +91,12 @@ struct BrowserTests {
             try browser.visit("\(demo.origin)/hello")
             #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
             let cookies = try browser.call("Network.getCookies", ["urls": [demo.origin]])["cookies"] as? [[String: Any]]
-            // The token is gone, and marked so that it is ignored should it come back.
+            // The token is cleared, and marked so that it is ignored if it comes back.
             #expect(Set(cookies?.compactMap { $0["name"] as? String } ?? []) == ["sallyport", "sallyport-handled"])
         }
     }
 
-    @Test func tellsWhatBecameOfAFormWithoutSession() throws {
+    @Test func saysThatAFormWithoutASessionWasNotSent() throws {
         try Self.with { demo, browser in
             try browser.visit("\(demo.origin)/public/form?a=1")
             try browser.perform(
@@ -107,7 +107,7 @@ struct BrowserTests {
             )
             try browser.wait(until: "document.title === 'Please sign in' && document.readyState === 'complete'")
             #expect(try browser.value("document.body.innerText").contains("What you entered was not sent on."))
-            // The policy lets the page's own style through, and nothing is wider than a phone.
+            // The content security policy allows the page's own style, and nothing is wider than a phone.
             #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
             try browser.call(
                 "Emulation.setDeviceMetricsOverride",

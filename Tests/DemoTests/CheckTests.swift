@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// `check`, as an operator calls it.
+/// `check` from an operator's point of view.
 @Suite struct CheckTests {
     private static func check(_ yaml: String, _ arguments: [String] = []) throws -> (status: Int32, output: String) {
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-check-\(UUID()).yaml")
@@ -21,7 +21,7 @@ import Testing
                 password_hash: "scrypt:1024:8:1:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
         """
 
-    @Test func printsWhatValidSettingsComeTo() throws {
+    @Test func printsTheEffectiveValuesOfValidSettings() throws {
         let result = try Self.check(Self.valid)
         #expect(result.status == 0 && result.output.hasPrefix("valid\n"), "\(result.output)")
         let parts = [
@@ -33,7 +33,7 @@ import Testing
         #expect(!result.output.contains("scrypt:1024"), "a hash is a secret")
     }
 
-    @Test func namesLineAndMendOfEveryProblem() throws {
+    @Test func namesLineAndCorrectionOfEveryProblem() throws {
         let result = try Self.check(Self.valid + "\nsesion:\n  idle: 5 minutes\nlisten: nowhere\n")
         #expect(result.status == 1 && result.output.hasPrefix("invalid: "), "\(result.output)")
         #expect(result.output.contains(".yaml:8:1:") && result.output.contains("session"), "\(result.output)")
@@ -70,7 +70,7 @@ import Testing
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")
     }
 
-    /// The README's files are settings that start as they stand.
+    /// The README's settings files start as they are written.
     @Test func acceptsTheSettingsOfTheReadme() throws {
         let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
         let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
@@ -100,7 +100,7 @@ import Testing
         }
         let accepting = ["check", "--quiet", "--config", unnamedFile, "--insecure-unnamed-proxy"]
         let accepted = try Servers.run(Gateway.binary.path, accepting)
-        #expect(accepted.status == 0 && accepted.output.contains("every client has the proxy's address"))
+        #expect(accepted.status == 0 && accepted.output.contains("every client appears to have the proxy's address"))
         let withVariables = try Servers.run(
             Gateway.binary.path,
             ["check"],
@@ -118,7 +118,7 @@ import Testing
         for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
             let path = Gateway.root.appending(path: name).path
             let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", path])
-            // What they name (users, secrets) need not be there; all else must be right.
+            // The files that they name (users, secrets) may be missing; everything else must be right.
             let problems = result.output.split(separator: "\n").dropFirst().filter { !$0.contains("no such file") }
             #expect(result.status == 0 || problems.allSatisfy { $0.contains("file") }, "\(result.output)")
         }

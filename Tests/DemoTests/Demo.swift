@@ -3,7 +3,7 @@ import GatewayBench
 
 /// The built binary's demo, running on a free port.
 struct Demo {
-    /// A step of the walk as it was printed.
+    /// A step of the walk as it is printed.
     struct Step: Sendable {
         var title: String
         var command = ""
@@ -26,13 +26,13 @@ struct Demo {
         let output = try FileHandle(forWritingTo: self.log)
         self.process.executableURL = Gateway.binary
         self.process.arguments = ["demo", "--port", "0"] + arguments
-        self.process.environment = ["PATH": "/usr/bin:/bin"]
+        self.process.environment = Gateway.environment
         self.process.standardInput = FileHandle.nullDevice
         self.process.standardOutput = output
         self.process.standardError = output
         try self.process.run()
         var text = ""
-        // Half a minute is for a machine that builds at the same time.
+        // Half a minute allows for a machine that is building at the same time.
         for _ in 0..<1500 {
             text = try String(contentsOf: self.log, encoding: .utf8)
             if text.contains("until you press Ctrl-C.\n") || !self.process.isRunning { break }
@@ -50,7 +50,7 @@ struct Demo {
         self.steps = try Self.steps(in: text)
     }
 
-    /// What it has written since it printed the walk; waits for `text`, as the log is written in the background.
+    /// What it has written since it printed the walk. Waits for `text`, because the log is written in the background.
     func written(until text: String) throws -> String {
         var written = ""
         for _ in 0..<500 {
@@ -61,7 +61,7 @@ struct Demo {
         return written
     }
 
-    /// Sends SIGTERM; the exit status.
+    /// Sends SIGTERM and returns the exit status.
     func stop() -> Int32 {
         self.process.terminate()
         self.process.waitUntilExit()
@@ -69,7 +69,7 @@ struct Demo {
         return self.process.terminationStatus
     }
 
-    /// Reads the walk as a person would: what is no comment is a command.
+    /// Reads the walk as a person would: every line that is not a comment is a command.
     private static func steps(in text: String) throws -> [Step] {
         guard let start = text.firstRange(of: "# --- the walk ---\n"),
             let end = text.firstRange(of: "# --- end of the walk ---")
@@ -98,7 +98,7 @@ struct Demo {
 
 /// Commands as a person types them.
 enum Shell {
-    /// Runs the commands in one bash, one after another; the output and exit status of each.
+    /// Runs the commands in one bash, in order. Returns the output and exit status of each.
     static func run(_ commands: [String]) throws -> [(status: Int32, output: String)] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-walk-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

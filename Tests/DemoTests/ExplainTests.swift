@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// `explain`, as an operator calls it.
+/// `explain` from an operator's point of view.
 @Suite struct ExplainTests {
     private static let settings = """
         public_url: https://app.example.com
@@ -17,7 +17,12 @@ import Testing
             require: { groups_any: [admins] }
           - path: /hook
             methods: [POST]
+            max_body: 10
             cors: { origins: ["https://b.example"] }
+          - path: /bound/**
+            binding: asn
+          - path: /here/**
+            binding: ip
           - path: /report.php
             require: { aal: aal2 }
           - path: /index.php
@@ -25,6 +30,7 @@ import Testing
             path_info: follow
           - path: /strong/**
             require: { aal: aal2 }
+        asn: { csv: asn.csv }
         clients:
           - client_id: web
             session_transfer: { allowed_authentication_methods: [query] }
@@ -37,9 +43,11 @@ import Testing
         """
 
     private static func explain(_ arguments: [String], input: String = "") throws -> String {
-        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-explain-\(UUID()).yaml")
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "settings.yaml")
         try Data(self.settings.utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
+        try Data("203.0.113.0/24,64500\n".utf8).write(to: folder.appending(path: "asn.csv"))
         let result = try Servers.run(
             Gateway.binary.path,
             ["explain", "--config", file.path] + arguments,
@@ -112,6 +120,39 @@ import Testing
         let asked = try Self.explain(["--url", hook, "--method", "OPTIONS"] + preflight)
         #expect(asked.contains("as a CORS preflight"), "\(asked)")
         #expect(try Self.explain(["--url", hook, "--method", "OPTIONS"]).contains("Allow: POST"))
+    }
+
+    @Test func preflightOfAnotherOriginIsRefused() throws {
+        let fields = ["--header", "Origin: https://evil.example", "--header", "Access-Control-Request-Method: POST"]
+        let output = try Self.explain(["--url", "\(Self.origin)/hook", "--method", "OPTIONS"] + fields)
+        #expect(output.contains("403 Forbidden, request.cross_site"), "\(output)")
+    }
+
+    @Test func bodyThatIsTooLargeIsRefused() throws {
+        let arguments = ["--url", "\(Self.origin)/hook", "--method", "POST", "--header"]
+        let output = try Self.explain(arguments + ["Content-Length: 11"])
+        #expect(output.contains("413 Content Too Large, request.body_too_large"), "\(output)")
+        #expect(try Self.explain(arguments + ["Content-Length: 10"]).contains("401 Unauthorized"))
+    }
+
+    @Test func assumedSessionIsBoundToTheNetworkAndAddressOfItsClient() throws {
+        let user = ["--user", "ada"]
+        let known = try Self.explain(["--url", "\(Self.origin)/bound/x", "--from", "203.0.113.7"] + user)
+        #expect(known.contains("forwarded"), "\(known)")
+        let unknown = try Self.explain(["--url", "\(Self.origin)/bound/x"] + user)
+        #expect(unknown.contains("401 Unauthorized, binding.asn_unknown"), "\(unknown)")
+        let proxied = ["--from", "192.0.2.1", "--header", "X-Forwarded-For: 203.0.113.7"]
+        let behind = try Self.explain(["--url", "\(Self.origin)/here/x"] + proxied + user)
+        #expect(behind.contains("forwarded") && behind.contains("203.0.113.7, as 192.0.2.1 says"), "\(behind)")
+    }
+
+    @Test func assumedSessionIsThatOfThePublicHost() throws {
+        let arguments = ["--url", "\(Self.origin):443/x", "--user", "ada", "--header", "Cookie: theme=dark"]
+        let output = try Self.explain(arguments)
+        #expect(
+            output.contains("X-Auth-Email: ada@example.com") && output.contains("Cookie: theme=dark\n"),
+            "\(output)"
+        )
     }
 
     @Test func fieldsOnlyTheGatewayMaySetAreGone() throws {

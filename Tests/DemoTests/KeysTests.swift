@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// `keys`, as an operator calls it.
+/// `keys` from an operator's point of view.
 @Suite struct KeysTests {
-    /// A folder for one test, and `keys` on a file in it.
+    /// A folder for one test, and `keys` for a file in it.
     private struct Place: ~Copyable {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-keys-\(UUID())")
         var file: String { self.folder.appending(path: "secret").path }
@@ -19,13 +19,13 @@ import Testing
             try Servers.run(Gateway.binary.path, ["keys", step, file ?? self.file])
         }
 
-        /// The secrets in the file: its lines but for the notes.
+        /// The secrets in the file: its lines without the comments.
         func secrets() throws -> [String] {
             try String(contentsOfFile: self.file, encoding: .utf8).split(separator: "\n").filter { !$0.hasPrefix("#") }
                 .map(String.init)
         }
 
-        /// The ids that `list` prints, with what each is for.
+        /// The ids that `list` prints, with the use of each.
         func list() throws -> [String] {
             let result = try self.keys("list")
             #expect(result.status == 0, "\(result.output)")
@@ -85,7 +85,7 @@ import Testing
         for secret in both { #expect(!said.contains(secret) && !said.contains(secret.prefix(8))) }
     }
 
-    /// Other files and the gateway read it through the whole time.
+    /// Other files and the gateway can read it all the time.
     @Test func leavesNoOtherFilesAndFollowsALink() throws {
         let place = try Place()
         _ = try place.keys("make")
@@ -106,7 +106,7 @@ import Testing
         #expect(try place.secrets() == secrets)
     }
 
-    /// However they interleave, one adds and the others find it done or under way.
+    /// However they interleave, one adds a secret, and the others find it added or in progress.
     @Test func addsOnceWhenManyAddAtOnce() throws {
         let place = try Place()
         _ = try place.keys("make")

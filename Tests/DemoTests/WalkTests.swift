@@ -17,7 +17,7 @@ import Testing
             for text in step.lacks { #expect(!result.output.contains(text), "should lack \(text): \(told)") }
         }
 
-        // The walk itself is what it has to be: every part of it is there.
+        // The walk is complete.
         let outputs = results.map(\.output)
         for origin in ["browser", "native", "transfer"] {
             #expect(outputs.contains { $0.contains("X-Auth-Origin: \(origin)") }, "no session of origin \(origin)")
@@ -28,7 +28,7 @@ import Testing
         ]
         for part in parts { #expect(demo.steps.contains { $0.command.contains(part) }, "no command with \(part)") }
 
-        // No token that the walk was given stands in what the gateway wrote meanwhile; nor do the passwords.
+        // The gateway's output has no token and no password of the walk.
         let tokens = Set(outputs.joined().matches(of: /sp[st]_[A-Za-z0-9_-]{20,}/).map { String($0.0) })
         let written = try demo.written(until: #""path":"/self-service/logout/api""#)
         #expect(tokens.count >= 2 && written.contains(#""path":"/hello""#), "\(written.prefix(400))")

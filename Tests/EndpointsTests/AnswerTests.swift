@@ -12,7 +12,7 @@ struct AnswerTests {
     @Test("No answer may be stored or sniffed")
     func caching() {
         let answers: [EndpointResponse] = [
-            .json(200, [:]), .problem(403, .requestCrossSite, title: "x"), .unavailable(.storeUnavailable),
+            .json(200, [:]), .problem(.requestCrossSite, requestID: "r1"), .problem(.storeUnavailable, requestID: nil),
             .html(200, "", styleDigest: nil), .seeOther("/"), .noContent(),
         ]
         for answer in answers {
@@ -23,13 +23,15 @@ struct AnswerTests {
 
     @Test("A problem names its reason id, an outage when to come again")
     func problems() throws {
-        let problem = EndpointResponse.problem(403, .requestCrossSite, title: "Cross-site request")
+        let problem = EndpointResponse.problem(.requestCrossSite, requestID: "r1")
         let document = try #require(JSONText.decode(problem.body))
         #expect(document["reason"]?.string == "request.cross_site")
-        #expect(document["status"] == 403)
+        #expect(document["status"] == 403 && problem.status == 403)
+        #expect(document["title"] == "Forbidden" && document["type"] == "about:blank")
+        #expect(document["request_id"] == "r1")
         #expect(problem.reason == .requestCrossSite)
         #expect(self.value("content-type", problem) == "application/problem+json")
-        let outage = EndpointResponse.unavailable(.storeUnavailable)
+        let outage = EndpointResponse.problem(.storeUnavailable, requestID: nil)
         #expect(outage.status == 503)
         #expect(self.value("retry-after", outage) == "1")
     }

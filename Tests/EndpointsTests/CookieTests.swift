@@ -4,37 +4,6 @@ import Vocabulary
 
 @Suite("Cookies")
 struct CookieTests {
-    private func values(_ cookies: String...) -> [String] {
-        CookieField.values(of: "__Host-sallyport", in: cookies.map { ("cookie", $0) })
-    }
-
-    @Test("A value is read byte for byte, among others, with and without spaces")
-    func reading() {
-        #expect(self.values("__Host-sallyport=sps_abc") == ["sps_abc"])
-        #expect(self.values("a=1; __Host-sallyport=x; b=2") == ["x"])
-        #expect(self.values("a=1;__Host-sallyport=x;b=2") == ["x"])
-        #expect(self.values("a=1", "__Host-sallyport=x=y=z ;") == ["x=y=z"])
-        #expect(self.values("__Host-sallyport=\"x\"") == ["\"x\""])
-        #expect(self.values("__Host-sallyport=a%20b") == ["a%20b"])
-        #expect(self.values("__Host-sallyport=") == [""])
-    }
-
-    @Test("Repeated cookies are all seen, in one field or several")
-    func repeated() {
-        #expect(self.values("__Host-sallyport=x; __Host-sallyport=y", "__Host-sallyport=x") == ["x", "y", "x"])
-    }
-
-    /// CVE-2024-24814, CVE-2023-28625.
-    @Test("Crafted cookies are ignored")
-    func crafted() {
-        #expect(self.values("x=;=;;x_chunks=99999999", ";;;=", "=__Host-sallyport", "").isEmpty)
-        #expect(self.values("__host-sallyport=x; __Host-sallyport2=x; x__Host-sallyport=x; __Host-sallyport").isEmpty)
-        #expect(self.values("a=\"; __Host-sallyport=x\"") == ["x\""])
-        let many = (0..<1000).map { "c\($0)=v" }.joined(separator: "; ")
-        #expect(self.values(many).isEmpty)
-        #expect(CookieField.values(of: "a", in: [("x-cookie", "a=1"), ("cookie2", "a=1")]).isEmpty)
-    }
-
     /// CVE-2025-55162.
     @Test("Setting and clearing have the same name and attributes")
     func attributes() {

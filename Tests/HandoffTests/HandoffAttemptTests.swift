@@ -4,6 +4,7 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
+import StoreBench
 import Testing
 import Vocabulary
 

@@ -3,6 +3,7 @@ import Handoff
 import Observability
 import Sessions
 import Settings
+import StoreBench
 import Testing
 import Vocabulary
 

@@ -5,6 +5,7 @@ import NIOPosix
 import Observability
 import Sessions
 import Settings
+import StoreBench
 import Testing
 import Vocabulary
 

@@ -1,25 +1,14 @@
 import AddressIntelligence
-import Foundation
 import Handoff
 import NIOCore
 import NIOPosix
 import Sessions
 import Settings
+import StoreBench
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
-
-/// A time that only a test moves.
-final class TestClock: Sendable {
-    private let time = Mutex(UnixTime(seconds: 1_800_000_000))
-
-    var now: UnixTime { self.time.withLock { $0 } }
-    var clock: Clock { Clock { self.now } }
-
-    func advance(by duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
-    }
-}
 
 /// What the journal was told.
 final class Records: Sendable {
@@ -44,127 +33,6 @@ final class Records: Sendable {
     }
 }
 
-/// A store that counts what it is asked, fails when told to, and lets a test step in before an act.
-final class ScriptedStore: SessionStore {
-    struct Script: Sendable {
-        var calls = 0
-        /// The error of every call from now on; with `failingAfter`, only after so many more calls.
-        var failure: StoreError?
-        var callsBeforeFailure = 0
-        /// Answers of `consume` that come before the real ones.
-        var consumptions: [Consumption] = []
-        /// So many answers of `consume` are lost: the store has acted, and whoever asked does not learn of it.
-        var lostAnswers = 0
-        /// The store acts, but cannot promise to remember what it did.
-        var isUnconfirmed = false
-        /// How often it was asked to promise that of what it had done before.
-        var confirmations = 0
-        /// Done once before the next `consume` reaches the store.
-        var beforeConsume: (@Sendable () async throws -> Void)?
-    }
-
-    private let base: any SessionStore
-    private let script = Mutex(Script())
-
-    init(_ base: any SessionStore) {
-        self.base = base
-    }
-
-    var calls: Int { self.script.withLock { $0.calls } }
-    var confirmations: Int { self.script.withLock { $0.confirmations } }
-
-    func change(_ body: @Sendable (inout Script) -> Void) {
-        self.script.withLock { body(&$0) }
-    }
-
-    private func guarded<Answer: Sendable>(
-        on loop: any EventLoop,
-        _ body: () -> EventLoopFuture<Answer>
-    ) -> EventLoopFuture<Answer> {
-        let failure: StoreError? = self.script.withLock { script in
-            script.calls += 1
-            guard let failure = script.failure else { return nil }
-            guard script.callsBeforeFailure == 0 else {
-                script.callsBeforeFailure -= 1
-                return nil
-            }
-            return failure
-        }
-        return failure.map { loop.makeFailedFuture($0) } ?? body()
-    }
-
-    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
-        self.guarded(on: loop) { self.base.session(key, on: loop) }
-    }
-
-    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(session, on: loop) }
-    }
-
-    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.touch(key, on: loop) }
-    }
-
-    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        self.guarded(on: loop) { self.base.end(key, on: loop) }
-    }
-
-    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
-    }
-
-    func names(of subject: String) -> [String] { self.base.names(of: subject) }
-
-    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
-    }
-
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
-    }
-
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
-    }
-
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) {
-            let isUnconfirmed = self.script.withLock { script in
-                script.confirmations += 1
-                return script.isUnconfirmed
-            }
-            if isUnconfirmed { return loop.makeFailedFuture(StoreError.unavailable) }
-            return self.base.confirm(marker, of: key, on: loop)
-        }
-    }
-
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        self.guarded(on: loop) {
-            let (scripted, before, isLost) = self.script.withLock { script in
-                let before = script.beforeConsume
-                script.beforeConsume = nil
-                let isLost = script.lostAnswers > 0 || script.isUnconfirmed
-                if script.lostAnswers > 0 { script.lostAnswers -= 1 }
-                return (script.consumptions.isEmpty ? nil : script.consumptions.removeFirst(), before, isLost)
-            }
-            if let scripted { return loop.makeSucceededFuture(scripted) }
-            let ready = before.map { before in loop.makeFutureWithTask { try await before() } }
-            return (ready ?? loop.makeSucceededVoidFuture()).flatMap {
-                self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
-            }.flatMapThrowing { consumption in
-                guard !isLost else { throw StoreError.unavailable }
-                return consumption
-            }
-        }
-    }
-}
-
 /// A signed-in native app: its session token, where the store keeps it, and the session.
 struct NativeApp: Sendable {
     var token: Secret
@@ -174,7 +42,7 @@ struct NativeApp: Sendable {
 
 /// A gateway's handoff with everything around it: a memory store, a clock that stands still, known networks.
 final class World: Sendable {
-    let clock = TestClock()
+    let clock = MovableClock()
     let records = Records()
     let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
     let store: ScriptedStore
@@ -184,14 +52,7 @@ final class World: Sendable {
 
     init() throws {
         self.limiter = LocalRateLimiter(clock: self.clock.clock)
-        self.store = ScriptedStore(
-            MemoryStore(
-                maxSessions: 10_000,
-                maxMarkers: 10_000,
-                clock: self.clock.clock,
-                caches: SessionCaches()
-            )
-        )
+        self.store = ScriptedStore(clock: self.clock.clock)
         self.networks = try Self.directory(
             "1.128.0.0/11,1221\n2001:8000::/19,1221\n12.0.0.0/8,7018\n2600:300::/24,7018\n"
         )
@@ -199,9 +60,8 @@ final class World: Sendable {
 
     /// A directory of these `prefix,asn` lines.
     static func directory(_ lines: String) throws -> ASNDirectory {
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).csv")
-        try Data(lines.utf8).write(to: file)
-        defer { try? FileManager.default.removeItem(at: file) }
+        let file = try TemporaryFile(lines)
+        defer { file.remove() }
         return try ASNDirectory.open(csv: file.path)
     }
 

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("C7 #60: that there is a token is no proof: whatever is no session of ours is 401 (T32)")
+    @Test("CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401")
     func garbage() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -1,70 +1,81 @@
-/// C4: caches, single-flight and replay.
+/// Caches, shared reads, revocation and tokens.
 extension Advisory {
-    /// The rows that concern what is remembered of sessions.
+    /// What is remembered of sessions, and what a token proves.
     static let caches = [
         Advisory(
             id: "CVE-2026-33496",
-            about: "Oathkeeper: a cached verdict passes on a route with another verifier (C4 #34)",
+            about: "Oathkeeper: a cached decision passes on a route with another verifier",
             tests: [
-                "C4 #34, CVE-2026-33496, CVE-2021-32701, GHSA-qvp4: a session is kept and no decision on it",
+                "CVE-2026-33496, CVE-2021-32701: a session is kept and no decision on it",
                 "A cookie's token is no bearer token, nor the reverse, known or not",
             ]
         ),
         Advisory(
             id: "CVE-2021-32701",
-            about: "Oathkeeper: a cached verdict passes where other scopes are demanded (C4 #34)",
-            tests: ["C4 #34, CVE-2026-33496, CVE-2021-32701, GHSA-qvp4: a session is kept and no decision on it"]
+            about: "Oathkeeper (GHSA-qvp4-rpmr-xwrr): a cached decision passes where other scopes are required",
+            tests: [
+                "CVE-2026-33496, CVE-2021-32701: a session is kept and no decision on it"
+            ]
         ),
         Advisory(
             id: "CVE-2026-71326",
-            about: "Traefik: one request's answer served to another's token (C4 #35)",
+            about: "Traefik: one token's answer is served to another token",
             tests: [
                 "No token gets the answer to another's read (CVE-2026-71326)",
-                "C4 #35, CVE-2026-71326, CVE-2026-88010: keys are not strung together, and no read answers for another",
+                "CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's",
             ]
         ),
         Advisory(
             id: "CVE-2026-88010",
-            about: "Traefik: single-flight keys strung together (C4 #35)",
+            about: "Traefik: two requests share a key that is joined from parts",
             tests: [
-                "C4 #35, CVE-2026-71326, CVE-2026-88010: keys are not strung together, and no read answers for another"
+                "CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's"
             ]
         ),
         Advisory(
-            id: "C4 #36",
-            about: "oathkeeper PR #1282: an expired entry fails for ever",
+            id: "oathkeeper PR #1282",
+            about: "Oathkeeper: an expired cache entry fails on every later use",
             tests: [
-                "C4 #36, oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds"
+                "oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds"
             ]
         ),
         Advisory(
             id: "CVE-2021-41230",
-            about: "Pomerium: claims that changed are not seen (C4 #37)",
+            about: "Pomerium: changed claims are not seen",
             tests: [
                 "A changed identity is seen with the next read, its ready bytes are made anew (CVE-2021-41230)",
-                "C4 #37, CVE-2021-41230, GHSA-x883: nobody is served a record that is five seconds old",
+                "CVE-2021-41230, GHSA-x883-2vmg-xwf7: no request is served from a record that is five seconds old",
             ]
         ),
         Advisory(
-            id: "GHSA-x883",
-            about: "Authelia: groups that changed are not seen (C4 #37)",
-            tests: ["C4 #37, CVE-2021-41230, GHSA-x883: nobody is served a record that is five seconds old"]
+            id: "GHSA-x883-2vmg-xwf7",
+            about: "Authelia: changed groups are not seen",
+            tests: [
+                "CVE-2021-41230, GHSA-x883-2vmg-xwf7: no request is served from a record that is five seconds old"
+            ]
         ),
         Advisory(
             id: "CVE-2020-15223",
-            about: "fosite: a revocation that failed is answered as done (C4 #39)",
+            about: "fosite: a revocation that failed is answered as done",
             tests: [
-                "C4 #39, CVE-2020-15223: an end is not answered while a loop has yet to confirm it",
-                "C4 #39, CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same",
+                "CVE-2020-15223: an end is not answered while a loop has yet to confirm it",
+                "CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same",
                 "While the store cannot answer, nobody is told to be signed out",
             ]
         ),
         Advisory(
-            id: "C4 #44",
-            about: "a failure remembered as 'no session'",
+            id: "kratos PR #3975",
+            about: "Kratos: a failure of the database is cached as 'no session'",
             tests: [
-                "C4 #44: neither a failure nor 'no session' is remembered: the next use asks again",
+                "kratos PR #3975: neither a failure nor 'no session' is remembered: the next use asks again",
                 "A store that cannot say is unavailable, never 'no session', and is asked again",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2022-29226",
+            about: "Envoy: a bearer token that is present counts as one that is valid",
+            tests: [
+                "CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401"
             ]
         ),
     ]

@@ -1,178 +1,23 @@
-/// The second half of the table.
+/// The gateway's own threat model.
 extension Advisory {
-    /// C6, C8 and the rows of the threat model.
-    static let protocolsAndThreats = [
-        Advisory(
-            id: "CVE-2022-23527",
-            about: "mod_auth_openidc: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "GHSA-5m6c",
-            about: "oauth2-proxy: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "GHSA-qqxw",
-            about: "oauth2-proxy: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "GHSA-j7px",
-            about: "oauth2-proxy: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2024-52003",
-            about: "Traefik: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2021-29651",
-            about: "Pomerium: open redirects",
-            tests: [
-                "The login page leads back to exactly the page that was asked for, and nowhere else",
-                "What could lead to another host is refused",
-            ]
-        ),
-        Advisory(
-            id: "C6 #57",
-            about: "Oathkeeper: return_to made of X-Forwarded-Host",
-            tests: [
-                "C3 #27: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims"
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-41181",
-            about: "Traefik: credentials are sent to the service of error pages",
-            reason: "every refusal is answered here; there is no such service"
-        ),
-        Advisory(
-            id: "C6 #59",
-            about: "a token stays in the URL or the log",
-            tests: [
-                "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
-                "The access log tells path, status and reason of each request, and never a query or a token",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-71324",
-            about: "Traefik: unread bytes desynchronise a shared connection",
-            tests: [
-                "C8 #72: bytes behind an answer are nobody's, and end the connection to the app",
-                "An answer that comes before the body has gone is passed on, and neither connection is used again",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-88008",
-            about: "Traefik: h2c upgrades are forwarded",
-            tests: [
-                "C8 #73: other upgrades are stripped and answered as plain requests"
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-88007",
-            about: "Traefik: NTLM binds an identity to a shared connection",
-            tests: [
-                "C8 #74: a connection that NTLM or Negotiate has bound to one client is not used for another"
-            ]
-        ),
-        Advisory(
-            id: "C8 #75",
-            about: "request smuggling",
-            tests: [
-                "T13: a body that breaks its framing is 400, and the app never sees it end",
-                "After an answer of ours a small unread body is read away and a big one ends the connection",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-26998",
-            about: "Traefik: the body of an authentication server without a limit",
-            reason: "no provider of this version is asked over the network"
-        ),
-        Advisory(
-            id: "CVE-2024-28869",
-            about: "Traefik: slow clients",
-            tests: [
-                "A head has its time in total: bytes that keep coming do not stretch it",
-                "Hundreds of slow heads do not delay a good client",
-            ]
-        ),
-        Advisory(id: "GHSA-4hjq", about: "HTTP/2 resets and floods", reason: "this version speaks HTTP/1 alone"),
-        Advisory(id: "CVE-2021-39162", about: "HTTP/2 resets and floods", reason: "this version speaks HTTP/1 alone"),
-        Advisory(id: "C8 #78", about: "HTTP/2 resets and floods", reason: "this version speaks HTTP/1 alone"),
-        Advisory(id: "CVE-2024-39321", about: "Traefik: early data", reason: "this version ends no TLS"),
-        Advisory(
-            id: "C8 #80",
-            about: "compressed tokens that explode",
-            reason: "no JWE is accepted, compressed or not"
-        ),
-        Advisory(
-            id: "CVE-2026-31923",
-            about: "APISIX: TLS verification is off",
-            tests: [
-                "TLS to the app: its CA and its name are checked, and it learns the name that was asked for"
-            ]
-        ),
-        Advisory(
-            id: "CVE-2022-24797",
-            about: "Pomerium: pprof on the metrics port",
-            tests: [
-                "The admin listener serves health, readiness and metrics and nothing else"
-            ]
-        ),
-        Advisory(
-            id: "CVE-2022-23469",
-            about: "Traefik: credentials in logs",
-            tests: [
-                "No token, cookie or password that the suite was given stands in any gateway's output"
-            ]
-        ),
-        Advisory(
-            id: "C8 #84",
-            about: "comparison and enumeration by time",
-            tests: [
-                "Comparison sees a difference at every place and of every length",
-                "A wrong password and an unknown user get the same answer",
-                "When the workers are busy, known and unknown users alike are told to come again",
-            ]
-        ),
-        Advisory(
-            id: "CVE-2026-29777",
-            about: "Traefik: rules injected into the configuration",
-            reason: "no configuration is read from anywhere but the file and its variables"
-        ),
-        Advisory(
-            id: "CVE-2026-32695",
-            about: "Traefik: the same",
-            reason: "no configuration is read from anywhere but the file and its variables"
-        ),
-        Advisory(id: "C8 #85", about: "templates that read the environment", reason: "there are no templates"),
+    /// Each row is an attack or a fault, and what the gateway does.
+    static let threats = [
         Advisory(
             id: "T1",
-            about: "a stolen token from another device",
+            about: """
+                A stolen transfer token is presented from another address: no session is made, the \
+                token is burned, and the log names both addresses.
+                """,
             tests: [
                 "T1: from another address the token signs nobody in and is burned; the log names both addresses"
             ]
         ),
         Advisory(
             id: "T2",
-            about: "the token leaks downstream",
+            about: """
+                A transfer token in a URL leaks: the gateway removes it before the app, a referrer or a \
+                log can see it.
+                """,
             tests: [
                 "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
                 "On a public route with handoff the token does not reach the app, used or not",
@@ -181,14 +26,14 @@ extension Advisory {
         ),
         Advisory(
             id: "T3",
-            about: "a preview or prefetch burns the token",
+            about: "A link preview or a prefetch opens the link: only a navigation consumes the token.",
             tests: [
                 "T3: HEAD, prefetch, preview and subresources burn nothing, and the app never sees the token"
             ]
         ),
         Advisory(
             id: "T4",
-            about: "two browsers race",
+            about: "Two browsers race for one token: exactly one session is made.",
             tests: [
                 "T4: of many browsers that race for one token exactly one is signed in",
                 "T4: of 64 consumers exactly one is signed in, and exactly one session is made",
@@ -196,21 +41,27 @@ extension Advisory {
         ),
         Advisory(
             id: "T5",
-            about: "replay from elsewhere",
+            about: """
+                A used token is presented again from another address: it is refused and audited, and \
+                the first session lives on.
+                """,
             tests: [
                 "T5: whoever replays a token is not signed in, and the first session lives on"
             ]
         ),
         Advisory(
             id: "T6",
-            about: "the browser repeats its navigation",
+            about: """
+                The browser that was signed in repeats its navigation: it keeps its session, and the \
+                token is removed from the URL.
+                """,
             tests: [
                 "T6: the browser that was signed in repeats its navigation and keeps its session"
             ]
         ),
         Advisory(
             id: "T7",
-            about: "login CSRF by a link",
+            about: "A victim follows an attacker's handoff link: no session of another user is replaced silently.",
             tests: [
                 "T7: a link on another site signs nobody in, and burns nothing",
                 "T7: another user's session and the token end each other, and login follows",
@@ -218,14 +69,17 @@ extension Advisory {
         ),
         Advisory(
             id: "T8",
-            about: "session fixation",
+            about: "An attacker plants a session cookie: a sign-in always makes a new id and never adopts one.",
             tests: [
                 "T8: an id that a client brings along is never adopted; signing in gives a new one and ends the old"
             ]
         ),
         Advisory(
             id: "T9",
-            about: "cookies tossed from a sibling subdomain",
+            about: """
+                A sibling subdomain plants a transfer or session cookie: two cookies of different value \
+                are refused.
+                """,
             tests: [
                 "T9: two transfer cookies of different value are not used, and both are cleared",
                 "Two session cookies sign nobody in, are cleared, and lock nobody out",
@@ -233,21 +87,21 @@ extension Advisory {
         ),
         Advisory(
             id: "T11",
-            about: "spoofed identity fields",
+            about: "A client sends identity fields in any spelling: they are removed on every route.",
             tests: [
                 "T11: a client's identity field reaches no app, in no spelling, on no route"
             ]
         ),
         Advisory(
             id: "T12",
-            about: "Connection nominates identity fields",
+            about: "A client's Connection field names the gateway's fields: they stay.",
             tests: [
                 "T12: Connection cannot take the gateway's fields away, in any case of its letters"
             ]
         ),
         Advisory(
             id: "T13",
-            about: "request smuggling",
+            about: "A request is framed ambiguously: 400, and the connection closes.",
             tests: [
                 "T13: a body that breaks its framing is 400, and the app never sees it end",
                 "Pipelined requests with bodies are cut apart where their framing says, byte by byte",
@@ -255,7 +109,7 @@ extension Advisory {
         ),
         Advisory(
             id: "T14",
-            about: "spoofed forwarding fields",
+            about: "A client sends forwarding fields: they count only from a trusted proxy.",
             tests: [
                 "T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address",
                 "T14: a peer that is not trusted speaks for itself alone",
@@ -263,7 +117,7 @@ extension Advisory {
         ),
         Advisory(
             id: "T15",
-            about: "spellings of one address",
+            about: "One address has several spellings: they are one device.",
             tests: [
                 "T15: one device in two spellings of its address is one device",
                 "T15: ports, brackets, zone ids, case and mapped addresses are spellings of one address",
@@ -271,14 +125,20 @@ extension Advisory {
         ),
         Advisory(
             id: "T16",
-            about: "the address family changes within a minute",
+            about: """
+                A device changes between IPv4 and IPv6 within a minute: `ip` refuses, `ip_or_asn` \
+                compares the network.
+                """,
             tests: [
                 "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown"
             ]
         ),
         Advisory(
             id: "T17",
-            about: "networks that nobody knows",
+            about: """
+                The network of an address is unknown or the database is missing: `asn` refuses, and a \
+                reload keeps the last good data.
+                """,
             tests: [
                 "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
                 "T17: a client that needs networks does not start without any",
@@ -287,42 +147,51 @@ extension Advisory {
         ),
         Advisory(
             id: "T18",
-            about: "6to4 and Teredo",
+            about: "An address embeds another one (6to4, Teredo): it has no network.",
             tests: [
                 "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
                 "T18: an address that carries another one across has no network, even where a database names one",
             ]
         ),
         Advisory(
-            id: "T30",
-            about: "Redis is down, slow, failing over or busy",
+            id: "T23",
+            about: "A session that a transfer made asks for another transfer token: it is refused.",
             tests: [
-                "Rows 1 to 4: what needs Redis is 503, sessions are served on for a while, all comes back by itself",
-                "Row 3: a slow Redis sheds requests; none piles up",
-                "Rows 5 and 7: no token is used twice over failovers: primaries killed, cut off and retired",
-                "Row 23: no token is used twice over kills of gateways and of Redis",
+                "T23: a session born of a transfer cannot mint",
+                "T23: a session born of a transfer mints no token",
+                "T23: a session that began with a transfer is unauthorized_client",
+            ]
+        ),
+        Advisory(
+            id: "T30",
+            about: "Redis is down, slow, failing over or busy: single use is never given up, and requests get 503.",
+            tests: [
+                "F1, F2, F3, F4: what needs Redis is 503, cached sessions are served for a while, and all recovers by itself",
+                "F3: a slow Redis sheds requests; none piles up",
+                "F5, F7: no token is used twice over failovers: primaries killed, cut off and retired",
+                "F23: no token is used twice over kills of gateways and of Redis",
             ]
         ),
         Advisory(
             id: "T31",
-            about: "clocks that differ",
+            about: "The clocks of gateways and devices differ: Redis's clock decides lifetimes.",
             tests: [
-                "T31: whatever the gateways' clocks show, each takes what another made, and for as long",
-                "T31: what has run out by Redis's clock is gone, whatever the gateways' clocks show",
+                "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
+                "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
                 "T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens",
             ]
         ),
         Advisory(
             id: "T32",
-            about: "odd tokens",
+            about: "A token is too long or has the wrong characters: it is refused before the store is asked.",
             tests: [
                 "T32: odd tokens are refused like unknown ones, and never redirect twice to the same URL",
-                "C7 #60: that there is a token is no proof: whatever is no session of ours is 401 (T32)",
+                "CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401",
             ]
         ),
         Advisory(
             id: "T36",
-            about: "shared caches keep a user's page",
+            about: "A shared cache could keep a user's page: answers that carry identity are private.",
             tests: [
                 "T36: answers that carry identity are private; what the app forbids stays forbidden"
             ]

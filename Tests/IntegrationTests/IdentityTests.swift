@@ -90,7 +90,9 @@ import Testing
         }
     }
 
-    @Test("C3 #26-#28: the forwarding family of an untrusted client is ours")
+    @Test(
+        "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours"
+    )
     func forwardedFamily() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -133,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("Names of a preset and own names are protected as well (C1 #3, #4)")
+    @Test("CVE-2026-54763, CVE-2026-33433: a preset's names and configured names are protected as well")
     func ownNames() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -172,7 +174,7 @@ import Testing
         }
     }
 
-    @Test("C1 #5: a user without an email has no email field, whatever the client sends")
+    @Test("CVE-2026-30851: a user without an email has no email field, whatever the client sends")
     func absentValue() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -184,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("C1 #11: credentials that stand twice are refused")
+    @Test("CVE-2026-26308, CVE-2026-31838: credentials that stand twice are refused")
     func repeated() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -203,7 +205,7 @@ import Testing
         }
     }
 
-    @Test("C1 #12: bytes that are no UTF-8 neither crash nor pass for something else")
+    @Test("CVE-2023-27488: bytes that are no UTF-8 neither crash nor pass for something else")
     func oddBytes() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

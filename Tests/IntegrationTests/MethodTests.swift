@@ -3,7 +3,7 @@ import Testing
 
 /// Which methods reach an app, and by which route.
 @Suite("Methods", .blocking) struct MethodTests {
-    @Test("C2 #25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing")
+    @Test("P25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing")
     func methods() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -8,7 +8,7 @@ import Glibc
 
 /// Stopping, reloading, and outputs that nobody reads.
 @Suite("Operation", .blocking) struct OperationTests {
-    @Test("Row 22: SIGTERM fails no request: readiness goes first, connections are told to close, the exit code is 0")
+    @Test("F22: SIGTERM fails no request: readiness goes first, connections are told to close, the exit code is 0")
     func drain() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -59,7 +59,7 @@ import Glibc
         }
     }
 
-    @Test("Row 22: what does not end in time is cut off, and the exit code is still 0")
+    @Test("F22: what does not end in time is cut off, and the exit code is still 0")
     func drainTimeout() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -75,7 +75,7 @@ import Glibc
         }
     }
 
-    @Test("Row 22: a second SIGTERM ends it at once")
+    @Test("F22: a second SIGTERM ends it at once")
     func secondSignal() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -95,7 +95,7 @@ import Glibc
         }
     }
 
-    @Test("Row 24: a reload takes the good settings whole and keeps the old ones when the new are bad")
+    @Test("F24: a reload takes the good settings whole and keeps the old ones when the new are bad")
     func reload() throws {
         let first = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "first") })
         let second = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "second") })
@@ -137,7 +137,7 @@ import Glibc
         }
     }
 
-    @Test("Row 24: what is in flight through a reload ends by the settings it began with")
+    @Test("F24: what is in flight through a reload ends by the settings it began with")
     func reloadInFlight() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -187,7 +187,7 @@ import Glibc
         }
     }
 
-    @Test("Row 24: bad settings do not start, and the complaint names the place")
+    @Test("F24: bad settings do not start, and the complaint names the place")
     func badStart() throws {
         let error = #expect(throws: BenchFailure.self) {
             try Gateway(Config.open(upstream: 1) + "\nroutess: []\n").stop()
@@ -195,15 +195,15 @@ import Glibc
         #expect(error?.description.contains("settings.yaml:") == true && error?.description.contains("routess") == true)
     }
 
-    @Test("Row 26: an output that nobody reads costs no request anything, and what was dropped is counted")
+    @Test("F26: an output without a reader costs no request anything, and what was dropped is counted")
     func blockedOutput() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-blocked-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
-        let adminPort = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
+        let adminPort = try ServerPorts.take()
         let settings = Config.file(
             upstream: app.port,
             listen: "127.0.0.1:\(port)",
@@ -239,14 +239,14 @@ import Glibc
         #expect(eventually(within: 10) { !process.isRunning } && process.terminationStatus == 0)
     }
 
-    @Test("Row 26: a log whose reader has gone away ends nothing")
+    @Test("F26: a log whose reader has gone away ends nothing")
     func closedOutput() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-closed-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let file = folder.appending(path: "settings.yaml")
         try Config.file(upstream: app.port, listen: "127.0.0.1:\(port)").write(
             to: file,

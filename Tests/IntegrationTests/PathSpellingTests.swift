@@ -97,7 +97,7 @@ import Testing
             )
             try (files.contains(file) ? "PROTECTED" : "open").write(to: url, atomically: true, encoding: .utf8)
         }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let running = try start(folder, port)
         defer { running.stop() }
         for pair in Self.pairs {

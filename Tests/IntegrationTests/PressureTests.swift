@@ -30,7 +30,7 @@ import Testing
         _ = setrlimit(__rlimit_resource_t(7), &limit)
     }
 
-    @Test("Row 14: readers that stall stop no other client, and cost little memory")
+    @Test("F14: readers that stall stop no other client, and cost little memory")
     func stalledReaders() throws {
         let count = Self.soak ? 1000 : 40
         Self.raiseDescriptorLimit()
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("Row 14: a stream that is read slowly arrives whole and is not held in memory")
+    @Test("F14: a stream that is read slowly arrives whole and is not held in memory")
     func slowReader() throws {
         let total = Self.soak ? 1 << 30 : 64 << 20
         let app = try FakeUpstream { link in
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("Row 14: an app that does not read stalls its uploader, and not the gateway's memory")
+    @Test("F14: an app that does not read stalls its uploader, and not the gateway's memory")
     func slowApp() throws {
         let total = Self.soak ? 1 << 30 : 64 << 20
         let app = try FakeUpstream { link in
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "Row 21: when the client leaves, the app's exchange is cancelled, whatever its state",
+        "F21: when the client leaves, the app's exchange is cancelled, whatever its state",
         arguments: ["GET", "POST"]
     )
     func abort(method: String) throws {
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("Row 19: with few descriptors the gateway lets in as many as it can serve, burns no time, and recovers")
+    @Test("F19: with few descriptors the gateway lets in as many as it can serve, burns no time, and recovers")
     func descriptors() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

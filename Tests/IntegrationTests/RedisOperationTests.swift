@@ -99,7 +99,7 @@ import Glibc
     func startsWithout() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let (folder, yaml) = try Self.settings(app: app.port, url: "redis://127.0.0.1:\(port)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try Gateway.with(yaml) { gateway throws in
@@ -122,7 +122,7 @@ import Glibc
             #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_safety\n" })
             #expect(try gateway.admin("/readyz?verbose").text.contains("CONFIG SET maxmemory-policy noeviction"))
             #expect(
-                eventually { gateway.output.contains("it may forget what must be remembered: it may push out keys") }
+                eventually { gateway.output.contains("it may lose sessions and used tokens: it may evict keys") }
             )
         }
         let knowing = yaml.replacing("  redis:\n", with: "  redis:\n    require_safe: false\n")
@@ -151,7 +151,7 @@ import Glibc
             }
             let result = try Self.check(demanding, in: folder)
             #expect(result.status == (isKept ? 0 : 1))
-            #expect(result.output.contains("in the last 15 minutes") == !isKept, "\(result.output)")
+            #expect(result.output.contains("of the last 15 minutes") == !isKept, "\(result.output)")
             #expect(try Self.check(yaml, in: folder).status == 0)
         }
     }
@@ -208,22 +208,22 @@ import Glibc
         #expect(
             eventually(within: 20) { (try? Self.check(watched, in: watching).output.contains("1 replica")) == true }
         )
-        let closed = try FakeUpstream.freePort()
+        let closed = try ServerPorts.take()
         let cases = [
             ("redis://127.0.0.1:\(plain.port)", 0, "role: primary with 1 replica"),
             ("redis://127.0.0.1:\(closed)", 1, "nothing listens there"),
-            ("redis://nowhere.invalid", 1, "its name is not resolved"),
-            ("redis+unix:///nowhere/redis.sock", 1, "no such socket"),
+            ("redis://nowhere.invalid", 1, "its name cannot be resolved"),
+            ("redis+unix:///nowhere/redis.sock", 1, "the socket does not exist"),
             ("rediss://127.0.0.1:\(plain.port)", 1, "does not speak TLS"),
-            ("redis://127.0.0.1:\(plain.port)/9", 1, "no database of that number"),
+            ("redis://127.0.0.1:\(plain.port)/9", 1, "no database with that number"),
             ("redis://:\(Self.password)@127.0.0.1:\(plain.port)", 1, "it has no password"),
             ("redis://127.0.0.1:\(replica.port)", 1, "it is a replica"),
-            ("redis+cluster://127.0.0.1:\(plain.port)", 1, "it is no cluster"),
-            ("redis+sentinel://127.0.0.1:\(plain.port)/main", 1, "it is no sentinel"),
-            ("redis://127.0.0.1:\(redis.port)", 1, "it wants a password"),
+            ("redis+cluster://127.0.0.1:\(plain.port)", 1, "it is not a cluster"),
+            ("redis+sentinel://127.0.0.1:\(plain.port)/main", 1, "it is not a sentinel"),
+            ("redis://127.0.0.1:\(redis.port)", 1, "it requires a password"),
             (
                 "redis://sallyport:wrong-\(Self.password)@127.0.0.1:\(redis.port)", 1,
-                "user or the password of the URL is wrong"
+                "user or the password in the URL is wrong"
             ),
             (
                 "redis://sallyport:\(Self.password)@127.0.0.1:\(redis.port)", 1,
@@ -247,14 +247,14 @@ import Glibc
 }
 
 /// A `redis-server` on a free loopback port, which can be stopped and started again.
-private final class RedisProcess {
+final class RedisProcess {
     let port: Int
     private let folder: URL
     private let arguments: [String]
     private var process: Process?
 
     init(_ arguments: [String] = []) throws {
-        self.port = try FakeUpstream.freePort()
+        self.port = try ServerPorts.take()
         self.folder = try Servers.folder()
         self.arguments = arguments
         try self.start()

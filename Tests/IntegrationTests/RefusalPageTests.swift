@@ -60,7 +60,7 @@ import Testing
 
     @Test("A navigation gets a page and a program the problem document, whatever the refusal comes from")
     func everyStatus() throws {
-        let closed = try FakeUpstream.freePort()
+        let closed = try ServerPorts.take()
         let silent = try FakeUpstream(serve: { _ in sleep(3) })
         defer { silent.stop() }
         let broken = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.send("nonsense\r\n\r\n") })

@@ -5,7 +5,7 @@ import Testing
 /// What the gateway changes in messages, and that it changes nothing else.
 @Suite("Rewriting", .blocking) struct RewritingTests {
     @Test(
-        "C2 #17: targets reach the app byte for byte",
+        "oathkeeper#1269: targets reach the app byte for byte",
         arguments: [
             "/", "/foo/", "/a//b", "/a/;x=1", "/a%3Ab", "/a:b@c", "/%41dmin", "/caf%C3%A9", "/a%20b", "/a+b", "/~x",
             "/%7Ex",
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("C2 #17: on protected routes, too")
+    @Test("oathkeeper#1269: on protected routes, too")
     func protectedTargets() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("C2 #22: a host is the same in any case, with its port and with the root's dot; no other is served")
+    @Test("CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served")
     func hostSpellings() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

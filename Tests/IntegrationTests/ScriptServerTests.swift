@@ -15,7 +15,7 @@ import Testing
         for name in ["secret.sh", "open.sh"] {
             try script.write(to: root.appending(path: name), atomically: true, encoding: .utf8)
         }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let settings = """
             server.document-root = "\(root.path)"
             server.bind = "127.0.0.1"

@@ -4,7 +4,7 @@ import Testing
 
 /// Answers that break off and answers that nobody can read.
 @Suite("Broken answers", .blocking) struct TruncationTests {
-    @Test("Row 12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
+    @Test("F12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
     func truncated(byReset: Bool) throws {
         let app = try FakeUpstream { link in
             guard let request = link.next() else { return }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("Row 12: the gateway's own log tells that the answer broke off")
+    @Test("F12: the gateway's own log tells that the answer broke off")
     func logged() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("Row 12: an app that goes silent within its answer is given up on")
+    @Test("F12: an app that goes silent within its answer is given up on")
     func silent() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -100,7 +100,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Le",
     ]
 
-    @Test("Row 13: a malformed answer is 502, its connection is closed, and nothing of it is passed on")
+    @Test("F13: a malformed answer is 502, its connection is closed, and nothing of it is passed on")
     func malformed() throws {
         let app = try FakeUpstream { link in
             guard let request = link.next(), let index = Int(request.target.dropFirst()) else { return }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("C8 #72: bytes behind an answer are nobody's, and end the connection to the app")
+    @Test("CVE-2026-71324: bytes after an answer are dropped, and end the connection to the app")
     func leftOver() throws {
         let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
         let app = try FakeUpstream(
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("C8 #74: a connection that NTLM or Negotiate has bound to one client is not used for another")
+    @Test("CVE-2026-88007: a connection that NTLM or Negotiate has bound to one client is not used for another")
     func boundConnection() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in

@@ -105,7 +105,7 @@ import Testing
     func tls() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
@@ -123,11 +123,11 @@ import Testing
         }
     }
 
-    @Test("Row 12: over TLS the end of the stream without close_notify is not the end of an answer")
+    @Test("F12: over TLS the end of the stream without close_notify is not the end of an answer")
     func tlsTruncation() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let server = try Servers.Running("/usr/bin/python3", ["server.py", "\(port)"], in: folder, port: port)
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
@@ -139,7 +139,7 @@ import Testing
     func clientCertificate() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         let server = try Servers.Running(
             "/usr/bin/python3",
             ["server.py", "\(port)", "mutual"],

@@ -21,9 +21,9 @@ import Glibc
         )
     }
 
-    @Test("Row 11: a refused connection is 502, and the app is found again as soon as it is back")
+    @Test("F11: a refused connection is 502, and the app is found again as soon as it is back")
     func refused() throws {
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         try Gateway.with(Config.open(upstream: port)) { gateway throws in
             let wire = try gateway.connect()
             self.expectProblem(try wire.request(Request.get()), 502, "upstream.unreachable")
@@ -34,12 +34,12 @@ import Glibc
         }
     }
 
-    @Test("Row 11: an app that accepts nobody is given up on after the connect timeout")
+    @Test("F11: an app that accepts no connection is given up on after the connect timeout")
     func connectTimeout() throws {
         // A listener whose backlog is full: the kernel answers no further SYN.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
-        let port = try FakeUpstream.freePort()
+        let port = try ServerPorts.take()
         guard Wire.withAddress("127.0.0.1", port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 0) == 0 else {
             throw BenchFailure("no listener")
         }
@@ -59,7 +59,7 @@ import Glibc
         }
     }
 
-    @Test("Row 11: an app that does not answer is 504 after the route's time, and what it says later is nobody's")
+    @Test("F11: an app that does not answer is 504 after the route's time, and what it sends later is dropped")
     func responseTimeout() throws {
         let app = try FakeUpstream { link in
             while let request = link.next() {
@@ -78,7 +78,7 @@ import Glibc
     }
 
     @Test(
-        "Row 11: an app that closes or resets before it answers is 502, and nothing is sent twice",
+        "F11: an app that closes or resets before it answers is 502, and nothing is sent twice",
         arguments: ["GET", "POST"],
         [false, true]
     )
@@ -108,7 +108,7 @@ import Glibc
         }
     }
 
-    @Test("Row 11: what a kept connection lost without a byte of an answer is sent once more if that is harmless")
+    @Test("F11: what a kept connection lost without a byte of an answer is sent once more if that is harmless")
     func retry() throws {
         for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
             let app = try self.dyingApp()
@@ -126,7 +126,7 @@ import Glibc
         }
     }
 
-    @Test("Row 11: a POST whose body was sent is not sent again, nor anything after a byte of an answer")
+    @Test("F11: a POST whose body was sent is not sent again, nor anything after a byte of an answer")
     func noRetry() throws {
         for (request, partial) in [
             (Request.post("/once", body: "hello"), ""), (Request.get("/once", method: "POST"), ""),
@@ -144,7 +144,7 @@ import Glibc
         }
     }
 
-    @Test("Row 11: a POST of which only the head was sent is not sent again: the app may have acted on it")
+    @Test("F11: a POST of which only the head was sent is not sent again: the app may have acted on it")
     func noRetryOfHead() throws {
         let again = Flag()
         let app = try FakeUpstream { link in
@@ -168,7 +168,7 @@ import Glibc
         }
     }
 
-    @Test("Row 11: retries do not multiply: an app that dies every time is asked twice, not more")
+    @Test("F11: retries do not multiply: an app that dies every time is asked twice, not more")
     func noStorm() throws {
         let app = try FakeUpstream { link in
             if link.number == 0 {

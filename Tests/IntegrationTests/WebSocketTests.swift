@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("C8 #73: other upgrades are stripped and answered as plain requests")
+    @Test("CVE-2026-88008: other upgrades are stripped and answered as plain requests")
     func otherUpgrades() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -1,5 +1,6 @@
 import Foundation
 import Observability
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -16,7 +17,7 @@ struct AccessLogTests {
         return try sink.objects()
     }
 
-    /// Owns the bytes that an entry points to.
+    /// Owns the bytes that an entry refers to.
     private struct Request {
         var time = UnixTime(milliseconds: 1_795_241_820_123)
         var method = bytes("GET")
@@ -91,7 +92,7 @@ struct AccessLogTests {
         #expect(String(decoding: try #require(sink.contents()), as: UTF8.self) == expected)
     }
 
-    @Test func whatIsUnknownDoesNotStand() throws {
+    @Test func unknownMembersAreLeftOut() throws {
         let object = try #require(try self.objects([Request()]).first)
         let keys: Set = [
             "stream", "time", "request_id", "client", "method", "path", "protocol", "status", "bytes_in", "bytes_out",
@@ -102,15 +103,15 @@ struct AccessLogTests {
 
     /// CWE-117: whatever a client sends, a request is one line of valid JSON that decodes to what was sent.
     @Test func arbitraryBytesStayOneLineAndDecodeToThemselves() throws {
-        var random = SplitMix(state: 2026)
+        var random = SeededNumbers(seed: 2026)
         var values: [[UInt8]] = (0...255).map { [UInt8($0)] }
         values += [
             "\r\n{\"stream\":\"audit\"}\n", "a\u{2028}b\u{2029}c", "\u{202E}txt.exe", "\u{85}\u{9B}31m", "é€😀\u{7F}",
         ]
         .map { bytes($0) }
-        // Overlong, surrogate, beyond U+10FFFF, cut short.
+        // Overlong, surrogate, beyond U+10FFFF, truncated.
         values += [[0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0xF0, 0x9F, 0x98]]
-        // Lengths and bytes that hit the boundaries of UTF-8 more often than chance would.
+        // Lengths and bytes at the boundaries of UTF-8, more often than by chance.
         let edges: [UInt8] = [
             0, 0x0A, 0x22, 0x5C, 0x7F, 0x80, 0xBF, 0xC2, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0x9F, 0xA0, 0x41,
         ]
@@ -142,7 +143,7 @@ struct AccessLogTests {
         }
     }
 
-    /// Characters where there are any, else the byte as U+00XX; written with the standard library's validation.
+    /// The characters, or U+00XX for a byte that is not part of one; checked with the standard library.
     private static func readable(_ value: [UInt8]) -> String {
         var result = String.UnicodeScalarView()
         var index = 0
@@ -186,7 +187,7 @@ struct AccessLogTests {
     }
 
     @Test func timesAreRFC3339InUTC() throws {
-        var random = SplitMix(state: 1)
+        var random = SeededNumbers(seed: 1)
         var times: [Int64] = [
             0, -1, -1000, 999, 951_782_399_999, 951_782_400_000, 4_107_542_400_000, 253_402_300_799_999,
         ]

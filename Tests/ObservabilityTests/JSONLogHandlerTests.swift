@@ -36,7 +36,7 @@ struct JSONLogHandlerTests {
         #expect(String(decoding: try #require(sink.contents()), as: UTF8.self) == expected)
     }
 
-    @Test func errorsStandInTheirOwnMemberAndSecretsNowhere() throws {
+    @Test func errorsHaveTheirOwnMemberAndSecretsAreAbsent() throws {
         let sink = try FileSink()
         let logger = self.logger(sink.writer.queue(.log, capacity: 65_536), .init(.info))
         logger.warning("failed", error: Failure(), metadata: ["token": .stringConvertible(Secret("hunter2"))])

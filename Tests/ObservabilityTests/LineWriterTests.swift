@@ -1,9 +1,10 @@
 import Foundation
 import Observability
 import Synchronization
+import TestSupport
 import Testing
 
-/// security 8 row 26: a full disk or a reader that stopped costs log lines, never a request.
+/// F26: a full disk or a reader that has stopped loses log lines and delays no request.
 @Suite(.timeLimit(.minutes(2)))
 struct LineWriterTests {
     @Test func linesOfManyThreadsArriveWholeAndInEachThreadsOrder() async throws {
@@ -32,11 +33,11 @@ struct LineWriterTests {
     }
 
     @Test(arguments: [true, false])
-    func aStoppedReaderDelaysNobodyAndLosesWholeLinesOnly(isBlocking: Bool) throws {
+    func aStoppedReaderDelaysNoAppendAndLosesOnlyWholeLines(isBlocking: Bool) throws {
         let pipe = PipeSink(isBlocking: isBlocking)
         let writer = try LineWriter(descriptor: pipe.writing)
         let queue = writer.queue(.access, capacity: 65_536)
-        // Far more than pipe and queue hold: if an append waited, this loop would never end.
+        // Far more than pipe and queue hold. If an append waited, this loop would not end.
         var accepted: [String] = []
         for number in 0..<20_000 {
             let line = "\(number) \(String(repeating: "y", count: number % 200))"
@@ -65,7 +66,7 @@ struct LineWriterTests {
         }
         while writer.writeErrors == 0 { usleep(1000) }
         #expect(!writer.stop(timeout: .milliseconds(50)))
-        // What was queued is given up as well, and later lines; then the thread no longer writes.
+        // Queued and later lines are dropped as well; then the thread stops writing.
         while queue.dropped < 1000 { usleep(1000) }
         #expect(!queue.append(line: bytes("late\n")))
         #expect(queue.dropped == 1001)
@@ -82,7 +83,7 @@ struct LineWriterTests {
         let queue = writer.queue(.log, capacity: 4096)
         close(first)
         queue.append(line: bytes("one\n"))
-        // EPIPE, and SIGPIPE with it: this process has not ignored it.
+        // EPIPE, with SIGPIPE: this process has not ignored it.
         while writer.writeErrors == 0 { usleep(1000) }
         queue.append(line: bytes("two\n"))
 
@@ -98,14 +99,14 @@ struct LineWriterTests {
     @Test func streamsOnOneDescriptorNeverTearEachOthersLines() throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing)
-        // Long lines over small rings: chunks end inside lines, at the ring's edge and at the pipe's.
+        // Long lines in small rings: chunks end inside lines, at the end of the ring and of the pipe.
         let queues = [
             writer.queue(.access, capacity: 200_000), writer.queue(.audit, capacity: 150_001),
             writer.queue(.log, capacity: 99_991),
         ]
         let expected = Mutex<[Set<String>]>([])
         Thread.detachNewThread {
-            var random = SplitMix(state: 7)
+            var random = SeededNumbers(seed: 7)
             var sent: [Set<String>] = [[], [], []]
             for number in 0..<600 {
                 let which = number % 3
@@ -153,7 +154,7 @@ struct LineWriterTests {
             let lines = pipe.lines(.max)
             received.withLock { $0 = lines }
         }
-        var random = SplitMix(state: 42)
+        var random = SeededNumbers(seed: 42)
         var accepted: [String] = []
         for number in 0..<30_000 {
             let text = "\(number) " + String(repeating: "q", count: Int.random(in: 0..<700, using: &random))
@@ -166,7 +167,7 @@ struct LineWriterTests {
         #expect(queue.dropped == UInt64(30_000 - accepted.count))
     }
 
-    @Test func dropsStandInTheMetrics() async throws {
+    @Test func dropsAreInTheMetrics() async throws {
         let pipe = PipeSink()
         let writer = try LineWriter(descriptor: pipe.writing)
         let registry = MetricsRegistry()

@@ -103,7 +103,7 @@ struct MetricsTests {
         try await group.shutdownGracefully()
     }
 
-    @Test func helpAndTypeStandOnceAFamilyAndLabelsAreEscaped() async throws {
+    @Test func helpAndTypeAppearOnceForEachFamilyAndLabelsAreEscaped() async throws {
         let registry = MetricsRegistry()
         let odd = registry.counter("sallyport_b_total", help: "Back\\slash\nline.", labels: [("route", "a\"b\\c\nd")])
         _ = registry.counter("sallyport_b_total", help: "Other.", labels: [("route", "")])
@@ -123,7 +123,7 @@ struct MetricsTests {
         #expect(try await self.text(registry) == expected)
     }
 
-    @Test func seriesOfMultiplyingLabelsShowOnceTheyMoved() async throws {
+    @Test func seriesOfMultiplyingLabelsAppearOnceTheyChange() async throws {
         let registry = MetricsRegistry()
         let allowed = registry.counter(MetricNames.decisions, "app", "allow", "")
         _ = registry.counter(MetricNames.decisions, "app", "deny", "session.unknown")

@@ -20,13 +20,13 @@ final class FileSink: Sendable {
         unlink(self.path)
     }
 
-    /// Everything written so far; nil when it did not get out.
+    /// Everything written so far; nil when the writer could not write it.
     func contents() -> [UInt8]? {
         guard self.writer.flush(timeout: .seconds(30)) else { return nil }
         return FileManager.default.contents(atPath: self.path).map(Array.init)
     }
 
-    /// Each line as the JSON object that it must be.
+    /// Each line, decoded as a JSON object.
     func objects() throws -> [[String: Any]] {
         try (self.contents() ?? []).split(separator: 0x0A).map { line in
             try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] ?? [:]
@@ -34,7 +34,7 @@ final class FileSink: Sendable {
     }
 }
 
-/// A pipe whose reader reads when the test says so.
+/// A pipe that is read only when the test asks.
 final class PipeSink: Sendable {
     let reading: Int32
     let writing: Int32
@@ -43,7 +43,7 @@ final class PipeSink: Sendable {
     init(isBlocking: Bool = true) {
         var ends: [Int32] = [-1, -1]
         _ = pipe(&ends)
-        // A child process of another test must not hold the end that this one closes.
+        // A child process of another test must not inherit the end that this one closes.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         self.reading = ends[0]
         self.writing = ends[1]
@@ -54,7 +54,7 @@ final class PipeSink: Sendable {
         self.closeWriter()
     }
 
-    /// Reads until `count` lines have come or the writing end is closed.
+    /// Reads until `count` lines have arrived or the writing end is closed.
     func lines(_ count: Int) -> [String] {
         var bytes: [UInt8] = []
         var found = 0
@@ -70,7 +70,7 @@ final class PipeSink: Sendable {
         }
     }
 
-    /// Only once: by the second time the number may be another test's.
+    /// Only once: later the number may belong to another test's file.
     func closeWriter() {
         self.isWriterClosed.withLock { isClosed in
             if !isClosed { close(self.writing) }
@@ -80,19 +80,6 @@ final class PipeSink: Sendable {
 
     func closeReader() {
         close(self.reading)
-    }
-}
-
-/// A generator whose runs can be repeated: a failing fuzz test fails again.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }
 

@@ -3,11 +3,11 @@ import RedisStore
 import Testing
 import Yams
 
-/// `deploy/compose.yaml` and what it mounts, as far as they can be judged without a container engine.
+/// `deploy/compose.yaml` and the files that it mounts, as far as they can be checked without a container engine.
 @Suite struct ComposeTests {
     private typealias Mapping = [String: Any]
 
-    /// The file with its anchors followed.
+    /// The file with its anchors resolved.
     private static func file() throws -> Mapping {
         try #require(try Yams.load(yaml: PackageFiles.text("deploy/compose.yaml")) as? Mapping)
     }
@@ -17,7 +17,7 @@ import Yams
         return try #require(services[name] as? Mapping, "\(name)")
     }
 
-    /// Secrets as the script makes them, in a folder that goes with the test.
+    /// Secrets made by the script, in a folder that is removed with the test.
     private static func withSecrets(_ body: (URL) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-compose-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -28,7 +28,7 @@ import Yams
 
     @Test func runsTwoEqualGatewaysFromTheDockerfile() throws {
         var (one, two) = (try Self.service("gateway-1"), try Self.service("gateway-2"))
-        // But for the addresses, under which the front looks for them.
+        // Except for the addresses, under which the front finds them.
         let addresses = [one, two].map { service in
             ((service["networks"] as? Mapping)?["default"] as? Mapping)?["ipv4_address"] as? String ?? ""
         }
@@ -43,7 +43,7 @@ import Yams
         #expect((try PackageFiles.text("deploy/Dockerfile")).contains("HEALTHCHECK "))
     }
 
-    /// Every file of the host that is mounted is in the repository or made by the script.
+    /// Every mounted file of the host is in the repository or made by the script.
     @Test func mountsFilesThatExist() throws {
         try Self.withSecrets { folder in
             let file = try Self.file()
@@ -66,7 +66,7 @@ import Yams
         }
     }
 
-    /// The binary takes the settings, the variables and the flags of the compose file; only the paths are the host's.
+    /// The binary accepts the settings, variables and flags of the compose file; only the paths are the host's.
     @Test func startsTheGatewaysWithSettingsThatTheBinaryTakes() throws {
         try Self.withSecrets { folder in
             let gateway = try Self.service("gateway-1")
@@ -86,7 +86,7 @@ import Yams
         }
     }
 
-    /// Names and ports by which the parts find one another.
+    /// The names and ports by which the services find each other.
     @Test func partsFindOneAnother() throws {
         let services = try #require(try Self.file()["services"] as? Mapping)
         let nginx = try PackageFiles.text("deploy/front/nginx.conf")
@@ -116,7 +116,8 @@ import Yams
         }
     }
 
-    /// Redis itself takes the users' file and the arguments, lets the URL's user in and asks everyone else who he is.
+    /// Redis itself accepts the users' file and the arguments, accepts the URL's user, and asks every other client to
+    /// sign in.
     @Test func startsRedisWithArgumentsThatItTakes() throws {
         let redis = try Self.service("redis")
         let command = try #require(redis["command"] as? [String])
@@ -140,7 +141,7 @@ import Yams
         }
     }
 
-    /// The rights that are documented are those that the gateway uses, and no other.
+    /// The documented rights are exactly those that the gateway uses.
     @Test func grantsExactlyWhatTheGatewayUses() throws {
         let acl = try PackageFiles.text("deploy/redis/users.acl")
         let line = try #require(acl.split(separator: "\n").first { $0.hasPrefix("user sallyport ") })
@@ -156,8 +157,9 @@ import Yams
                 "-@all",
             ]
         )
-        // Off, so that nobody is it, and with all rights, as Redis replays its append-only file in its name: without them
-        // it drops every transaction, and what scripts write is one (redis#14541, valkey#3983).
+        // Disabled, so that no client can sign in as it, but with all rights, because Redis replays its append-only
+        // file as this user. Without the rights it drops every transaction, and the writes of a script are one
+        // (redis#14541, valkey#3983).
         #expect(acl.hasPrefix("user default off ~* &* +@all\n"))
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The commands that are printed for the image, run as they stand. A chroot of the image's files takes the place of the
-/// container engine: `docker` is a script that does with mounts, users and variables what the engine would.
+/// Runs the documented commands for the image as they are written. A chroot of the image's files replaces the container
+/// engine: `docker` is a script that handles mounts, users and variables as the engine would.
 @Suite struct ContainerTests {
     /// The commands in the README's paragraph on containers.
     private static func printed() throws -> String {
@@ -18,7 +18,7 @@ import Testing
         #expect(lines.joined(separator: "\n") + "\n" == (try Self.printed()))
     }
 
-    /// Where the namespaces that a container needs cannot be made, there is nothing to try it in.
+    /// False where the namespaces that a container needs cannot be made.
     private static let canTry =
         getuid() == 0
         && (try? PackageFiles.run(["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]))??.status
@@ -30,7 +30,7 @@ import Testing
         let image = folder.appending(path: "image")
         try Self.build(image)
         try Self.write(Self.engine, to: folder.appending(path: "bin/docker"))
-        // The commands are not typed as root as a rule.
+        // The commands are usually not typed as root.
         try Self.write("#!/bin/sh\necho 1000\n", to: folder.appending(path: "bin/id"))
         let hash = "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:lHHYXaLrymOQDFxvQUuvdIYNDh7G2grhLeb5SKqkknk"
         let users = "- identifier: ada@example.com\n  id: user-1815\n  password_hash: \"\(hash)\"\n"
@@ -60,7 +60,7 @@ import Testing
 
     // MARK: The image
 
-    /// The file tree that the Dockerfile makes: what it copies, on top of what the run image carries.
+    /// The file tree of the Dockerfile: what it copies, on top of the run image.
     private static func build(_ image: URL) throws {
         let binary = ".build/release/sallyport"
         let ldd = try #require(try PackageFiles.run(["ldd", binary]))
@@ -109,7 +109,7 @@ import Testing
 
     // MARK: The engine
 
-    /// Knows the options that are printed and no others.
+    /// Accepts the documented options and no others.
     private static let engine = #"""
         #!/usr/bin/env bash
         set -euo pipefail
@@ -155,7 +155,7 @@ import Testing
         exec env -i "${environment[@]}" /usr/sbin/chroot --userspec="$user" --groups= "$image" /usr/bin/sallyport "$@"
         """#
 
-    /// Pastes the commands, signs in, and asks the image's health check.
+    /// Pastes the commands, signs in, and runs the image's health check.
     private static let trial = #"""
         set -euo pipefail
         export TRIAL=$1 PATH="$1/bin:$PATH"

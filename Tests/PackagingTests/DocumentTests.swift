@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Vocabulary
 
-/// What the README and the scripts say is so.
+/// The README and the scripts are true.
 @Suite struct DocumentTests {
     @Test func explainsEveryReasonAndNoOther() throws {
         let readme = try PackageFiles.text("README.md")
@@ -16,9 +16,12 @@ import Vocabulary
             let meaning = row.split(separator: "|").last?.trimmingCharacters(in: .whitespaces) ?? ""
             #expect(meaning.count > 10, "\(row)")
         }
+        // The column of statuses is that of the table of answers.
+        let statuses = rows.map { $0.split(separator: "|")[1].trimmingCharacters(in: .whitespaces) }
+        #expect(statuses == Reason.allCases.map { reason in reason.refusal.map { String($0.status) } ?? "–" })
     }
 
-    /// Links and commands of the README lead somewhere.
+    /// Every linked file and script of the README exists.
     @Test func namesFilesThatExist() throws {
         let readme = try PackageFiles.text("README.md")
         let links = readme.matches(of: /\]\(([A-Za-z][^)#:]*)\)/).map { String($0.1) }
@@ -34,13 +37,13 @@ import Vocabulary
         let text = try PackageFiles.text(path)
         #expect(text.hasPrefix("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n"))
         #expect(FileManager.default.isExecutableFile(atPath: PackageFiles.root.appending(path: path).path))
-        // Where shellcheck is installed, it has nothing to say.
+        // Where shellcheck is installed, it finds nothing.
         if let shellcheck = try PackageFiles.run(["shellcheck", "-x", path]) {
             #expect(shellcheck.status == 0, "\(shellcheck.output)")
         }
     }
 
-    /// The executable's tests are those of the package: `.ci/run` has no list of its own.
+    /// CI runs the tests of the package: `.ci/run` has no list of its own.
     @Test func continuousIntegrationRunsTheSameTests() throws {
         let script = try PackageFiles.text(".ci/run")
         #expect(script.contains("swift format lint --strict -r Sources Tests Package.swift"))

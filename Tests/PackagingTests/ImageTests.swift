@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// The container image, as far as it can be judged without a container engine.
+/// The container image, as far as it can be checked without a container engine.
 @Suite struct ImageTests {
-    /// What `gcr.io/distroless/cc-debian12` carries: glibc, libgcc, libstdc++.
+    /// The libraries of `gcr.io/distroless/cc-debian12`: glibc, libgcc, libstdc++.
     static let carried: Set<String> = [
         "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libgcc_s.so.1",
         "libstdc++.so.6",
     ]
 
-    /// The last stage's instructions, continuation lines joined, comments left out.
+    /// The instructions of the last stage, with continuation lines joined and without comments.
     let instructions: [String]
 
     init() throws {
@@ -49,12 +49,12 @@ import Testing
         for name in ["ENTRYPOINT ", "CMD "] {
             #expect(self.instructions.contains { $0.hasPrefix("\(name)[") }, "\(name)in exec form")
         }
-        // Liveness, not readiness: a container must not be restarted because the store is away.
+        // Alive, not ready: a container must not be restarted because its store is unreachable.
         let probe = #"CMD ["/usr/bin/sallyport", "healthcheck", "--live"]"#
         #expect(self.instructions.contains { $0.hasPrefix("HEALTHCHECK ") && $0.hasSuffix(probe) })
     }
 
-    /// A binary of other flags than the tested one would be another binary.
+    /// The image's binary is built with the same flags as the tested one.
     @Test func buildsWithTheFlagsOfTheTests() throws {
         let script = try PackageFiles.text("deploy/build.sh")
         let line = try #require(script.split(separator: "\n").first { $0.hasPrefix("SALLYPORT_FLAGS=(") })

@@ -1,9 +1,9 @@
 import Foundation
+import TestSupport
 
-/// The package as it lies on disk.
+/// The files of the package.
 enum PackageFiles {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    static let root = PackageFolder.root
 
     /// The text of a file by its path below the root.
     static func text(_ path: String) throws -> String {
@@ -17,7 +17,7 @@ enum PackageFiles {
             .filter { $0.hasSuffix(".swift") }.map { "\(folder)/\($0)" }.sorted()
     }
 
-    /// What a program writes to standard output and error, and its exit status; nil when it is not installed.
+    /// The output and exit status of a program; nil when it is not installed.
     static func run(_ arguments: [String]) throws -> (status: Int32, output: String)? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         let candidates = arguments[0].contains("/") ? [arguments[0]] : folders.map { "\($0)/\(arguments[0])" }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Rules that the compiler does not know.
+/// Rules that the compiler does not check.
 @Suite struct SourceTests {
-    /// The lines of a file without comments, numbered from 1. Strings may hold anything, and so are looked at as well.
+    /// The lines of a file without comments, numbered from 1. Lines within strings count as code.
     private static func code(_ path: String) throws -> [(number: Int, line: Substring)] {
         try PackageFiles.text(path).split(separator: "\n", omittingEmptySubsequences: false).enumerated()
             .map { ($0 + 1, $1) }
@@ -19,7 +19,7 @@ import Testing
     private static let sources = PackageFiles.swift(below: "Sources")
     private static let tests = PackageFiles.swift(below: "Tests")
 
-    /// This file names what it forbids.
+    /// Without this file, which contains what it forbids.
     private static let others = tests.filter { !$0.hasSuffix("/SourceTests.swift") }
 
     @Test func findsTheSources() {
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// One module knows each C library.
+    /// Each C library is imported by one module.
     @Test func importsCLibrariesInOnePlace() throws {
         for (library, module) in [("COpenSSL", "Cryptography"), ("CMaxMindDB", "AddressIntelligence")] {
             let users = try Self.sources.filter { path in

@@ -64,13 +64,13 @@ import Testing
         try await RedisServer.with(["--requirepass", Mistake.password]) { server in
             try await expect(
                 RedisURLs.standalone(server.port),
-                "it wants a password: write user:password@ into the URL"
+                "it requires a password: write user:password@ into the URL"
             )
             try await expect(
                 "redis://:not-\(Mistake.password)@\(loopback):\(server.port)",
-                "the user or the password of the URL is wrong"
+                "the user or the password in the URL is wrong"
             )
-            try await expect("redis+sentinel://\(loopback):\(server.port)/gate", "it is no sentinel: name one")
+            try await expect("redis+sentinel://\(loopback):\(server.port)/gate", "it is not a sentinel: name one")
         }
         try await RedisServer.with(access: .tls(good)) { server in
             let parameters = [
@@ -85,6 +85,6 @@ import Testing
         }
         let silent = try OddServer(silentFor: 30)
         defer { silent.stop() }
-        try await expect(RedisURLs.standalone(silent.port), "it takes connections but does not answer")
+        try await expect(RedisURLs.standalone(silent.port), "it accepts connections but does not answer")
     }
 }

@@ -23,7 +23,7 @@ import Testing
     private static let duration: Duration = isSoak ? .seconds(600) : .seconds(10)
     private static let threadCount = 6
 
-    @Test("Row 31: no answer tells of another's session, whatever clients and connections break off")
+    @Test("F31: no answer tells of another's session, whatever clients and connections break off")
     func aborts() async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in

@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("Row 5: no token is used twice when primaries of a cluster are killed, and all slots are served again")
+    @Test("F5: no token is used twice when primaries of a cluster are killed, and all slots are served again")
     func failover() async throws {
         try await RedisCluster.with(replicated: true) { cluster in
             let url = RedisURLs.cluster(cluster)

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("Rows 5 and 7: no token is used twice over failovers: primaries killed, cut off and retired")
+    @Test("F5, F7: no token is used twice over failovers: primaries killed, cut off and retired")
     func failovers() async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             let url = RedisURLs.sentinels(group)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("Row 23: no token is used twice over kills of gateways and of Redis")
+    @Test("F23: no token is used twice over kills of gateways and of Redis")
     func kills() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "everysec"]) { server in
             let url = RedisURLs.standalone(server.port)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("Row 6: a backup brings back no token that was used after it")
+    @Test("F6: a backup brings back no token that was used after it")
     func backup() async throws {
         try await RedisServer.with(["--dbfilename", "backup.rdb"]) { server in
             let url = RedisURLs.standalone(server.port)

@@ -57,7 +57,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
     }
 
     @Test(
-        "Rows 1 to 4: what needs Redis is 503, sessions are served on for a while, all comes back by itself",
+        "F1, F2, F3, F4: what needs Redis is 503, cached sessions are served for a while, and all recovers by itself",
         arguments: Outage.all
     )
     func outage(_ outage: Outage) async throws {
@@ -104,7 +104,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("Row 3: a slow Redis sheds requests; none piles up")
+    @Test("F3: a slow Redis sheds requests; none piles up")
     func slow() async throws {
         try await self.with { gateway, proxy, _ in
             // None of them was ever read, so each request asks.
@@ -124,7 +124,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("Row 6: a Redis that comes back empty means signing in again, not an error")
+    @Test("F6: a Redis that comes back empty means signing in again, not an error")
     func restartedEmpty() async throws {
         try await self.with { gateway, _, server in
             let native = try patiently { try gateway.native() }
@@ -148,7 +148,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("Row 6: FLUSHALL ends what is cached, too")
+    @Test("F6: FLUSHALL ends what is cached, too")
     func flushed() async throws {
         try await self.with { gateway, _, server in
             let cookie = ["Cookie: sallyport=\(try patiently { try gateway.browser() })"]
@@ -158,7 +158,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("Row 10: a Redis that may evict markers is none to be ready with")
+    @Test("F10: a Redis that may evict markers is none to be ready with")
     func eviction() async throws {
         try await self.with { gateway, _, server in
             try server.command("CONFIG", "SET", "maxmemory", "100mb")

@@ -76,10 +76,10 @@ import Testing
                 1,
                 "not signed by an authority that is trusted here"
             )
-            try self.expectVerdict(url("ca=\(certificates.authority)", name), 1, "certificate of the gateway")
+            try self.expectVerdict(url("ca=\(certificates.authority)", name), 1, "it requires a client certificate")
             let foreign = "cert=\(others.client)&key=\(others.clientKey)"
-            try self.expectVerdict(url("ca=\(certificates.authority)", foreign, name), 1, "certificate of the gateway")
-            try self.expectVerdict(url("ca=\(certificates.authority)", own), 1, "its certificate is for another name")
+            try self.expectVerdict(url("ca=\(certificates.authority)", foreign, name), 1, "the gateway's certificate")
+            try self.expectVerdict(url("ca=\(certificates.authority)", own), 1, "its certificate has another name")
         }
     }
 
@@ -98,9 +98,9 @@ import Testing
             try self.expectVerdict(
                 "redis://sallyport:\(Self.password)-not@\(address)",
                 1,
-                "the user or the password of the URL is wrong"
+                "the user or the password in the URL is wrong"
             )
-            try self.expectVerdict("redis://\(address)", 1, "it wants a password")
+            try self.expectVerdict("redis://\(address)", 1, "it requires a password")
         }
         let lacking = documented.filter { !["+evalsha", "+client|tracking"].contains($0) }
         try await RedisServer.with(lacking) { server in
@@ -117,7 +117,7 @@ import Testing
         try await RedisServer.with { server in
             try await self.expectService("redis+unix://\(server.socketPath)")
             try self.expectVerdict("redis+unix://\(server.socketPath)", 0, "commands: all")
-            try self.expectVerdict("redis+unix://\(server.socketPath)-not", 1, "there is no such socket")
+            try self.expectVerdict("redis+unix://\(server.socketPath)-not", 1, "the socket does not exist")
         }
     }
 

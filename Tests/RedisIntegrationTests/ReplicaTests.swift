@@ -5,7 +5,7 @@ import Testing
 
 /// Replicas confirm what must not be lost, and are asked for nothing else.
 @Suite("Replicas", .blocking) struct ReplicaTests {
-    @Test("Row 7: of replicas that hang nothing is read, and while none confirms nothing is handed out or burnt")
+    @Test("F7: of replicas that hang nothing is read, and while none confirms nothing is handed out or burnt")
     func frozen() async throws {
         // Neither sentinels nor the primary give the silent ones up while the test goes on.
         try await RedisSentinelGroup.with(arguments: ["--repl-timeout", "600"], downAfter: 120_000) { group in
@@ -49,7 +49,7 @@ import Testing
                 #expect(eventually { (try? gateway.get("/", kept).status) == 200 })
                 // Who would sign in is to be sent elsewhere.
                 #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_writes\n" })
-                #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms what is written"))
+                #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms writes"))
 
                 for replica in replicas { replica.resume() }
                 var outcome = Consumption.unavailable(attempt: attempt)

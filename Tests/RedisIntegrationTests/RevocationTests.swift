@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("Row 9: a gateway whose feed of invalidations was cut learns what it missed")
+    @Test("F9: a gateway whose feed of invalidations was cut learns what it missed")
     func cutFeed() async throws {
         try await RedisServer.with { server in
             let url = RedisURLs.standalone(server.port)

@@ -169,6 +169,7 @@ private enum Replacement: String, CaseIterable {
                 for sentinel in group.sentinels { sentinel.resume() }
                 #expect(eventually(within: 20) { (try? gateway.get("/", cookie).status) == 200 })
                 #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+                #expect(eventually { gateway.output.contains("store.rejoined") })
             }
         }
     }

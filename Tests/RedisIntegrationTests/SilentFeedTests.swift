@@ -5,7 +5,7 @@ import Testing
 
 /// A feed of invalidations that stands and tells nothing.
 @Suite("Silent feed", .blocking) struct SilentFeedTests {
-    @Test("Row 9: a gateway whose feed falls silent reads each session before it uses it")
+    @Test("F9: a gateway whose feed falls silent reads each session before it uses it")
     func silence() async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in

@@ -4,15 +4,16 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
 
-/// The documented user of Redis, `deploy/redis/users.acl`, at a real server.
+/// The documented Redis user, `deploy/redis/users.acl`, with a real server.
 @Suite struct AccessControlTests {
     private static let password = "password of the tests"
 
-    /// Runs `body` with a server that has this user, and one more who may do everything, for the test itself.
+    /// Runs `body` with a server that has this user, and a second one with all rights for the test itself.
     private static func withServer(
         _ arguments: [String] = [],
         _ body: (RedisServer, RedisConfiguration) async throws -> Void
@@ -42,7 +43,7 @@ import Vocabulary
         return configuration
     }
 
-    @Test("The store does all that it must with exactly these rights", arguments: StoreConformance.cases)
+    @Test("The store conforms with exactly these rights", arguments: StoreConformance.cases)
     func suffices(_ behaviour: StoreConformance) async throws {
         try await Self.withServer { server, configuration in
             try await withClient(Self.admin(of: server)) { admin in
@@ -62,7 +63,7 @@ import Vocabulary
         }
     }
 
-    @Test("Each command that is needed may be run, and what is not needed is refused")
+    @Test("Each needed command is allowed, and other commands are refused")
     func isExact() async throws {
         try await Self.withServer { _, configuration in
             try await withClient(configuration) { client in
@@ -87,8 +88,8 @@ import Vocabulary
         }
     }
 
-    /// Redis replays its append-only file as the user `default`, and drops what that one may not do (redis#14541).
-    @Test("What scripts wrote outlives a restart of a Redis with these users")
+    /// Redis replays its append-only file as the user `default`, and drops what that user may not do (redis#14541).
+    @Test("The writes of scripts survive a restart of a Redis with these users")
     func outlivesRestart() async throws {
         try await Self.withServer(["--appendonly", "yes"]) { server, configuration in
             let session = try await withClient(configuration) { try await StoreFixture($0).signIn() }
@@ -101,7 +102,7 @@ import Vocabulary
         }
     }
 
-    @Test("Every command that a script calls is among those that are needed")
+    @Test("Every command that a script calls is in the list of needed commands")
     func knowsItsScripts() {
         let known = Set(RedisNeeds.commands().map(\.name))
         var called: Set<String> = []
@@ -113,7 +114,7 @@ import Vocabulary
 }
 
 extension RedisReply {
-    /// `NOPERM`, or what a script says instead.
+    /// `NOPERM`, or the text of a script for it.
     fileprivate var isRefused: Bool {
         guard case .error(let error) = self else { return false }
         return error.code == "NOPERM" || error.message.contains("executing the script can't run this command")

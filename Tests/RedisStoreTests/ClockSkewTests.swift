@@ -2,16 +2,17 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
 
-/// Gateways whose clocks differ (T31).
+/// Gateways with different clocks (T31).
 @Suite struct ClockSkewTests {
-    /// The clock of a machine that is ahead by so many seconds.
+    /// The clock of a machine that is ahead by this many seconds.
     private func machine(_ skew: Int) -> Clock { Clock { Clock.system.now().advanced(by: .seconds(skew)) } }
 
-    /// Stores of one Redis on machines whose clocks are behind, right and ahead by five minutes.
+    /// Stores of one Redis on machines whose clocks are five minutes behind, right, and five minutes ahead.
     private func withSkewed(_ body: (RedisClient, [StoreFixture]) async throws -> Void) async throws {
         func fixture(_ client: RedisClient) -> StoreFixture { StoreFixture(client, clock: client.clock) }
         try await RedisServer.with { server in
@@ -26,7 +27,7 @@ import Vocabulary
         }
     }
 
-    @Test("T31: whatever the gateways' clocks show, each takes what another made, and for as long")
+    @Test("T31: whatever the gateways' clocks show, each accepts what another made, for the same time")
     func oneClock() async throws {
         try await self.withSkewed { _, fixtures in
             for fixture in fixtures {
@@ -42,13 +43,13 @@ import Vocabulary
                     #expect(try await reader.consume(token, creating: draft, attempt: attempt) == .done)
                     #expect(try await writer.session(draft.key)?.id == draft.session.id)
 
-                    // Both its end and its idle deadline are nearer than the clocks.
+                    // Its end and its idle deadline are both nearer than the difference of the clocks.
                     let short = writer.draft(life: .seconds(100), idle: .seconds(60))
                     try await writer.store.create(short, on: loops.next()).get()
                     try await reader.store.touch(short.key, on: loops.next()).get()
                     for fixture in fixtures { #expect(try await fixture.session(short.key) != nil) }
 
-                    // Over by the clock of whoever wrote it: over for all.
+                    // It has ended by the clock of its writer: it has ended for all.
                     let over = writer.draft(life: .seconds(-2), idle: .seconds(60))
                     try await writer.store.create(over, on: loops.next()).get()
                     for fixture in fixtures { #expect(try await fixture.session(over.key) == nil) }
@@ -57,7 +58,7 @@ import Vocabulary
         }
     }
 
-    @Test("T31: what has run out by Redis's clock is gone, whatever the gateways' clocks show")
+    @Test("T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show")
     func lifetimes() async throws {
         try await self.withSkewed { client, fixtures in
             for writer in fixtures {
@@ -65,7 +66,7 @@ import Vocabulary
                 let token = try await writer.mint(from: parent)
                 let idle = writer.draft(idle: .seconds(60))
                 try await writer.store.create(idle, on: loops.next()).get()
-                // A minute and a little are over.
+                // A little more than a minute has passed.
                 try await client.age(by: .seconds(70))
                 for reader in fixtures {
                     #expect(try await reader.session(parent.key)?.id == parent.session.id)
@@ -79,22 +80,22 @@ import Vocabulary
         }
     }
 
-    @Test("A gateway goes by its own clock until the primary has told the time, and then by the primary's")
+    @Test("A gateway uses its own clock until the primary has reported its time, and then the primary's")
     func told() {
         let own = MovableClock()
         let clock = StoreClock(local: own.clock)
         #expect(clock.now == own.now)
-        // The middle of the question: at 10:00:00.200 by its own clock, 10:05:00.000 by the primary's.
+        // The middle of the question: 10:00:00.200 by its own clock, 10:05:00.000 by the primary's.
         clock.set(by: own.now.advanced(by: .milliseconds(299_800)), roundTrip: .milliseconds(400))
         #expect(clock.now == own.now.advanced(by: .seconds(300)))
         own.advance(by: .seconds(60))
         #expect(clock.now == own.now.advanced(by: .seconds(300)))
-        // A failover to a primary that is behind.
+        // A failover to a primary whose clock is behind.
         clock.set(by: own.now.advanced(by: .seconds(-300)), roundTrip: .zero)
         #expect(clock.clock.now() == own.now.advanced(by: .seconds(-300)))
     }
 
-    @Test("A Redis that does not tell the time leaves each gateway to its machine's clock, also when that is set")
+    @Test("If Redis does not report its time, each gateway uses its machine's clock, also when that is changed")
     func untold() async throws {
         try await FakeRedis.with({ _ in FakeRedis.Act(bytes: "$-1\r\n") }) { fake in
             try await withClient(fake.configuration(), localClock: self.machine(300)) { client in
@@ -105,7 +106,7 @@ import Vocabulary
         }
     }
 
-    @Test("What is noise, and what was long on its way, sets no clock")
+    @Test("A small difference and a slow answer do not change the clock")
     func noise() {
         let own = MovableClock()
         let clock = StoreClock(local: own.clock)
@@ -117,7 +118,7 @@ import Vocabulary
         #expect(clock.now == own.now)
     }
 
-    @Test("All gateways of a cluster go by the clock of one primary, in whatever order they know them")
+    @Test("All gateways of a cluster use the clock of the same primary, in whatever order they know the primaries")
     func timekeeper() {
         func shard(_ port: Int, _ slots: ClosedRange<UInt16>...) -> Topology.Shard {
             Topology.Shard(endpoint: .tcp(host: "h", port: port), slots: slots)

@@ -8,7 +8,7 @@ import Testing
     private let early = NIODeadline.uptimeNanoseconds(1000)
     private let late = NIODeadline.uptimeNanoseconds(2000)
 
-    /// A machine that is ready, with these commands waiting.
+    /// A ready machine with these commands waiting.
     private func machine(waiting handles: [Int] = [], maxPending: Int = 100) -> Machine {
         var machine = Machine(maxPending: maxPending)
         #expect(machine.connected(handshake: [], deadline: self.early) == true)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "What a server says before it hangs up is why the connection ends, whatever was asked first",
+        "A server's message before it closes is the reason for the end, whatever was asked first",
         arguments: ["DENIED Redis is running in protected mode", "ERR max number of clients reached"]
     )
     func farewell(_ line: String) {
@@ -46,7 +46,7 @@ import Testing
         #expect(closing?.refusal == error && closing?.failed == [2])
     }
 
-    @Test("The n-th reply is the n-th command's")
+    @Test("The n-th reply answers the n-th command")
     func order() {
         var machine = self.machine(waiting: [1, 2, 3])
         for handle in 1...3 {
@@ -58,7 +58,7 @@ import Testing
         #expect(machine.deadline == nil)
     }
 
-    @Test("An error reply is an answer like any other")
+    @Test("An error reply is an ordinary answer")
     func errorReply() {
         var machine = self.machine(waiting: [1, 2])
         let error = RedisReply.error(RedisServerError(line: "ERR no"))
@@ -88,7 +88,7 @@ import Testing
         #expect(self.refusal(machine.send(1, deadline: self.late)) == nil)
     }
 
-    @Test("A handshake that is refused ends the connection and says why")
+    @Test("A refused handshake ends the connection with the reason")
     func refusedHandshake() {
         var machine = Machine()
         _ = machine.connected(handshake: [true, true], deadline: self.early)
@@ -97,11 +97,11 @@ import Testing
         #expect(closing?.refusal == error)
         #expect(closing?.failed.isEmpty == true)
         #expect(self.refusal(machine.send(1, deadline: self.late)) == .closed)
-        // What still comes is nobody's.
+        // Later replies are ignored.
         if case .ignore = machine.received(.status("OK")) {} else { Issue.record("ignored") }
     }
 
-    @Test("A handshake that hangs ends with its deadline")
+    @Test("A handshake without an answer ends at its deadline")
     func hangingHandshake() {
         var machine = Machine()
         _ = machine.connected(handshake: [true], deadline: self.early)
@@ -112,7 +112,7 @@ import Testing
         #expect(closing.cause == .timedOut)
     }
 
-    @Test("The head's deadline ends the connection for all who wait, in order")
+    @Test("The head's deadline ends the connection for all waiting commands, in order")
     func deadline() {
         var machine = self.machine()
         _ = machine.send(1, deadline: self.early)
@@ -124,13 +124,13 @@ import Testing
         }
         #expect(closing.failed == [1, 2])
         #expect(closing.cause == .timedOut)
-        // The late reply of the first must not answer anybody.
+        // The late reply to the first command must not answer another.
         if case .ignore = machine.received(.integer(1)) {} else { Issue.record("ignored") }
         #expect(machine.lost(.closed) == nil)
         #expect(self.refusal(machine.send(3, deadline: self.late)) == .closed)
     }
 
-    @Test("A timer that finds its command answered waits for the next head")
+    @Test("A timer whose command was answered waits for the next command")
     func movedDeadline() {
         var machine = self.machine()
         _ = machine.send(1, deadline: self.early)
@@ -145,13 +145,13 @@ import Testing
         if case .none = machine.timerFired(at: self.late) {} else { Issue.record("nothing waits") }
     }
 
-    @Test("A reply to nothing ends the connection")
+    @Test("A reply without a command ends the connection")
     func unsolicited() {
         var machine = self.machine()
         #expect(self.closing(machine.received(.status("OK")))?.cause == .protocolError(.unsolicited))
     }
 
-    @Test("The end fails all who wait, once", arguments: [RedisError.Cause.closed, .protocolError(.malformed)])
+    @Test("The end fails all waiting commands, once", arguments: [RedisError.Cause.closed, .protocolError(.malformed)])
     func lost(cause: RedisError.Cause) {
         var machine = self.machine(waiting: [1, 2])
         let closing = machine.lost(cause)
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(
-        "An answer that another node must give ends the connection after it",
+        "A redirection to another node is answered and ends the connection",
         arguments: ["READONLY a", "MOVED 1 b", "NOAUTH"]
     )
     func elsewhere(line: String) {
@@ -175,7 +175,7 @@ import Testing
         #expect(closing.refusal == error)
     }
 
-    @Test("Too many who wait are refused, not queued")
+    @Test("Too many waiting commands are refused, not queued")
     func overloaded() {
         var machine = self.machine(waiting: [1, 2], maxPending: 2)
         #expect(self.refusal(machine.send(3, deadline: self.late)) == .overloaded)
@@ -183,7 +183,7 @@ import Testing
         #expect(self.refusal(machine.send(3, deadline: self.late)) == nil)
     }
 
-    @Test("A drained connection answers whom it has and then closes")
+    @Test("A draining connection answers its commands and then closes")
     func drain() {
         var machine = self.machine(waiting: [1, 2])
         #expect(machine.drain() == nil)
@@ -204,7 +204,7 @@ import Testing
 }
 
 @Suite struct CircuitBreakerTests {
-    @Test("One probe at a time; pauses double to half a second; an answer makes them short again")
+    @Test("There is one probe at a time; pauses double up to half a second; an answer resets them")
     func pauses() {
         var breaker = CircuitBreaker()
         #expect(breaker.state == .open)

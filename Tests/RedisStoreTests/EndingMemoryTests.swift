@@ -1,12 +1,13 @@
 import Cryptography
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Synchronization
 import Testing
 import Vocabulary
 
-/// What a gateway keeps of what has ended.
+/// What a gateway remembers of sessions that have ended.
 @Suite struct EndingMemoryTests {
     private let clock = MovableClock()
     private let steady = SteadyTime()
@@ -39,7 +40,7 @@ import Vocabulary
         memory.hasEnded(holder.key, holder.session) { ["name of \($0)", "old name of \($0)"] }
     }
 
-    @Test("A session ends by itself, with its lineage, and with its subject if it was born before")
+    @Test("A session ends by itself, with its lineage, and with its subject if it began before")
     func kinds() {
         let memory = self.memory()
         let (one, two, three) = (self.holder(), self.holder(), self.holder("bob"))
@@ -58,7 +59,29 @@ import Vocabulary
         )
     }
 
-    @Test("What has ended is kept for fifteen minutes, and not for ever")
+    @Test("A replaceable record ends by itself, with its lineage, and with its owner if it was born before")
+    func records() {
+        let memory = self.memory()
+        let (one, two, three) = (self.holder(), self.holder(), self.holder("bob"))
+        let later = self.holder("bob", epoch: 6)
+        func hasEnded(_ holder: NewSession) -> Bool {
+            let terms = RecordTerms(of: holder, now: self.clock.now, life: .seconds(60), hasParent: false)
+            return memory.hasEnded(TestTicket.family(of: holder.key), terms) { ["name of \($0)"] }
+        }
+        for holder in [one, two, three, later] { #expect(!hasEnded(holder)) }
+        memory.note(.record(TestTicket.family(of: one.key)))
+        memory.note(.lineage(two.key.lineage))
+        memory.note(.subject("name of bob", epoch: 6))
+        for holder in [one, two, three] { #expect(hasEnded(holder)) }
+        #expect(!hasEnded(later))
+        // The session beside it lives on.
+        #expect(!self.hasEnded(one, in: memory))
+        #expect(memory.beginReign().contains(.record(TestTicket.family(of: one.key))))
+        let unowned = RecordTerms(since: self.clock.now, expiresAt: self.clock.now.advanced(by: .seconds(60)))
+        #expect(!memory.hasEnded(TestTicket.family(of: later.key), unowned) { ["name of \($0)"] })
+    }
+
+    @Test("An ending is kept for fifteen minutes")
     func span() {
         let memory = self.memory()
         let first = self.holder()
@@ -74,12 +97,12 @@ import Vocabulary
         }
         #expect(!self.hasEnded(first, in: memory))
         #expect(memory.beginReign().count >= 15)
-        // What is older was not forgotten: its time was over.
+        // Older endings were not lost: their time was over.
         #expect(!self.hasEnded(first, in: memory))
     }
 
     @Test(
-        "When more has ended than can be kept, all that is older counts as ended under the next reign, and no earlier"
+        "When there are too many endings to keep, all older sessions count as ended after the next failover or restart, not before"
     )
     func full() {
         let memory = self.memory(capacity: 10)
@@ -93,7 +116,7 @@ import Vocabulary
         #expect(!self.hasEnded(new, in: memory))
     }
 
-    @Test("What was forgotten long ago ends nothing")
+    @Test("Endings that were dropped long ago end nothing")
     func fullLongAgo() {
         let memory = self.memory(capacity: 10)
         let old = self.holder()
@@ -104,7 +127,7 @@ import Vocabulary
         #expect(!self.hasEnded(old, in: memory))
     }
 
-    @Test("An end that is told twice takes one place")
+    @Test("An ending that is reported twice takes one place")
     func twice() {
         let memory = self.memory(capacity: 10)
         let holder = self.holder()

@@ -6,16 +6,16 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// A server that answers each connection as it is told, for what no real Redis does.
+/// A server that answers each connection as a test says, for what no real Redis does.
 final class FakeRedis: Sendable {
-    /// What is to be done for a command; `bytes` are ISO 8859-1.
+    /// What to do for a command; `bytes` are ISO 8859-1.
     struct Act: Sendable {
         var bytes: String
         var delay: TimeAmount = .zero
         var closes = false
     }
 
-    /// What opens a connection is answered as a primary would.
+    /// Answers the commands that open a connection as a primary would.
     static func info(replicas: Int) -> String {
         let reign = String(repeating: "a", count: 40)
         let text = "role:master\r\nmaster_replid:\(reign)\r\nconnected_slaves:\(replicas)\r\n"
@@ -29,9 +29,9 @@ final class FakeRedis: Sendable {
         self.channel = channel
     }
 
-    /// `answer` gets the command's line of arguments and says what to do.
+    /// Calls `answer` with the arguments of each command; it returns what to do.
     ///
-    /// - Parameter replicas: How many it claims to have.
+    /// - Parameter replicas: How many replicas it claims to have.
     @discardableResult
     static func with<Answer>(
         _ answer: @escaping @Sendable ([String]) -> Act,
@@ -58,7 +58,7 @@ final class FakeRedis: Sendable {
         )
     }
 
-    /// Bytes as text, one character for each (ISO 8859-1), so that sealed bytes survive.
+    /// Bytes as text, one character for each (ISO 8859-1), so that sealed bytes are kept.
     static func text(_ bytes: [UInt8]) -> String {
         String(String.UnicodeScalarView(bytes.map { UnicodeScalar($0) }))
     }
@@ -70,7 +70,7 @@ final class FakeRedis: Sendable {
         private let answer: @Sendable ([String]) -> Act
         private let info: String
         private let reader = ReplyReader()
-        /// When the reply before is sent: a server answers in the order in which it was asked.
+        /// When the reply before is sent: a server answers in the order of the commands.
         private var due = NIODeadline.now()
 
         init(_ answer: @escaping @Sendable ([String]) -> Act, info: String) {
@@ -116,7 +116,7 @@ final class FakeRedis: Sendable {
 }
 
 @Suite struct FakeRedisTests {
-    @Test("A reply that comes too late reaches nobody, least of all the next")
+    @Test("A late reply reaches no command, above all not the next one")
     func crossed() async throws {
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
             let value = command.last ?? ""
@@ -129,7 +129,7 @@ final class FakeRedis: Sendable {
                 for round in 0..<3 {
                     let slow = client.send(RedisCommand("GET", "slow \(round)"), on: loop)
                     await #expect(throws: RedisError.unanswered(.timedOut)) { try await slow.get() }
-                    // Until well after the late reply, every answer is the asked one's own.
+                    // Until well after the late reply, every answer belongs to its question.
                     for index in 0..<60 {
                         let name = "quick \(round) \(index)"
                         if let reply = try? await client.send(RedisCommand("GET", name), on: loop).get() {
@@ -143,7 +143,7 @@ final class FakeRedis: Sendable {
     }
 
     @Test(
-        "Bytes that are no reply end the connection for all who wait on it",
+        "Bytes that are not a reply end the connection for all waiting commands",
         arguments: [
             "%1\r\n+a\r\n+b\r\n", "_\r\n", "$3\r\nabcdef", "HTTP/1.1 200 OK\r\n\r\n", "*-7\r\n",
             String(repeating: "*1\r\n", count: 40), "+OK\r\n+OK\r\n+OK\r\n",
@@ -161,7 +161,7 @@ final class FakeRedis: Sendable {
                     do { _ = try await answer.get() } catch RedisError.unanswered { failures += 1 }
                 }
                 if bytes.hasPrefix("+OK") {
-                    // Two are answered by what came; the third reply is nobody's and ends it.
+                    // The bytes answer two commands; the third reply has no command and ends the connection.
                     #expect(failures == 0)
                 } else {
                     #expect(failures == 2)
@@ -171,7 +171,7 @@ final class FakeRedis: Sendable {
         }
     }
 
-    @Test("A flood without end is cut off, not kept")
+    @Test("An endless flood is cut off and not stored")
     func flood() async throws {
         let chunk = "$900000000\r\n" + String(repeating: "a", count: 3 << 20)
         try await FakeRedis.with({ _ in FakeRedis.Act(bytes: chunk) }) { fake in
@@ -184,7 +184,7 @@ final class FakeRedis: Sendable {
     }
 
     @Test(
-        "Whatever error Redis answers with, the store cannot say, which is not `absent`",
+        "Every error of Redis makes the store unavailable, never `absent`",
         arguments: [
             "LOADING Redis is loading", "READONLY You can't write", "MISCONF x", "OOM x", "NOREPLICAS x",
             "CLUSTERDOWN x", "BUSY x", "NOAUTH x", "NOPERM x", "MOVED 1 127.0.0.1:1", "ERR unknown command",
@@ -217,7 +217,7 @@ final class FakeRedis: Sendable {
     }
 
     @Test(
-        "Replies of a shape that cannot be are unavailable",
+        "Replies of an impossible form make the store unavailable",
         arguments: ["+OK\r\n", ":1\r\n", "$-1\r\n", "*0\r\n", "*2\r\n$-1\r\n$-1\r\n", "*3\r\n:1\r\n:1\r\n:1\r\n"]
     )
     func shapes(bytes: String) async throws {

@@ -6,7 +6,7 @@ import RedisStore
 import Sessions
 import Vocabulary
 
-/// A store over a client, with short ways to do what the tests do.
+/// A store over a client, with short forms of what the tests do.
 struct StoreFixture: Sendable {
     let store: RedisStore
     let authority = TokenAuthority(secret: Secret("the secret of the tests"))
@@ -39,7 +39,7 @@ struct StoreFixture: Sendable {
         return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
     }
 
-    /// A session with something in every field.
+    /// A session with a value in every field.
     static func session(subject: String, lineage: Lineage, now: UnixTime) -> Session {
         Session(
             id: "ses_\(subject)",
@@ -99,11 +99,11 @@ struct StoreFixture: Sendable {
         return key
     }
 
-    func transfer(_ key: RecordKey) async throws -> TransferLookup {
-        try await self.store.transfer(key, on: loops.next()).get()
+    func transfer(_ key: RecordKey) async throws -> SingleUseLookup<TransferToken> {
+        try await self.store.singleUse(key, as: TransferToken.self, on: loops.next()).get()
     }
 
-    /// Looks the token up and consumes it in one go; nil when it was not live.
+    /// Reads the token and consumes it; nil when it was not live.
     func consume(_ key: RecordKey, creating draft: NewSession, attempt: AttemptID) async throws -> Consumption? {
         guard case .live(let stored) = try await self.transfer(key) else { return nil }
         return try await self.store.consume(

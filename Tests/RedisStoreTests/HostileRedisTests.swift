@@ -6,12 +6,12 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// Bytes that no healthy Redis sends: nobody gets another's reply, nothing is kept.
+/// Bytes that no healthy Redis sends: no command gets another's reply, and nothing is stored.
 @Suite struct HostileRedisTests {
-    /// Whether the long forms run.
+    /// Whether the long versions run.
     private static let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 
-    /// The answer that belongs to `GET key` and to nobody else.
+    /// The answer to `GET key`, which belongs to no other command.
     private static func value(of key: String) -> String {
         "*3\r\n$\(key.utf8.count)\r\n\(key)\r\n:\(key.utf8.count)\r\n*1\r\n+\(key)\r\n"
     }
@@ -20,13 +20,13 @@ import Vocabulary
         .array([.bulk(Array(key.utf8)), .integer(Int64(key.utf8.count)), .array([.status(key)])])
     }
 
-    /// What the client made of many commands that were sent at once.
+    /// The results of many commands that were sent at once.
     private struct Outcome {
         var answered = 0
         var failed = 0
     }
 
-    /// Asks for `keys` in one tick and looks that whoever is answered is answered with its own.
+    /// Asks for `keys` in one tick and checks that each answer belongs to its key.
     private func ask(_ keys: [String], over client: RedisClient) async throws -> Outcome {
         let loop = loops.next()
         let answers = try await loop.submit {
@@ -45,13 +45,13 @@ import Vocabulary
         return outcome
     }
 
-    @Test("Row 8: replies that are cut anywhere reach their own or nobody")
+    @Test("F8: a reply that is cut anywhere reaches its own request or none")
     func truncations() async throws {
         let rounds = Self.isSoak ? 10_000 : 1000
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
             let key = command.last ?? ""
             let value = Self.value(of: key)
-            // The key says where its reply is cut; one that is not cut says so with a number beyond its end.
+            // The key says where its reply is cut. A reply that is not cut has a number beyond its end.
             let cut = Int(key.split(separator: "-").last ?? "") ?? .max
             return FakeRedis.Act(
                 bytes: String(decoding: value.utf8.prefix(cut), as: UTF8.self),
@@ -59,7 +59,7 @@ import Vocabulary
             )
         }
         try await FakeRedis.with(answer) { fake in
-            // Several clients, since each pauses before it connects again.
+            // Several clients, because each pauses before it connects again.
             let total = try await withThrowingTaskGroup(of: Outcome.self) { group in
                 for client in 0..<8 {
                     group.addTask {
@@ -74,7 +74,7 @@ import Vocabulary
                 }
             }
             #expect(total.answered + total.failed == rounds * 6 && total.failed >= rounds)
-            // Most of what came before a cut was answered: else this would show nothing.
+            // Most replies before a cut were answered; otherwise this would show nothing.
             #expect(total.answered > rounds)
         }
     }
@@ -90,7 +90,7 @@ import Vocabulary
                 "\(name)-\(round)-\(index)-\(index == last ? Int.random(in: 0..<35, using: &random) : 1000)"
             }
             let outcome = try await self.ask(keys, over: client)
-            // Those before the cut may be answered, the one that is cut and those after it never are.
+            // Replies before the cut may be answered; the one that is cut and those after it never are.
             #expect(outcome.answered <= last)
             total.answered += outcome.answered
             total.failed += outcome.failed
@@ -98,7 +98,7 @@ import Vocabulary
         return total
     }
 
-    @Test("A reply in pieces is the same reply, cut at every byte")
+    @Test("A reply in pieces is read as the same reply, whichever byte it is cut at")
     func pieces() async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in
@@ -125,22 +125,22 @@ import Vocabulary
     }
 
     @Test(
-        "What RESP forbids ends the connection for all who wait, and the next one serves",
+        "Malformed RESP ends the connection for all waiting commands, and the next connection serves",
         arguments: [
-            // A bulk longer than Redis allows, an array of as many elements as fit into 32 bits and more.
+            // A bulk longer than Redis allows; an array with as many elements as fit in 32 bits, and more.
             "$536870913\r\n", "$9223372036854775808\r\n", "*2147483648\r\n", "*9223372036854775807\r\n",
-            // Nested deeper than hiredis goes; a string that does not end where it says.
+            // Nested deeper than hiredis allows; a string that does not end where it says.
             String(repeating: "*1\r\n", count: 10), "$3\r\nabcde\r\n", "$3\r\nab\r\n\r\n",
-            // Types of RESP3, which we never asked for.
+            // Types of RESP3, which is not asked for.
             "_\r\n", "#t\r\n", ",1.5\r\n", "(1\r\n", "!3\r\nERR\r\n", "=7\r\ntxt:abc\r\n", "~1\r\n:1\r\n",
             "%1\r\n:1\r\n:2\r\n",
             ">2\r\n+invalidate\r\n*0\r\n", "|1\r\n+a\r\n+b\r\n+c\r\n",
-            // Numbers that are none, lines that end in half.
+            // Numbers that are not numbers, lines with half an end.
             ":\r\n", ":1a\r\n", "$a\r\n", "*a\r\n", "$-2\r\n", "\n", "\r\n",
         ]
     )
     func forbidden(bytes: String) async throws {
-        // The third command is answered with it; those before are answered, those after share its fate.
+        // The third command gets it. Those before are answered, those after fail with it.
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
             let key = command.last ?? ""
             return FakeRedis.Act(bytes: key == "bad" ? bytes : Self.value(of: key), closes: key == "bad")
@@ -158,7 +158,7 @@ import Vocabulary
         }
     }
 
-    @Test("A reply that nobody asked for ends the connection before it answers the next")
+    @Test("A reply without a command ends the connection before it answers the next command")
     func unsolicited() async throws {
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
             let key = command.last ?? ""
@@ -176,9 +176,9 @@ import Vocabulary
         }
     }
 
-    @Test("Memory stays bounded, whatever is announced and however long it goes on")
+    @Test("Memory stays bounded, whatever length is announced and however much arrives")
     func memory() async throws {
-        // Each a little beyond the limits, which are a megabyte and 4096 elements.
+        // Each is a little above the limits, which are a megabyte and 4096 elements.
         let text = String(repeating: "a", count: 1_200_000)
         let strings = String(repeating: "$1000\r\n\(text.prefix(1000))\r\n", count: 1200)
         let floods = [
@@ -199,7 +199,7 @@ import Vocabulary
                 try await flood(4)
                 let before = Self.residentBytes
                 try await flood(Self.isSoak ? 400 : 20)
-                // Other tests run beside this one, so this sees what is kept of the 360 MB of the long form.
+                // Other tests run at the same time, so this detects only a leak of the 360 MB of the long version.
                 #expect(Self.residentBytes - before < 200 << 20)
             }
         }

@@ -6,7 +6,7 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// What ends through one client and is heard by another, with real servers.
+/// Sessions that end through one client, and another client that hears of it, with real servers.
 @Suite struct InvalidationFeedTests {
     private enum End: String, CaseIterable { case session, lineage, subject }
 
@@ -59,7 +59,7 @@ import Vocabulary
         }
     }
 
-    @Test("What is written for other reasons ends nothing")
+    @Test("Writes for other reasons end nothing")
     func unrelated() async throws {
         try await self.withTwo { _, listener, client, other in
             let fixture = StoreFixture(client)
@@ -68,7 +68,8 @@ import Vocabulary
                 try await listener.present(token)
                 return try await listener.trusting(token) == 2
             }
-            // Its lineage gets a transfer token and a session that outlives all others, so that its ledger is written.
+            // Its lineage gets a transfer token and a session that ends after all others, so that its ledger is
+            // written.
             let session = try #require(try await fixture.session(key))
             let transfer = try await fixture.mint(from: NewSession(key: key, session: session))
             var draft = fixture.draft(lineage: key.lineage)
@@ -82,7 +83,7 @@ import Vocabulary
                 #expect(try await client.ask("SET", "\(name)", "1") == .status("OK"))
             }
             #expect(try await client.ask("PUBLISH", SubscriptionPlan.keyChannel, "nonsense") == .integer(1))
-            // What is told comes in order: when this end has arrived, so has all of the above.
+            // News comes in order: when this ending has arrived, all of the above has arrived.
             let (last, lastKey) = try await listener.signIn(through: other)
             try await listener.present(last)
             _ = try await other.end(lastKey, on: loops.next()).get()
@@ -99,7 +100,7 @@ import Vocabulary
             let place = Keyspace.record(key)
             let bytes = try #require(try await client.dump()[place])
             let set = RedisCommand("SET", [place, bytes, Array("PX".utf8), Array("2000".utf8)])
-            // Until it was read after it was announced, and before it has expired.
+            // Until it was read after its announcement and before its expiry.
             try await eventually {
                 #expect(try await client.send(set, on: loops.next()).get() == .status("OK"))
                 try await Task.sleep(for: .milliseconds(100))
@@ -132,7 +133,7 @@ import Vocabulary
                 keys.append(Keyspace.record(key))
             }
             #expect(try await listener.entries() > 1000)
-            // With many that nobody here knows.
+            // With many that no cache here knows.
             let script = """
                 for i = 1, 9000 do redis.call('SET', 'sp:s:{abcdefghij}:' .. string.format('%043d', i), 'x') end
                 for _, key in ipairs(KEYS) do redis.call('DEL', key) end
@@ -145,7 +146,7 @@ import Vocabulary
         }
     }
 
-    @Test("While sixty thousand ends are applied, the loops go on with other work")
+    @Test("While sixty thousand endings are applied, the loops continue with other work")
     func longHerd() async throws {
         try await self.withTwo { _, listener, client, other in
             let (token, key) = try await listener.signIn(through: other)
@@ -158,7 +159,7 @@ import Vocabulary
             let arguments = [Array(script.utf8), Array("1".utf8), Keyspace.record(key)]
             #expect(try await client.send(RedisCommand("EVAL", arguments), on: loops.next()).get() == .integer(1))
             try await eventually { try await listener.entries() == 0 }
-            // Its own end may be among the first; the others follow in a few steps.
+            // Its own ending may be among the first; the others follow in a few steps.
             try await Task.sleep(for: .milliseconds(200))
             let longest = pulses.map { $0.stop() }.max() ?? .zero
             print("While 60,000 ends were applied, no loop was busy for longer than \(longest).")
@@ -166,7 +167,7 @@ import Vocabulary
         }
     }
 
-    @Test("More than can be told at once is a reason to doubt, and then all is read again")
+    @Test("Too many endings at once make all sessions doubtful, and then all are read again")
     func flood() async throws {
         try await self.withTwo { _, listener, client, other in
             let (token, _) = try await listener.signIn(through: other)
@@ -183,7 +184,7 @@ import Vocabulary
         }
     }
 
-    @Test("A subscription that Redis kills is a doubt until it is renewed, and then all is read again")
+    @Test("A killed subscription makes all sessions doubtful until it is renewed, and then all are read again")
     func killed() async throws {
         try await self.withTwo { _, listener, client, other in
             let (token, _) = try await listener.signIn(through: other)
@@ -195,18 +196,18 @@ import Vocabulary
                 #expect(try await client.ask("CLIENT", "KILL", "TYPE", "pubsub") == .integer(1))
                 try await eventually { listener.trusts == round + 1 }
                 #expect(listener.events.count { $0 == .doubted } == round)
-                // Known, but not trusted.
+                // Known, but doubtful.
                 try await eventually { try await listener.trusting(token) == 0 }
                 #expect(try await listener.entries() == 2)
                 #expect(try await listener.present(token) == 2)
             }
-            // What ends after that is heard again.
+            // Endings after that are heard of again.
             try await other.end(subject: "alice", on: loops.next()).get()
             try await eventually { try await listener.entries() == 0 }
         }
     }
 
-    @Test("A server that is silent for three seconds is a reason to doubt")
+    @Test("Three seconds of silence make all sessions doubtful")
     func silent() async throws {
         try await self.withTwo { server, listener, _, other in
             let (token, _) = try await listener.signIn(through: other)
@@ -222,10 +223,10 @@ import Vocabulary
         }
     }
 
-    @Test("A server that is silent because nothing happens is no reason to doubt")
+    @Test("A server without news makes no session doubtful")
     func idle() async throws {
         try await self.withTwo { _, listener, client, _ in
-            // Long enough that only its signs of life can have kept it.
+            // Long enough that only signs of life can have kept the connection.
             try await Task.sleep(for: .milliseconds(3500))
             #expect(listener.client.status.invalidationIsUp)
             #expect(!listener.events.contains(.doubted))
@@ -239,10 +240,10 @@ import Vocabulary
         }
     }
 
-    @Test("A server that cannot save, and so refuses even PING, is no reason to doubt")
+    @Test("A server that cannot save, and so refuses even PING, makes no session doubtful")
     func cannotSave() async throws {
         try await self.withTwo(["--save", "3600", "1"]) { server, listener, _, other in
-            // No file can be renamed to the name of a directory.
+            // A file cannot be renamed to the name of a directory.
             let dump = server.directory.appending(path: "dump.rdb")
             try FileManager.default.createDirectory(at: dump, withIntermediateDirectories: false)
             _ = try await listener.signIn(through: other)
@@ -255,14 +256,14 @@ import Vocabulary
         }
     }
 
-    @Test("A server that was started again has forgotten, and so have the caches")
+    @Test("After a restart that lost the data, the caches drop the sessions too")
     func restarted() async throws {
         try await self.withTwo { server, listener, _, other in
             try await listener.present(listener.signIn(through: other).token)
             #expect(try await listener.entries() == 2)
             server.kill()
             try await eventually { listener.events.contains(.doubted) }
-            // Its sessions may still serve where nothing else can be asked.
+            // Its sessions may still serve while nothing else can be asked.
             #expect(try await listener.entries() == 2)
             try await server.start()
             try await eventually { listener.trusts == 2 }
@@ -270,7 +271,7 @@ import Vocabulary
         }
     }
 
-    @Test("A user who may not follow keys is told, and everything is read before use until it may")
+    @Test("A user without the right to track keys is reported, and sessions are read before use until it has the right")
     func notPermitted() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { admin in
@@ -300,7 +301,7 @@ import Vocabulary
                     try await eventually { listener.trusts == 1 }
                     #expect(try await listener.present(token) == 2)
                     #expect(try await listener.trusting(token) == 2)
-                    // Told once, however often it was tried.
+                    // Reported once, however often it was tried.
                     let refusals = listener.events.count { if case .refused = $0 { true } else { false } }
                     #expect(refusals == 1)
                 }

@@ -9,7 +9,7 @@ import Vocabulary
 
     private static func bytes(_ name: String) -> [UInt8] { Array(name.utf8) }
 
-    @Test("A document is the value that it was made of, and what is named in it is found without the rest")
+    @Test("A document equals the value that it was made of, and a named part is found without reading the rest")
     func paths() {
         let document = JSONDocument(Self.value)
         #expect(document.value == Self.value)
@@ -36,7 +36,7 @@ import Vocabulary
         }
     }
 
-    @Test("Bytes that were cut or changed are refused or another document, and never a crash")
+    @Test("Truncated or changed bytes are refused or read as another document, and never crash")
     func damaged() throws {
         var writer = CompactWriter()
         JSONDocument(Self.value).write(to: &writer)

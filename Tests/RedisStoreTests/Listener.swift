@@ -6,14 +6,15 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// What one gateway process has of it: a client, a store that listens, and on every loop a cache with its resolver.
+/// The Redis parts of one gateway process: a client, a store with a subscription, and on every loop a cache with its
+/// resolver.
 final class Listener: Sendable {
     let client: RedisClient
     let store: RedisStore
     let caches = SessionCaches()
     let authority = TokenAuthority(secret: Secret("the secret of the tests"))
     private let resolvers: [NIOLoopBound<SessionResolver>]
-    /// When every session is presented: no entry grows too old to serve while a test waits for something else.
+    /// The time at which every session is presented, so that no entry becomes too old while a test waits.
     private let now = Clock.system.now()
     private let record: Record
 
@@ -46,7 +47,7 @@ final class Listener: Sendable {
         self.record = record
     }
 
-    /// Runs `body` with a started listener that has heard nothing amiss so far, and shuts it down after it.
+    /// Runs `body` with a started listener that has heard of no fault, and shuts it down afterwards.
     static func with(
         _ configuration: RedisConfiguration,
         trusting: Bool = true,
@@ -64,10 +65,10 @@ final class Listener: Sendable {
         try await listener.store.shutDown()
     }
 
-    /// What the client told, in order.
+    /// What the client reported, in order.
     var events: [RedisEvent] { self.record.events.withLock { $0 } }
 
-    /// How often it has begun to hear everything.
+    /// How often its subscription has begun to work.
     var trusts: Int { self.events.count { $0 == .trusted } }
 
     /// A new session that is written by `store`, with its token.
@@ -79,7 +80,7 @@ final class Listener: Sendable {
         return (token, key)
     }
 
-    /// Presents the token on every loop; on how many it was good.
+    /// Presents the token on every loop; returns on how many it was accepted.
     @discardableResult
     func present(_ token: Secret) async throws -> Int {
         var good = 0
@@ -99,7 +100,7 @@ final class Listener: Sendable {
         return good
     }
 
-    /// On how many loops the token would be served without asking the store.
+    /// On how many loops the token would be accepted without asking the store.
     func trusting(_ token: Secret) async throws -> Int {
         let now = self.now
         return try await self.count { cache in
@@ -107,7 +108,7 @@ final class Listener: Sendable {
         }
     }
 
-    /// How many entries the loops have together, trusted or not.
+    /// The number of entries of all loops, doubtful or not.
     func entries() async throws -> Int {
         try await self.count { $0.counters.entries }
     }
@@ -121,7 +122,7 @@ final class Listener: Sendable {
     }
 }
 
-/// Looks how long a loop is busy with other things.
+/// Measures how long a loop is busy with other work.
 final class LoopPulse: Sendable {
     private struct Beats {
         var last = ContinuousClock.now
@@ -153,7 +154,7 @@ final class LoopPulse: Sendable {
     }
 }
 
-/// Waits until `condition` holds; far longer than it can take, but not forever.
+/// Waits until `condition` holds, for far longer than it can take, but not forever.
 func eventually(
     within patience: Duration = .seconds(30),
     _ location: SourceLocation = #_sourceLocation,

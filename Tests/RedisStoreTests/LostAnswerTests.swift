@@ -3,20 +3,21 @@ import NIOEmbedded
 import RedisServers
 import RedisStore
 import Sessions
+import StoreConformance
 import Synchronization
 import Testing
 import Vocabulary
 
 /// A consumption whose answer is lost with its connection.
 @Suite struct LostAnswerTests {
-    /// What a server that loses the answers of scripts has seen.
+    /// What a server that loses the answers of scripts has received.
     private final class Seen: Sendable {
         private let state = Mutex((scripts: 0, marker: String?.none))
 
         var scripts: Int { self.state.withLock { $0.scripts } }
 
-        /// Answers `GET` with the marker that stands, and cuts the connection at every script, which leaves its marker
-        /// when it `carriesOut` and none stands.
+        /// Answers `GET` with the current marker, and cuts the connection at every script. If it `carriesOut`, the
+        /// script stores its marker when there is none.
         func act(_ command: [String], carriesOut: Bool) -> FakeRedis.Act {
             switch command.first {
             case "EVALSHA" where command[2] == "1":
@@ -52,7 +53,7 @@ import Vocabulary
         ).get()
     }
 
-    @Test("What was carried out is found by its attempt id and is never run twice")
+    @Test("A consumption that was carried out is found by its attempt id and never run twice")
     func carriedOut() async throws {
         let seen = Seen()
         try await FakeRedis.with({ seen.act($0, carriesOut: true) }) { fake in
@@ -62,7 +63,7 @@ import Vocabulary
                 #expect(try await self.burn(fixture, key, attempt: "mine") == .done)
                 #expect(seen.scripts == 1)
                 try await client.waitUntilConnected()
-                // Another attempt, whose answer is lost too, finds the first one's work.
+                // Another attempt, whose answer is lost too, finds the work of the first.
                 let first = Marker.burned(AttemptID(value: "mine"), .handoffExpired)
                 #expect(try await self.burn(fixture, key, attempt: "another") == .spent(first))
                 #expect(seen.scripts == 2)
@@ -70,7 +71,7 @@ import Vocabulary
         }
     }
 
-    @Test("With replicas it is told when one of them has it, and not before", arguments: [true, false])
+    @Test("With replicas it is answered when one of them has the marker, and not before", arguments: [true, false])
     func confirmed(isConfirmed: Bool) async throws {
         let seen = Seen()
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
@@ -81,7 +82,7 @@ import Vocabulary
             try await withClient(fake.configuration()) { client in
                 let fixture = StoreFixture(client)
                 let key = fixture.authority.make(.transfer, in: fixture.authority.newLineage()).key
-                // Nothing, where the store cannot say.
+                // No result, because the store cannot say.
                 let outcome = try? await self.burn(fixture, key, attempt: "mine")
                 #expect(outcome == (isConfirmed ? .done : nil))
                 #expect(seen.scripts == 1)
@@ -90,7 +91,7 @@ import Vocabulary
         }
     }
 
-    @Test("What left no marker is unavailable, for it may be carried out yet")
+    @Test("Without a marker the answer is unavailable, because it may still be carried out")
     func notCarriedOut() async throws {
         let seen = Seen()
         try await FakeRedis.with({ seen.act($0, carriesOut: false) }) { fake in
@@ -102,10 +103,50 @@ import Vocabulary
             }
         }
     }
+
+    @Test(
+        "A replacement that was carried out is found by its attempt id; of one that was not nothing is told",
+        arguments: [true, false]
+    )
+    func replaced(carriesOut: Bool) async throws {
+        let standing = Mutex<String?>(nil)
+        let scripts = Mutex(0)
+        let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
+            switch command.first {
+            case "MGET": return FakeRedis.Act(bytes: "*1\r\n$-1\r\n")
+            case "EVALSHA" where command[2] == "2":
+                // EVALSHA name 2 record ledger judged bytes life ledger's life reign
+                scripts.withLock { $0 += 1 }
+                if carriesOut { standing.withLock { $0 = command[6] } }
+                return FakeRedis.Act(bytes: "", closes: true)
+            case "GET", "EVALSHA":
+                // The second is the confirmation, which changes nothing.
+                guard let value = standing.withLock({ $0 }) else { return FakeRedis.Act(bytes: "$-1\r\n") }
+                return FakeRedis.Act(bytes: "$\(value.unicodeScalars.count)\r\n\(value)\r\n")
+            default: return FakeRedis.Act(bytes: "-ERR unknown\r\n")
+            }
+        }
+        try await FakeRedis.with(answer) { fake in
+            try await withClient(fake.configuration()) { client in
+                let fixture = StoreFixture(client)
+                let key = fixture.key(TestFamily.kind, in: fixture.authority.newLineage())
+                let now = Clock.system.now()
+                let terms = RecordTerms(since: now, expiresAt: now.advanced(by: .seconds(60)))
+                func create(as attempt: String) async -> Replacement? {
+                    let family = TestFamily(generation: 1, terms: terms)
+                    let attempt = AttemptID(value: attempt)
+                    return try? await fixture.store.create(family, key: key, attempt: attempt, on: loops.next()).get()
+                }
+                let answer = await create(as: "mine")
+                #expect(answer == (carriesOut ? .done : nil))
+                #expect(scripts.withLock { $0 } == 1)
+            }
+        }
+    }
 }
 
 @Suite struct RedisConnectionHandlerTests {
-    @Test("Commands of one tick leave in one write, after the handshake, and replies go back in order")
+    @Test("Commands of one tick are sent in one write, after the handshake, and replies return in order")
     func pipelined() throws {
         let channel = EmbeddedChannel()
         let configuration = RedisConfiguration(deployment: .standalone(.unix(path: "/s")), database: 2, clientName: nil)

@@ -7,9 +7,9 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// Real servers that are stopped, hung and started again; and ways in: socket, user, database, TLS.
+/// Real servers that are stopped, hung and started again; and the ways to connect: socket, user, database, TLS.
 @Suite struct RedisFaultTests {
-    @Test("Without a server everything fails at once, and all is well when it is back")
+    @Test("Without a server every command fails at once, and all works when it is back")
     func restart() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -26,7 +26,7 @@ import Vocabulary
                 await #expect(throws: RedisError.notSent(.notConnected)) { try await reply.get() }
                 try await server.start()
                 try await client.waitUntilConnected()
-                // Its memory was its own: absent now, which is an answer.
+                // It had its data in memory: absent now, which is an answer.
                 #expect(try await fixture.session(session.key) == nil)
                 #expect(try await fixture.session(try await fixture.signIn().key) != nil)
             }
@@ -46,7 +46,7 @@ import Vocabulary
         }
     }
 
-    @Test("A server that hangs costs one deadline, then nothing waits; it is used again when it goes on")
+    @Test("A server that hangs costs one deadline, then no command waits; it is used again when it continues")
     func hangs() async throws {
         try await RedisServer.with { server in
             var configuration = server.configuration(commandTimeout: .milliseconds(200))
@@ -62,7 +62,7 @@ import Vocabulary
                 for answer in asked {
                     await #expect(throws: RedisError.unanswered(.timedOut)) { try await answer.get() }
                 }
-                // The kernel takes connections for it, but its handshake is never answered.
+                // The kernel accepts connections for it, but its handshake is never answered.
                 await #expect(throws: RedisError.notSent(.notConnected)) {
                     try await client.send(RedisCommand("PING"), on: loop).get()
                 }
@@ -136,7 +136,7 @@ import Vocabulary
                     }
                     #expect(error.code == "NOPERM")
                 }
-                // A wrong password is a refusal that is told, not a hang.
+                // A wrong password is a refusal that is reported, not a timeout.
                 configuration.password = Secret("wrong")
                 try await withClient(configuration) { client in
                     let loop = loops.next()
@@ -149,7 +149,7 @@ import Vocabulary
         }
     }
 
-    @Test("A server that wants a password and gets none is unavailable")
+    @Test("A server that requires a password and gets none is unavailable")
     func noPassword() async throws {
         try await RedisServer.with(["--requirepass", "word"]) { server in
             try await withClient(server.configuration()) { client in
@@ -176,7 +176,7 @@ import Vocabulary
                 let answer = try await client.ask("PING")
                 #expect(answer == .status("PONG"))
             }
-            // Another name, an authority that did not sign it, no certificate of ours: each alone is enough.
+            // Another name, an authority that did not sign it, or no client certificate: each alone is refused.
             for query in [
                 "\(authority)&\(own)&server_name=other.example", "\(authority)&\(own)",
                 "\(own)&server_name=\(Certificates.serverName)", "\(authority)&server_name=\(Certificates.serverName)",

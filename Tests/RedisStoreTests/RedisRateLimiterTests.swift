@@ -2,6 +2,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
@@ -21,7 +22,7 @@ import Vocabulary
         try await limiter.allow(Self.bucket(text), cost: 1, on: loops.next()).get() == .allowed
     }
 
-    /// A gateway that has just started, at every call: only Redis remembers anything.
+    /// A gateway that has just started, at every call, so that only Redis remembers anything.
     private struct EverNew: RateLimiter {
         let client: RedisClient
 
@@ -39,7 +40,7 @@ import Vocabulary
     }
 
     @Test(
-        "The limiter in Redis conforms, asked by one gateway or by ever new ones",
+        "The limiter in Redis conforms, with one gateway or with a new one for each call",
         arguments: LimiterConformance.cases
     )
     func conforms(_ behaviour: LimiterConformance) async throws {
@@ -58,7 +59,7 @@ import Vocabulary
         }
     }
 
-    @Test("Two gateways share each bucket, and what one forgives is forgiven")
+    @Test("Two gateways share each bucket, and a reset by one counts for both")
     func shared() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { first in
@@ -76,7 +77,7 @@ import Vocabulary
         }
     }
 
-    @Test("Of gateways that are asked at once, all together allow one burst")
+    @Test("Several gateways that are asked at once allow one burst together")
     func race() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -92,13 +93,13 @@ import Vocabulary
         }
     }
 
-    @Test("What was refused is refused again without asking Redis")
+    @Test("A refusal is repeated without asking Redis")
     func preLimit() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
                 let (busy, other) = (Self.limiter(client), Self.limiter(client))
                 for _ in 0..<4 { #expect(try await Self.allow(busy, "alice")) }
-                // Its own count refuses the one, Redis the other, which then knows.
+                // Its own count refuses the one, and Redis the other; then its own count refuses both.
                 #expect(try await !Self.allow(other, "alice"))
                 _ = try await client.ask("CONFIG", "RESETSTAT")
                 for _ in 0..<20 {
@@ -114,7 +115,7 @@ import Vocabulary
         }
     }
 
-    @Test("Without Redis nothing is allowed, which is an outage, and nothing was counted when it is back")
+    @Test("Without Redis every attempt fails as unavailable, and none is counted when Redis is back")
     func outage() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -130,14 +131,14 @@ import Vocabulary
                 }
                 try await server.start()
                 try await client.waitUntilConnected()
-                // It forgot its buckets; this gateway has not forgotten the one that it allowed.
+                // Redis lost its buckets; this gateway still has the one that it allowed.
                 for _ in 0..<3 { #expect(try await Self.allow(limiter, "alice")) }
                 #expect(try await !Self.allow(limiter, "alice"))
             }
         }
     }
 
-    @Test("A full Redis and a value that is none of ours are outages")
+    @Test("A full Redis and a foreign value make the limiter unavailable")
     func refusedByRedis() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in
@@ -151,7 +152,7 @@ import Vocabulary
         }
     }
 
-    @Test("A bucket in Redis is a number that says nothing of whom it is for, and goes when it is empty")
+    @Test("A bucket in Redis is a number under a name that reveals nothing, and expires when it is empty")
     func contents() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -174,7 +175,7 @@ import Vocabulary
 }
 
 extension RedisClient {
-    /// Lets time pass for the limiter's buckets: each value and each TTL is moved; what has no life left goes.
+    /// Simulates time for the limiter's buckets: each value and each TTL is moved, and expired keys are deleted.
     fileprivate func ageBuckets(by duration: Duration) async throws {
         let script = """
             for _, key in ipairs(redis.call('KEYS', 'sp:l:*')) do

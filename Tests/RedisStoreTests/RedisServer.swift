@@ -4,7 +4,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisServer {
-    /// How tests speak to it: with deadlines that a busy machine does not reach.
+    /// The clients' configuration in tests, with deadlines that a busy machine does not reach.
     func configuration(commandTimeout: Duration = .seconds(20)) -> RedisConfiguration {
         RedisConfiguration(
             deployment: .standalone(.tcp(host: loopback, port: self.port)),
@@ -49,7 +49,7 @@ extension RedisClient {
         while self.connectedLoops > 0 { try await Task.sleep(for: .milliseconds(5)) }
     }
 
-    /// Every key of the database with its value, where it is a string.
+    /// Every key of the database, with its value if it is a string.
     func dump() async throws -> [[UInt8]: [UInt8]] {
         guard case .array(let keys) = try await self.ask("KEYS", "*") else { return [:] }
         var values: [[UInt8]: [UInt8]] = [:]
@@ -61,7 +61,7 @@ extension RedisClient {
         return values
     }
 
-    /// Lets time pass for Redis: every TTL is shortened by so much, and what has none left goes.
+    /// Simulates time for Redis: every TTL is shortened by this much, and expired keys are deleted.
     func age(by duration: Duration) async throws {
         let script = """
             for _, key in ipairs(redis.call('KEYS', '*')) do

@@ -3,6 +3,7 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
@@ -26,7 +27,7 @@ import Vocabulary
         }
     }
 
-    @Test("No token, no identity and no attempt can be read out of Redis")
+    @Test("No token, identity or attempt can be read in Redis")
     func nothingReadable() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -48,7 +49,7 @@ import Vocabulary
                 let dump = try await client.dump()
                 // Two sessions with their idle keys, a token, a marker, the ledger and an epoch.
                 #expect(dump.count == 8)
-                // The token's random part, without the tag, which is no secret.
+                // The token's random part, without the tag, which is not secret.
                 let random = Array(token.bytes.suffix(43))
                 let secrets = [
                     random, Array("alice".utf8), Array("bob@".utf8), Array("example.org".utf8), Array("Mozilla".utf8),
@@ -63,7 +64,7 @@ import Vocabulary
         }
     }
 
-    @Test("Every key has a life, a little longer than what lies under it")
+    @Test("Every key expires, a little after its record")
     func lives() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -89,7 +90,7 @@ import Vocabulary
         }
     }
 
-    @Test("What does not unseal is unavailable, never absent")
+    @Test("A record that cannot be unsealed is unavailable, never absent")
     func unsealable() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -104,7 +105,7 @@ import Vocabulary
                 newer[0] = 2
                 var altered = genuine
                 altered[altered.count - 1] ^= 1
-                // A later format, one altered bit, another's record put here, cut to nothing.
+                // A newer format, one changed bit, another record's bytes, no bytes.
                 for bytes in [newer, altered, other, Array(genuine.prefix(10)), []] {
                     _ = try await client.send(RedisCommand("SET", [place, bytes]), on: loops.next()).get()
                     await #expect(throws: StoreError.unavailable) { try await fixture.session(one.key) }
@@ -120,14 +121,14 @@ import Vocabulary
                 let stranger = StoreFixture(client, ring: SealingKeyRing(current: Secret("another secret")))
                 await #expect(throws: StoreError.unavailable) { try await stranger.session(two.key) }
                 await #expect(throws: StoreError.unavailable) { try await stranger.transfer(token) }
-                // A record of a type that it cannot have.
+                // A record of a type that this key cannot have.
                 _ = try await client.ask("SET", "sp:g:{\(two.key.lineage.tag)}", "?")
                 await #expect(throws: StoreError.unavailable) { try await fixture.session(two.key) }
             }
         }
     }
 
-    @Test("A lineage whose ledger was lost is ended with it")
+    @Test("A lineage without its ledger has ended")
     func lostLedger() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -147,12 +148,12 @@ import Vocabulary
         }
     }
 
-    @Test("During a rotation both kinds of gateway read, end and consume what either wrote")
+    @Test("During a rotation gateways of both steps read, end and consume each other's records")
     func rotation() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
                 let (old, new) = (Secret("the old secret"), Secret("the new secret"))
-                // First all accept the new secret, then they begin to use it.
+                // First all accept the new secret, then they use it.
                 let before = StoreFixture(client, ring: SealingKeyRing(current: old, accepted: [new]))
                 let after = StoreFixture(client, ring: SealingKeyRing(current: new, accepted: [old]))
                 for (writer, reader) in [(before, after), (after, before)] {
@@ -164,7 +165,7 @@ import Vocabulary
                     #expect(try await writer.session(second.key) == nil)
                     #expect(try await reader.session(try await writer.signIn().key) != nil)
                 }
-                // One that never heard of the new secret still sees the end.
+                // A gateway without the new secret still sees the ending.
                 let ancient = StoreFixture(client, ring: SealingKeyRing(current: old))
                 let session = try await ancient.signIn(subject: "bob")
                 try await after.store.end(subject: "bob", on: loops.next()).get()
@@ -173,7 +174,7 @@ import Vocabulary
         }
     }
 
-    @Test("Scripts that Redis forgot are sent again")
+    @Test("Scripts that Redis has lost are sent again")
     func forgottenScripts() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -194,47 +195,7 @@ import Vocabulary
         }
     }
 
-    @Test("Of 64 who race for each of 200 tokens through two stores, exactly one gets it")
-    func exactlyOnce() async throws {
-        try await RedisServer.with { server in
-            try await withClient(server.configuration()) { first in
-                try await withClient(server.configuration()) { second in
-                    let stores = [StoreFixture(first), StoreFixture(second)]
-                    let parent = try await stores[0].signIn()
-                    for _ in 0..<200 {
-                        let key = try await stores[0].mint(from: parent)
-                        let drafts = (0..<64).map { _ in stores[0].draft(lineage: key.lineage) }
-                        let answers = try await withThrowingTaskGroup(of: Consumption?.self) { group in
-                            for (index, draft) in drafts.enumerated() {
-                                let store = stores[index % 2]
-                                group.addTask {
-                                    try await store.consume(
-                                        key,
-                                        creating: draft,
-                                        attempt: store.authority.newAttempt()
-                                    )
-                                }
-                            }
-                            return try await group.reduce(into: []) { $0.append($1) }
-                        }
-                        #expect(answers.filter { $0 == .done }.count == 1)
-                        #expect(!answers.contains(.changed))
-                        guard case .spent(.used(_, session: .some(let made))) = try await stores[1].transfer(key) else {
-                            Issue.record("no marker")
-                            continue
-                        }
-                        #expect(try await stores[1].session(made) != nil)
-                        #expect(drafts.contains { $0.key == made })
-                    }
-                    // The parent, and one session for each token.
-                    let sessions = try await first.dump().keys.filter { $0.starts(with: Array("sp:s:".utf8)) }
-                    #expect(sessions.count == 201)
-                }
-            }
-        }
-    }
-
-    @Test("When memory is out, nothing is half done and what exists goes on")
+    @Test("When memory is full, nothing is done in part, and existing sessions work")
     func outOfMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in
@@ -255,7 +216,7 @@ import Vocabulary
         }
     }
 
-    @Test("When memory is out, everybody can be signed out")
+    @Test("When memory is full, every session can be ended")
     func signOutWithoutMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in

@@ -44,7 +44,7 @@ import Vocabulary
         #expect(url.user == "gate" && url.database == 2)
     }
 
-    @Test("Sentinels, and the name they know the primary by, are read")
+    @Test("Sentinels, and their name for the primary, are read")
     func sentinel() throws {
         let url = try self.read(
             "redis+sentinel://gate:word@s1,s2:7000,[::1]:7001/my%20master/2?sentinel_user=u&sentinel_password=p&tls=true&ca=/c"
@@ -69,7 +69,7 @@ import Vocabulary
     }
 
     @Test(
-        "What is not understood is refused, and the password is not quoted",
+        "An invalid URL is refused without quoting the password",
         arguments: [
             "", "redis", "http://:hunter2@a", "redis://", "redis://:hunter2@", "redis://a:0", "redis://a:70000",
             "redis://a:+1", "redis://a/x", "redis://a/-1", "redis://a/+1", "redis://::1", "redis://[::1",

@@ -68,12 +68,12 @@ import Testing
         #expect(throws: ReplyError.malformed) { try self.read(text) }
     }
 
-    @Test("A string whose terminator is not one is an error, in whatever pieces", arguments: [1, 4, 100])
+    @Test("A string with a wrong terminator is an error, in whatever pieces", arguments: [1, 4, 100])
     func terminator(size: Int) {
         #expect(throws: ReplyError.malformed) { try self.read("$3\r\nabcXX+OK\r\n", piece: size) }
     }
 
-    @Test("An announced length is not believed and not waited for")
+    @Test("An announced length is not trusted and not waited for")
     func hugeString() {
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         let body = String(repeating: "a", count: 1001)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "A string as long as may be is read however it is cut; what stands around it does not count",
+        "A string of the largest size is read however it is cut; its framing does not count",
         arguments: [1, 7, 999]
     )
     func stringAtTheLimit(size: Int) throws {
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("A line without end is not waited for")
+    @Test("A line without an end is not waited for")
     func endlessLine() {
         let limits = ReplyLimits(bytes: 1000, elements: 10)
         #expect(throws: ReplyError.tooLarge) {
@@ -103,22 +103,22 @@ import Testing
         }
     }
 
-    @Test("Elements are counted as they come, over all levels")
+    @Test("Elements are counted as they arrive, over all levels")
     func manyElements() throws {
         let limits = ReplyLimits(bytes: 1000, elements: 10)
-        // An array that announces two thousand million elements costs nothing until they come.
+        // An array that announces two thousand million elements costs nothing until they arrive.
         #expect(try self.read("*2147483647\r\n:1\r\n", limits: limits) == [])
         #expect(throws: ReplyError.malformed) {
             try self.read("*2147483647\r\n" + String(repeating: ":1\r\n", count: 11), limits: limits)
         }
         let nested = "*3\r\n" + String(repeating: "*4\r\n" + String(repeating: ":1\r\n", count: 4), count: 3)
         #expect(throws: ReplyError.malformed) { try self.read(nested, limits: limits) }
-        // Within the limit again and again, over one reader.
+        // Below the limit, again and again, with one reader.
         let small = "*10\r\n" + String(repeating: ":1\r\n", count: 10)
         #expect(try self.read(small + small + small, limits: limits).count == 3)
     }
 
-    @Test("The strings of one reply count together")
+    @Test("The strings of one reply are counted together")
     func manyBytes() throws {
         let limits = ReplyLimits(bytes: 1000, elements: 100)
         let part = "$300\r\n" + String(repeating: "a", count: 300) + "\r\n"
@@ -129,14 +129,14 @@ import Testing
         #expect(try self.read(part + part + part + part, piece: 100, limits: limits).count == 4)
     }
 
-    @Test("Arrays nest as deep as hiredis goes, and no deeper")
+    @Test("Arrays nest as deep as hiredis allows, and no deeper")
     func nesting() throws {
         let deep = String(repeating: "*1\r\n", count: 7) + ":1\r\n"
         #expect(try self.read(deep).count == 1)
         #expect(throws: ReplyError.malformed) { try self.read(String(repeating: "*1\r\n", count: 50) + ":1\r\n") }
     }
 
-    @Test("An error stays, whatever comes after it")
+    @Test("An error is final, whatever comes after it")
     func sticky() {
         let reader = ReplyReader()
         for text in ["?", "+OK\r\n"] {
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("Random bytes neither crash nor hold memory")
+    @Test("Random bytes neither crash nor leak memory")
     func randomBytes() {
         var random = SystemRandomNumberGenerator()
         let alphabet = Array("+-:$*0123456789\r\n\r\n\r\nab%~".utf8)
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(
-        "The class of an error is its first word's",
+        "The first word of an error decides its class",
         arguments: [
             ("LOADING Redis is loading the dataset in memory", RedisServerError.Class.unavailable),
             ("MISCONF Redis is configured to save RDB snapshots", .unavailable),

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// Caches hear of a subject's end under the names that Redis knows it by.
+/// Caches are told of a subject's end by its names in Redis.
 @Suite struct SubjectNameTests {
     /// What the cache of one loop was told.
     private final class Told: Sendable {
@@ -24,7 +24,7 @@ import Vocabulary
     }
 
     @Test(
-        "C4 #39, CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same"
+        "CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same"
     )
     func told() async throws {
         let ring = SealingKeyRing(current: Secret("the new secret"), accepted: [Secret("the old secret")])

@@ -39,7 +39,7 @@ import Testing
         return channel
     }
 
-    /// Feeds the text in pieces of so many bytes.
+    /// Feeds the text in pieces of this many bytes.
     private func feed(_ text: String, to channel: EmbeddedChannel, pieces size: Int) throws {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("However the bytes are cut, the same is told", arguments: [1, 2, 3, 7, 1000])
+    @Test("However the bytes are cut, the messages are the same", arguments: [1, 2, 3, 7, 1000])
     func split(size: Int) throws {
         let told = Told()
         let channel = try self.channel(told)
@@ -64,14 +64,14 @@ import Testing
             .keys([Array("a:1".utf8), Array("a:2".utf8)]), .allKeys, .text(Array("x".utf8)),
         ]
         #expect(told.batches.flatMap { $0 }.map(\.payload) == payloads)
-        // What arrives together is told together.
+        // Messages that arrive together are passed on together.
         #expect(told.batches.count == (size == 1000 ? 1 : 3))
         #expect(told.ends.isEmpty)
         try channel.close().wait()
         #expect(told.ends == [.closed])
     }
 
-    @Test("What was told before the end is delivered before it, and nothing after it")
+    @Test("Messages before the end are delivered before it, and none after it")
     func end() throws {
         let told = Told()
         let channel = try self.channel(told)
@@ -81,7 +81,7 @@ import Testing
         #expect(!channel.isActive)
     }
 
-    @Test("A message without end is cut off, not kept")
+    @Test("An endless message is cut off and not stored")
     func flood() throws {
         let told = Told()
         let channel = try self.channel(told)

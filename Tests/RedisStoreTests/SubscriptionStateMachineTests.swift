@@ -43,7 +43,7 @@ import Testing
         Self.array("message", SubscriptionPlan.keyChannel, last: payload)
     }
 
-    @Test("What a server says before it hangs up is why the subscription ends, though the step need not succeed")
+    @Test("A server's message before it closes is the reason for the end, even for a step that need not succeed")
     func farewell() {
         var machine = Machine(Self.feed)
         _ = machine.connected(at: self.time(0))
@@ -52,7 +52,7 @@ import Testing
         #expect(machine.received(.error(error)) == .close(.closed, refusal: error))
     }
 
-    /// A machine that listens since time 0.
+    /// A machine that has listened since time 0.
     private func listening(_ plan: SubscriptionPlan = Self.feed) -> Machine {
         var machine = Machine(plan)
         var action = machine.connected(at: self.time(0))
@@ -76,7 +76,7 @@ import Testing
         #expect(machine.connected(at: self.time(0)) == .send(RedisCommand("AUTH", "word")))
         #expect(machine.deadline == self.time(250))
         #expect(machine.received(.status("OK")) == .send(RedisCommand("CLIENT", "SETNAME", "name")))
-        // A courtesy that is refused is no refusal.
+        // A refused optional step does not end the handshake.
         let refused = RedisReply.error(RedisServerError(line: "NOPERM no"))
         #expect(machine.received(refused) == .send(RedisCommand("INFO", "replication")))
         #expect(machine.received(Self.info) == .send(RedisCommand("CLIENT", "ID")))
@@ -106,7 +106,7 @@ import Testing
         var machine = Machine(Self.sentinel)
         #expect(machine.connected(at: self.time(0)) == .send(RedisCommand("SUBSCRIBE", "+one", "+two")))
         #expect(machine.received(Self.subscribed("+one")) == .none)
-        // The first may already speak.
+        // The first one may already send messages.
         let early = Self.array("message", "+one", "x")
         let told = SubscriptionMessage(channel: "+one", payload: .text(Array("x".utf8)))
         #expect(machine.received(early) == .deliver(told))
@@ -121,7 +121,7 @@ import Testing
         #expect(eager.received(Self.array("message", "+two", "x")) == .close(.protocolError(.unsolicited)))
     }
 
-    @Test("A refusal of any step ends it and says why", arguments: 0..<6)
+    @Test("A refusal of any required step ends it with the reason", arguments: 0..<6)
     func refused(step: Int) {
         var machine = Machine(Self.feed)
         _ = machine.connected(at: self.time(0))
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test("A replica is not listened to, nor a server that names no connection")
+    @Test("A replica, or a server that gives no connection id, is not listened to")
     func misplaced() {
         for reply in [.bulk(Array("role:slave\r\nmaster_replid:aa\r\n".utf8)), .null, .status("OK")] as [RedisReply] {
             var machine = Machine(Self.feed)
@@ -152,7 +152,7 @@ import Testing
         #expect(machine.received(.status("7")) == .close(.protocolError(.malformed)))
     }
 
-    @Test("A handshake that hangs ends with its deadline, however much is heard meanwhile")
+    @Test("A handshake without an answer ends at its deadline, whatever else arrives meanwhile")
     func hangingHandshake() {
         var machine = Machine(Self.feed)
         _ = machine.connected(at: self.time(0))
@@ -162,7 +162,7 @@ import Testing
         #expect(machine.lost(.closed) == .none)
     }
 
-    @Test("Changed keys, all keys and texts are told")
+    @Test("Changed keys, the loss of all keys, and texts are passed on")
     func messages() {
         var machine = self.listening()
         let keys: [[UInt8]] = [Array("a:1".utf8), [], [0, 255]]
@@ -180,7 +180,7 @@ import Testing
         )
     }
 
-    @Test("Anything else ends it, so that nothing is taken for something that it is not")
+    @Test("Any other message ends it, so that none is misread")
     func nonsense() {
         let replies: [RedisReply] = [
             .status("PONG"), .null, .integer(1), .error(RedisServerError(line: "ERR no")), .array([]),
@@ -199,7 +199,7 @@ import Testing
         #expect(early.received(.status("OK")) == .close(.protocolError(.unsolicited)))
     }
 
-    @Test("Silence is answered with the same subscription each second, and after three it is the end")
+    @Test("After each second of silence it subscribes again, and after three seconds it ends")
     func silence() {
         let again = Action.send(RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
         var machine = self.listening()
@@ -212,7 +212,7 @@ import Testing
         #expect(machine.timerFired(at: self.time(3000)) == .close(.timedOut))
     }
 
-    @Test("Whatever is heard counts as life; each sign of life is asked for")
+    @Test("Any byte counts as a sign of life, and each unexpected sign ends it")
     func life() {
         var machine = self.listening()
         _ = machine.timerFired(at: self.time(1000))
@@ -242,7 +242,7 @@ import Testing
         #expect(machine.received(Self.subscribed("+two", count: 2)) == .close(.protocolError(.unsolicited)))
     }
 
-    @Test("It is lost once")
+    @Test("It ends once")
     func lost() {
         var machine = self.listening()
         #expect(machine.lost(.shuttingDown) == .close(.shuttingDown))
@@ -260,37 +260,48 @@ import Testing
         self.digest = try #require(Digest256(base64URL: Array(self.name.utf8)[...]))
     }
 
-    @Test("What a changed key ends is read from its name")
+    @Test("The name of a changed key says what has ended")
     func known() {
         let session = RecordKey(kind: .session, lineage: self.lineage, digest: self.digest)
         #expect(Keyspace.ended(byChangeOf: Keyspace.record(session)) == .session(session))
         #expect(Keyspace.ended(byChangeOf: Keyspace.ending(self.lineage)) == .lineage(self.lineage))
         #expect(Keyspace.ended(byChangeOf: Keyspace.epoch(self.name)) == .subject(self.name))
-        for key in [Keyspace.record(session), Keyspace.ending(self.lineage), Keyspace.epoch(self.name)] {
+        let record = RecordKey(kind: RecordKind(letter: UInt8(ascii: "y")), lineage: self.lineage, digest: self.digest)
+        #expect(Keyspace.ended(byChangeOf: Keyspace.ending(session)) == .session(session))
+        #expect(Keyspace.ended(byChangeOf: Keyspace.ending(record)) == .record(record))
+        let document = DocumentName(collection: "clients", name: self.name)
+        #expect(Keyspace.ended(byChangeOf: Keyspace.document(document)) == .document(document))
+        for key in [
+            Keyspace.record(session), Keyspace.ending(self.lineage), Keyspace.ending(record), Keyspace.epoch(self.name),
+            Keyspace.document(document),
+        ] {
             #expect(Keyspace.followedPrefixes.contains { key.starts(with: $0.utf8) })
         }
     }
 
-    @Test("What is written for other reasons ends nothing, and nobody is told of it")
+    @Test("Writes for other reasons end nothing and are not reported")
     func others() {
         let session = RecordKey(kind: .session, lineage: self.lineage, digest: self.digest)
         let transfer = RecordKey(kind: .transfer, lineage: self.lineage, digest: self.digest)
         for key in [
             Keyspace.lineage(self.lineage), Keyspace.idle(session), Keyspace.marker(transfer),
-            Keyspace.record(transfer), Keyspace.limit(self.name),
+            Keyspace.record(transfer), Keyspace.limit(self.name), Keyspace.once(self.name, tag: "ab"),
+            Keyspace.directory("clients"),
         ] {
             #expect(Keyspace.ended(byChangeOf: key) == nil)
             #expect(!Keyspace.followedPrefixes.contains { key.starts(with: $0.utf8) })
         }
     }
 
-    @Test("A name that none of ours can be is nobody's")
+    @Test("A name that no key of ours can have is ignored")
     func strangers() {
         let names = [
             "", "sp:s:", "sp:s:{", "sp:s:{}", "sp:s:{abcDEF-_09}", "sp:s:{abcDEF-_09}:", "sp:s:{abcDEF-_09}:short",
             "sp:s:{abcDEF-_09}:\(self.name)x", "sp:s:{abcDEF-_0}:\(self.name)", "sp:s:{abcDEF-_0!}:\(self.name)",
             "sp:s:abcDEF-_09:\(self.name)", "sp:s:{abcDEF-_09}\(self.name)", "sp:f:{abcDEF-_09}:x",
-            "sp:f:{abcDEF-_090}", "sp:e:{short}", "sp:e:{\(self.name)}x", "sp:c:{client}", "xp:f:{abcDEF-_09}",
+            "sp:f:{abcDEF-_090}", "sp:e:{short}", "sp:e:{\(self.name)}x", "sp:c:{client}", "sp:c:{client}:short",
+            "sp:c:{}:\(self.name)", "sp:c:{Client}:\(self.name)", "sp:f:{abcDEF-_09}:y:x",
+            "sp:f:{abcDEF-_09}:Y:\(self.name)", "sp:f:{abcDEF-_09}:y\(self.name)", "xp:f:{abcDEF-_09}",
             "sp;f:{abcDEF-_09}", "sp:f;{abcDEF-_09}", "sp:f:(abcDEF-_09}", "sp:ff{abcDEF-_09}",
         ]
         for name in names { #expect(Keyspace.ended(byChangeOf: Array(name.utf8)) == nil, "\(name)") }

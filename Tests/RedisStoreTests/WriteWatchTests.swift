@@ -7,7 +7,7 @@ import Testing
 /// Primaries that can be read and refuse to write.
 @Suite struct WriteWatchTests {
     @Test(
-        "A refusal to write is known by its first word, and where a script's error quotes it",
+        "A refusal to write is recognised by its first word, and where a script's error quotes it",
         arguments: [
             ("OOM command not allowed when used memory > 'maxmemory'.", "OOM"),
             ("NOREPLICAS Not enough good replicas to write.", "NOREPLICAS"),
@@ -21,11 +21,13 @@ import Testing
         #expect(RedisServerError(line: line).writeRefusal?.code == code)
     }
 
-    @Test("A refusal is told once for each reason, however many writes meet it, and ends without any request")
+    @Test(
+        "A refusal is reported once for each reason, however many writes meet it, and its end is noticed without a request"
+    )
     func toldOnce() async throws {
         let refusal = Mutex<String?>("OOM full")
         let answer: @Sendable ([String]) -> FakeRedis.Act = { command in
-            // A script that finds nothing to write is answered all along.
+            // A script that finds nothing to write is always answered.
             if command.contains("idle") { return FakeRedis.Act(bytes: ":0\r\n") }
             let line = refusal.withLock { $0 }
             return FakeRedis.Act(bytes: line.map { "-\($0)\r\n" } ?? (command[0] == "SET" ? "+OK\r\n" : ":1\r\n"))
@@ -75,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("Of a cluster's primaries the one that is full is named, and is tried with a key that it serves")
+    @Test("In a cluster the full primary is named, and is tried with a key of its own slots")
     func cluster() async throws {
         try await RedisCluster.with { cluster in
             let endpoints = cluster.primaries.map { RedisEndpoint.tcp(host: loopback, port: $0.port) }

@@ -4,6 +4,7 @@ import Observability
 import SessionEndpoints
 import Sessions
 import SignIn
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -188,11 +189,11 @@ struct BrowserSignInTests {
         #expect(page.text.contains(#"name="return_to" value="/""#))
         let answer = try await gateway.post(
             self.login,
-            "return_to=\(PercentDecoding.encoded(target))&\(Gateway.credentials)"
+            "return_to=\(PercentCoding.encoded(target))&\(Gateway.credentials)"
         )
         #expect(answer.status == 303)
         #expect(answer.value("location") == "/")
-        let signOut = try await gateway.post("/.sallyport/logout", "return_to=\(PercentDecoding.encoded(target))")
+        let signOut = try await gateway.post("/.sallyport/logout", "return_to=\(PercentCoding.encoded(target))")
         #expect(signOut.value("location") == "/")
     }
 
@@ -203,7 +204,7 @@ struct BrowserSignInTests {
             "/x?a=1&session_transfer_token=spt_x", "/x?session%5Ftransfer_token=spt_x&a=1",
             "/x?a=1&next=%2Fy%3Fsession_transfer_token%3Dspt_x",
         ] {
-            let encoded = PercentDecoding.encoded(target)
+            let encoded = PercentCoding.encoded(target)
             for path in [self.login, "/.sallyport/logout"] {
                 let credentials = path == self.login ? "&\(Gateway.credentials)" : ""
                 let answer = try await gateway.post(path, "return_to=\(encoded)\(credentials)")

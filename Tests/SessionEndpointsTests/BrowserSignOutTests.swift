@@ -6,6 +6,7 @@ import Observability
 import SessionEndpoints
 import Sessions
 import SignIn
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -96,7 +97,7 @@ struct BrowserSignOutTests {
         let gateway = try Gateway()
         let (token, native) = (try await gateway.signInBrowser(), try await gateway.nativeToken())
         for isCertain in [true, false] {
-            if !isCertain { gateway.store.failEnds() }
+            if !isCertain { gateway.store.change { $0.failsPresentedEnds = true } }
             let answer = try await gateway.post(self.logout, "", cookies: [token])
             #expect(isCertain ? answer.status == 303 : answer.isOutage)
             let ended = try await gateway.send(

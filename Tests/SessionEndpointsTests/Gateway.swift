@@ -7,6 +7,7 @@ import SessionEndpoints
 import Sessions
 import Settings
 import SignIn
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary
@@ -16,8 +17,8 @@ struct Gateway {
     static let password = "correct horse battery staple"
     static let secret = Secret("a secret of at least thirty-two bytes, for tests")
 
-    let store: UnreliableStore
-    let time: MovableTime
+    let store: ScriptedStore
+    let time: MovableClock
     let audit: Ledger
     let authority: TokenAuthority
     let host: String
@@ -35,9 +36,9 @@ struct Gateway {
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: [Self.secret])
-        self.time = sibling?.time ?? MovableTime()
+        self.time = sibling?.time ?? MovableClock(startingAt: UnixTime(seconds: 1_795_000_000))
         self.audit = sibling?.audit ?? Ledger()
-        self.store = sibling?.store ?? UnreliableStore(clock: self.time.clock)
+        self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
         let audit = self.audit
         let passwords = PasswordSignIn(
             sessions: SessionService(
@@ -104,6 +105,7 @@ struct Gateway {
                 path: path,
                 query: query,
                 fields: fields,
+                credentials: presented(fields),
                 body: Array(body.utf8),
                 address: try #require(IPAddress(address)),
                 origin: "https://\(self.host)",
@@ -204,16 +206,6 @@ extension EndpointResponse {
     /// 503 that asks to come again and leaves the browser's cookie alone.
     var isOutage: Bool {
         self.status == 503 && self.value("retry-after") != nil && self.values("set-cookie").isEmpty
-    }
-}
-
-final class MovableTime: Sendable {
-    private let time = Mutex(UnixTime(seconds: 1_795_000_000))
-
-    var clock: Clock { Clock { self.time.withLock { $0 } } }
-
-    func advance(_ duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
     }
 }
 

@@ -5,6 +5,7 @@ import Providers
 import SessionEndpoints
 import Sessions
 import SignIn
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -170,9 +171,10 @@ struct NativeSignInTests {
     func expiredFlow() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()
-        gateway.time.advance(.seconds(3600))
+        gateway.time.advance(by: .seconds(3600))
         let answer = try await gateway.signInNative(flow: flow)
-        #expect(answer.status == 410)
+        #expect(answer.status == 410 && answer.reason == .signInFlowExpired)
+        #expect(answer.document?["error"]?["request"] == "r1")
         #expect(answer.value("ory-error-id") == "self_service_flow_expired")
         #expect(answer.document?["error"]?["id"] == "self_service_flow_expired")
         #expect(answer.document?["expired_at"] == "2026-11-18T12:06:40.000Z")
@@ -231,7 +233,7 @@ struct NativeSignInTests {
         #expect(try await attempt("ALICE@EXAMPLE.COM") == 429)
         #expect(try await attempt("bob@example.com") == 400)
         #expect(try await attempt("alice@example.com", from: "192.0.2.2") == 400)
-        gateway.time.advance(.seconds(10))
+        gateway.time.advance(by: .seconds(10))
         #expect(try await gateway.signInNative(flow: flow).status == 200)
         #expect(gateway.audit.records.contains { $0.reason == .signInThrottled })
     }
@@ -266,7 +268,7 @@ struct NativeSignInTests {
             #expect(try await gateway.signInNative(flow: flow).status == 200)
         }
         #expect(try await gateway.signInNative(flow: flow).status == 429)
-        gateway.time.advance(.seconds(2))
+        gateway.time.advance(by: .seconds(2))
         #expect(try await attempt("bob@example.com") == 429)
         #expect(try await gateway.signInNative(flow: flow).status == 200)
     }

@@ -3,6 +3,7 @@ import Observability
 import SessionEndpoints
 import Sessions
 import SignIn
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -98,7 +99,7 @@ struct WhoamiTests {
     func lifetime() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
-        gateway.time.advance(.seconds(31 * 86_400))
+        gateway.time.advance(by: .seconds(31 * 86_400))
         #expect(try await gateway.whoami(("x-session-token", token)).status == 401)
     }
 

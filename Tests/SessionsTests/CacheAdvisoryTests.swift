@@ -1,14 +1,15 @@
 import Cryptography
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
 
-/// What other gateways got wrong with caches and single-flight (peers.md C4), each under its id.
+/// Mistakes of other gateways with caches and shared reads, each under its id.
 @Suite struct CacheAdvisoryTests {
     private let fixture = ResolverFixture()
 
-    @Test("C4 #34, CVE-2026-33496, CVE-2021-32701, GHSA-qvp4: a session is kept and no decision on it")
+    @Test("CVE-2026-33496, CVE-2021-32701: a session is kept and no decision on it")
     func decisionsAreNotKept() throws {
         let holder = self.fixture.holder(kind: .web)
         self.fixture.warm(holder)
@@ -23,7 +24,9 @@ import Vocabulary
         #expect(entry.rendering(generation: 8) == nil)
     }
 
-    @Test("C4 #35, CVE-2026-71326, CVE-2026-88010: keys are not strung together, and no read answers for another")
+    @Test(
+        "CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's"
+    )
     func keysAreNotConcatenated() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -51,7 +54,7 @@ import Vocabulary
         #expect(pending.outcome == .found("alice"))
     }
 
-    @Test("C4 #36, oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds")
+    @Test("oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds")
     func expiredEntry() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -66,7 +69,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
-    @Test("C4 #37, CVE-2021-41230, GHSA-x883: nobody is served a record that is five seconds old")
+    @Test("CVE-2021-41230, GHSA-x883-2vmg-xwf7: no request is served from a record that is five seconds old")
     func staleness() throws {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -82,7 +85,7 @@ import Vocabulary
         #expect(pending.entry?.session == changed)
     }
 
-    @Test("C4 #44: neither a failure nor 'no session' is remembered: the next use asks again")
+    @Test("kratos PR #3975: neither a failure nor 'no session' is remembered: the next use asks again")
     func nothingNegativeIsKept() {
         let holder = self.fixture.holder()
         for isDoubting in [false, true] {

@@ -1,4 +1,5 @@
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
@@ -92,7 +93,7 @@ import Vocabulary
 
     // MARK: When the store is unavailable
 
-    @Test("Only when the store is unavailable does a doubted entry serve, and never from its fifth second on (row 1)")
+    @Test("Only when the store is unavailable does a doubted entry serve, and never from its fifth second on (F1)")
     func unavailable() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)

@@ -2,8 +2,7 @@ import AddressIntelligence
 import NIOCore
 import NIOEmbedded
 import Sessions
-import StoreConformance
-import Synchronization
+import StoreBench
 import Vocabulary
 
 let testAuthority = TokenAuthority(secret: Secret("a secret of the tests"))
@@ -78,94 +77,7 @@ struct MemoryFixture {
     }
 }
 
-/// A store that answers a read when the test says so, and only counts everything else.
-final class HeldStore: SessionStore {
-    struct Read {
-        let key: RecordKey
-        let answer: EventLoopPromise<Stored<Session>?>
-    }
-
-    private struct State {
-        var reads: [Read] = []
-        var touches: [RecordKey] = []
-        var namings = 0
-    }
-
-    private let state = Mutex(State())
-    private let aliases: [String]
-
-    /// - Parameter aliases: what stands before a subject in each of its names.
-    init(aliases: [String] = [""]) {
-        self.aliases = aliases
-    }
-
-    /// Reads that were asked for and not yet taken by the test.
-    var waiting: Int { self.state.withLock { $0.reads.count } }
-    var touches: [RecordKey] { self.state.withLock { $0.touches } }
-    /// How often a subject's names were asked for.
-    var namings: Int { self.state.withLock { $0.namings } }
-
-    func names(of subject: String) -> [String] {
-        self.state.withLock { $0.namings += 1 }
-        return self.aliases.map { $0 + subject }
-    }
-
-    /// The oldest read, to be answered by the test.
-    func takeRead() -> Read? {
-        self.state.withLock { $0.reads.isEmpty ? nil : $0.reads.removeFirst() }
-    }
-
-    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
-        let promise = loop.makePromise(of: Stored<Session>?.self)
-        self.state.withLock { $0.reads.append(Read(key: key, answer: promise)) }
-        return promise.futureResult
-    }
-
-    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.state.withLock { $0.touches.append(key) }
-        return loop.makeSucceededVoidFuture()
-    }
-
-    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-}
-
-/// A resolver over a `HeldStore`, on the test's own thread.
+/// A resolver over a store whose reads the test answers, on the test's own thread.
 final class ResolverFixture {
     /// What a resolution came to.
     enum Outcome: Equatable {
@@ -192,13 +104,14 @@ final class ResolverFixture {
 
     let loop = EmbeddedEventLoop()
     let clock = MovableClock()
-    let store: HeldStore
+    let store: ScriptedStore
     let caches: SessionCaches
     let cache: SessionCache
     let resolver: SessionResolver
 
     init(capacity: Int = 64, aliases: [String] = [""], isDoubting: Bool = false) {
-        self.store = HeldStore(aliases: aliases)
+        self.store = ScriptedStore(clock: self.clock.clock)
+        self.store.change { ($0.holdsReads, $0.aliases) = (true, aliases) }
         self.caches = SessionCaches(isDoubting: isDoubting)
         self.cache = SessionCache(capacity: capacity)
         self.caches.register(self.cache, on: self.loop)

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
@@ -69,7 +70,8 @@ import Vocabulary
         let parent = try #require(try fixture.session(key))
         let used = try fixture.mint(from: parent.record, key: key)
         _ = try fixture.mint(from: parent.record, key: key)
-        guard case .live(let stored) = try fixture.store.transfer(used, on: fixture.loop).wait() else {
+        let lookup = try fixture.store.singleUse(used, as: TransferToken.self, on: fixture.loop).wait()
+        guard case .live(let stored) = lookup else {
             Issue.record("a minted token is not live")
             return
         }

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
@@ -97,7 +98,7 @@ private final class Gateway: Sendable {
         }
     }
 
-    @Test("C4 #39, CVE-2020-15223: an end is not answered while a loop has yet to confirm it")
+    @Test("CVE-2020-15223: an end is not answered while a loop has yet to confirm it")
     func waitsForEveryLoop() async throws {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())

@@ -1,4 +1,5 @@
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary

@@ -1,5 +1,6 @@
 import NIOCore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary

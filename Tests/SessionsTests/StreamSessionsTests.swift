@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary

@@ -12,11 +12,11 @@ struct DecoderTests {
             problem.description
                 == "/etc/sallyport/sallyport.yaml:9:9: session.idle: found \"5 minutes\"; "
                 + "allowed is a duration from 1m to 30d; "
-                + "use one of the units ms, s, m, h, d, and one only: 90m, not 1h30m"
+                + "use exactly one of the units ms, s, m, h, d: 90m, not 1h30m"
         )
     }
 
-    @Test("every problem of a file is told, in the order of its lines")
+    @Test("every problem of a file is reported, in the order of its lines")
     func collectsAll() {
         let text = """
             sesion: {}
@@ -37,15 +37,15 @@ struct DecoderTests {
     }
 
     @Test(
-        "an unknown key brings the key that was meant",
+        "an unknown key is answered with the key that was meant",
         arguments: [
             ("sesion: {}", "sesion", "did you mean session?"),
             ("session: {idel: 5m}", "session.idel", "did you mean idle?"),
             ("trustedProxies: []", "trustedProxies", "did you mean trusted_proxies?"),
             ("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
-            ("provider: {kratos: {url: x}}", "provider.kratos", "this version has the static provider"),
-            ("redis: {url: x}", "redis", "it is store.redis"),
-            ("secret: abc", "secret", "put the secret into a file of its own"),
+            ("provider: {kratos: {url: x}}", "provider.kratos", "this version only has the static provider"),
+            ("redis: {url: x}", "redis", "the key is store.redis"),
+            ("secret: abc", "secret", "put the secret into its own file"),
         ]
     )
     func suggests(line: String, key: String, mend: String) {
@@ -55,7 +55,7 @@ struct DecoderTests {
         #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
     }
 
-    @Test("keys that stand twice are told each, with both places, at any depth and in any quotes")
+    @Test("each repeated key is reported with both places, at any depth and in any quotes")
     func repeatedKeys() {
         let text = """
             log: {level: info, level: debug, "level": error}
@@ -69,7 +69,7 @@ struct DecoderTests {
         #expect(problems.map(\.key) == ["log.level", "log.level", "drain.delay", "asn"])
         #expect(problems.map(\.line) == [8, 8, 11, 13])
         #expect(problems.map(\.column) == [20, 34, 3, 1])
-        #expect(problems.last?.mend == "remove one: it stands already at /etc/sallyport/sallyport.yaml:12:1")
+        #expect(problems.last?.mend == "remove one: the other is at /etc/sallyport/sallyport.yaml:12:1")
     }
 
     @Test(
@@ -104,7 +104,7 @@ struct DecoderTests {
         #expect(self.fixture.problems(adding: "limits: {body: \(text)}").isEmpty == (bytes != nil))
     }
 
-    @Test("booleans and numbers are plain, and yes is not true")
+    @Test("booleans and numbers are unquoted, and yes is not true")
     func plainTypes() {
         for text in ["yes", "on", "True", "1", "\"true\"", "~"] {
             #expect(!self.fixture.problems(adding: "log: {access: \(text)}").isEmpty, "\(text)")
@@ -149,7 +149,7 @@ struct DecoderTests {
         #expect(self.fixture.problems("---\n" + Fixture.base).isEmpty)
     }
 
-    @Test("a file is at most 1 MiB and 32 levels, and deeper ones cost nothing")
+    @Test("a file has at most 1 MiB and 32 levels, and a deeper one is refused at once")
     func isBounded() {
         #expect(!self.fixture.problems(String(repeating: "#", count: 1 << 20) + "\n").isEmpty)
         for count in [40, 900, 5000, 200_000] {
@@ -162,12 +162,12 @@ struct DecoderTests {
         #expect(!self.fixture.problems(deep).isEmpty)
     }
 
-    @Test("a mark and line ends of Windows change nothing")
+    @Test("a byte order mark and Windows line ends make no difference")
     func windowsText() {
         #expect(self.fixture.problems("\u{FEFF}" + Fixture.base.replacing("\n", with: "\r\n")).isEmpty)
     }
 
-    @Test("an empty file and one that is no mapping are refused with a line")
+    @Test("an empty file and one that is not a mapping are refused with a line")
     func emptyFiles() {
         for text in ["", "\n\n", "# nothing\n", "~", "just text", "[]", "- a\n- b\n"] {
             let problems = self.fixture.problems(text)

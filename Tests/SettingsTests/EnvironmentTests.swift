@@ -5,7 +5,7 @@ import Vocabulary
 
 @Suite("The environment")
 struct EnvironmentTests {
-    /// Four variables, and no file.
+    /// Four variables and no file.
     private static let start = [
         "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
         "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret", "SALLYPORT_USERS_FILE": "/etc/sallyport/users.yaml",
@@ -80,13 +80,14 @@ struct EnvironmentTests {
             ("SALLYPORT_SESSION_IDLE", "5", "add the unit"),
             ("SALLYPORT_HOSTS", "x", "hosts is a list of mappings: write it in the file"),
             ("SALLYPORT_ZZZZZZ", "x", "unset it"),
-            ("SALLYPORT_KRATOS_URL", "http://k", "this version has the static provider"),
-            ("SALLYPORT_OIDC_URL", "http://k", "this version has the static provider"),
-            ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version has the static provider"),
-            ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version has the static provider"),
+            ("SALLYPORT_KRATOS_URL", "http://k", "this version only has the static provider"),
+            ("SALLYPORT_OIDC_URL", "http://k", "this version only has the static provider"),
+            ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version only has the static provider"),
+            ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version only has the static provider"),
             ("SALLYPORT_REDIS_URL", "http://r", "write redis://user:password@host:6379"),
             ("SALLYPORT_REDIS_URL", "redis://a b", "write it on one line"),
-            ("SALLYPORT_INSECURE_HTTP", "true", "insecure settings are flags"), ("SALLYPORT_", "x", "unset it"),
+            ("SALLYPORT_INSECURE_HTTP", "true", "use the command line flag --insecure-http"),
+            ("SALLYPORT_", "x", "unset it"),
         ]
         for (name, value, mend) in cases {
             let problems = self.problems(Self.start.merging([name: value]) { $1 })
@@ -96,7 +97,7 @@ struct EnvironmentTests {
         }
     }
 
-    @Test("other variables are nobody's business")
+    @Test("other variables are ignored")
     func ignoresOthers() {
         #expect(
             self.problems(Self.start.merging(["PATH": "/bin", "sallyport_x": "1", "SALLYPORT": "2"]) { $1 }).isEmpty

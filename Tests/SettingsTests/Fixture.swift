@@ -1,7 +1,7 @@
 import Foundation
 import Settings
 
-/// Text that must never be seen in any message.
+/// Text that no message may contain.
 let canary = "c4n4rySecretThatNobodyMaySee0123456789abcdef"
 let passwordHash = "scrypt:16384:8:5:AAAAAAAAAAAAAAAAAAAAAA:\(canary)"
 
@@ -69,7 +69,7 @@ struct Fixture {
     /// The settings of the small file plus `text`; nil when it is refused.
     func settings(adding text: String) -> Settings? { try? self.load(Self.base + text).get().settings }
 
-    /// A small file that is right; it has seven lines.
+    /// A valid small file of seven lines.
     static let base = """
         public_url: https://app.example.com
         upstream: http://127.0.0.1:3000

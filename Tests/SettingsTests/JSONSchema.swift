@@ -1,6 +1,6 @@
 import Settings
 
-/// The JSON Schema (2020-12) of the settings' file, made from the table of keys.
+/// The JSON Schema (2020-12) of the settings file, made from the table of keys.
 enum JSONSchema {
     /// The text of `Config/sallyport.schema.json`.
     static var text: String {
@@ -43,7 +43,7 @@ enum JSONSchema {
                 ("pattern", .text("^([0-9]{1,15}(KiB|MiB|GiB)?\(orNone ? "|none" : ""))$")),
             ]
         case .choice(let words):
-            // A plain 401 is a number to a YAML editor.
+            // To a YAML editor an unquoted 401 is a number.
             [("enum", .array(words.flatMap { Int($0) == nil ? [.text($0)] : [.text($0), .word($0)] }))]
         case .text(let rule), .secret(let rule):
             [("type", .text("string"))] + (rule.pattern.map { [("pattern", .text($0))] } ?? [])

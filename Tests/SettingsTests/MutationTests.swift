@@ -1,12 +1,12 @@
 import Settings
 import Testing
 
-/// Every slip in the reference file is refused with a line and a key, and never shows a secret.
+/// Every mistake in the reference file is refused with a line and a key, and no message shows a secret.
 @Suite("Mutations of the reference file")
 struct MutationTests {
     /// A line `key: value` of the reference file.
     private struct KeyLine {
-        /// From 0.
+        /// Starts at 0.
         var row: Int
         var indent: Int
         var isElement: Bool
@@ -45,7 +45,7 @@ struct MutationTests {
         }
     }
 
-    /// Fails unless the bytes are refused; `line` (from 1) is one that a message must name.
+    /// Fails unless the bytes are refused. `line` (from 1) is a line that a message must name.
     private func expectRefused(_ bytes: [UInt8], naming line: Int?, _ what: String) {
         guard case .failure(let failure) = Fixture().load(bytes: bytes) else {
             Issue.record("accepted: \(what)")
@@ -70,10 +70,10 @@ struct MutationTests {
         self.expectRefused(Array(lines.joined(separator: "\n").utf8), naming: line, "\(what), line \(row + 1): \(new)")
     }
 
-    /// Keys whose names are the operator's own.
+    /// Keys whose names the operator chooses.
     private func isOwnName(_ key: KeyLine) -> Bool { key.name.hasPrefix("X-User") || key.name == "reports" }
 
-    @Test("there are more than 200 of them")
+    @Test("the reference file has more than 200 lines with a key")
     func areMany() {
         #expect(self.keys.count > 120)
     }
@@ -91,7 +91,7 @@ struct MutationTests {
             var second = key
             second.isElement = false
             second.indent += key.isElement ? 2 : 0
-            // Before the first one, so that what belongs to the first stays with it.
+            // Inserted before the first one, so that the lines below the first stay with it.
             let lines = key.isElement ? [key.text(value: "x"), second.text()] : [key.text(value: "x"), key.text()]
             self.expectRefused(key.row, replacedBy: lines, naming: key.row + 2, "repeated")
         }
@@ -137,7 +137,7 @@ struct MutationTests {
         }
     }
 
-    @Test("bytes that have no business in the file are refused at their line")
+    @Test("bytes that may not occur in the file are refused at their line")
     func garbage() {
         let garbage: [[UInt8]] = [
             [0xFF], [0xC3, 0x28], [0x00], [0x01], [0x7F], [0xED, 0xA0, 0x80], [0xC2, 0x85], [0xE2, 0x80, 0xA8],

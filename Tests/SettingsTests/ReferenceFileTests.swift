@@ -52,7 +52,7 @@ struct ReferenceFileTests {
         #expect(checked > 60)
     }
 
-    /// Defaults that are told in words, as they depend on other keys or on the machine.
+    /// Defaults that are written in words, because they depend on other keys or on the machine.
     private static let inWords: Set<String> = [
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff", "routes[].max_body",
         "routes[].timeouts.response", "event_loops", "secret_file", "upstreams.*.ca_file", "upstreams.*.server_name",
@@ -60,12 +60,12 @@ struct ReferenceFileTests {
         "limits.connections_per_address",
     ]
 
-    /// Without these `store.redis` says nothing.
+    /// `store.redis` needs these.
     private static let redis = [
         "SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret",
     ]
 
-    /// What else a mapping needs where a key of it is written.
+    /// What else a mapping needs when one of its keys is written.
     private static let required: [String: String] = [
         "public_url": "https://app.example.com", "origins": "[\"https://b.example.com\"]",
         "url": "http://127.0.0.1:3001",
@@ -73,7 +73,7 @@ struct ReferenceFileTests {
         "password_file": "/etc/sallyport/app-password",
     ]
 
-    /// A file that says `value` at a path, or nothing there but all that leads to it.
+    /// A file with `value` at a path, or only with what leads to that path.
     private static func file(_ steps: [String], value: String?) -> String {
         var members = ["public_url: https://app.example.com", "upstream: http://127.0.0.1:3000"]
         let needsUsers = steps.first != "provider"

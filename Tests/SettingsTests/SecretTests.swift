@@ -1,7 +1,7 @@
 import Settings
 import Testing
 
-@Suite("Secrets stay unseen")
+@Suite("Secrets are never shown")
 struct SecretTests {
     @Test("a secret in the place of a file's name, of a mapping, of a URL or under a wrong key is never shown")
     func misplacedSecrets() {

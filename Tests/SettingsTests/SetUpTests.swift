@@ -3,7 +3,7 @@ import Settings
 import Testing
 
 /// Set-ups that would start and silently protect less than their settings say.
-@Suite("Set-ups that are refused or warned of")
+@Suite("Set-ups that are refused or cause a warning")
 struct SetUpTests {
     private static let web = "clients: [{client_id: web, session_transfer: {"
     private static let methods = "allowed_authentication_methods: [query]"
@@ -20,7 +20,7 @@ struct SetUpTests {
     // MARK: auth and what it demands
 
     @Test(
-        "a demand on a route that lets strangers pass is refused at its place, and the way out keeps the rule",
+        "a demand on a route without required sign-in is refused where it is written, and the advice keeps the demand",
         arguments: ["optional", "public"],
         ["require: {groups_any: [admins]}", "binding: ip"]
     )
@@ -30,18 +30,18 @@ struct SetUpTests {
         #expect(problems.count == 1 && problem?.line == 11 && problem?.column == 14, "\(problems)")
         #expect(problem?.found.contains("auth: \(auth)") == true, "\(problems)")
         #expect(problem?.allowed.hasSuffix("where auth is required") == true, "\(problems)")
-        #expect(problem?.mend.hasPrefix("write auth: required;") == true, "\(problems)")
+        #expect(problem?.mend.hasPrefix("write auth: required, ") == true, "\(problems)")
         #expect(problem?.description.contains("optional or") == false && problem?.mend.contains("remove it") == false)
     }
 
-    @Test("an optional route may say what strangers get and that nothing is bound")
+    @Test("an optional route may set the answer without a session, and no binding")
     func optionalRoutes() {
         let text = "routes: [{path: /**, auth: optional, unauthenticated: login, binding: none}]\n"
         #expect(Fixture().problems(adding: text).isEmpty)
     }
 
     @Test(
-        "an unknown rule is never told to be removed",
+        "the advice for an unknown rule is never to remove it",
         arguments: [
             ("groups", "did you mean groups_any?"), ("group", "did you mean groups_any?"),
             ("scope", "did you mean scopes?"),
@@ -56,7 +56,7 @@ struct SetUpTests {
         #expect(problems.first?.allowed.contains("groups_any") == true)
     }
 
-    @Test("two routes that take the same request are told with both places")
+    @Test("two routes that take the same request are reported with both places")
     func twinRoutes() {
         for (one, other) in [("", ""), (", methods: [GET, POST]", ", methods: [POST]")] {
             let text = "routes:\n  - {path: /a/**\(one)}\n  - {auth: public, path: /a/**\(other)}\n"
@@ -70,7 +70,7 @@ struct SetUpTests {
 
     // MARK: A proxy that trusted_proxies does not name
 
-    @Test("https without trusted_proxies is warned of")
+    @Test("https without trusted_proxies causes a warning")
     func unnamedProxyIsWarnedOf() throws {
         let warnings = try self.warnings(adding: "")
         #expect(warnings.count == 1 && warnings.first?.contains("trusted_proxies is empty") == true, "\(warnings)")
@@ -81,7 +81,7 @@ struct SetUpTests {
     }
 
     @Test(
-        "a binding that an unnamed proxy would void is refused where it stands, unless its flag accepts it",
+        "a binding that an unnamed proxy would make useless is refused where it is written, unless its flag accepts it",
         arguments: [
             "", "listen: \"10.1.2.3:8080\"\n", "listen: \"[fd00::1]:8080\"\n", "listen: \":8080\"\n",
             "listen: 0.0.0.0:8080\n",
@@ -103,22 +103,22 @@ struct SetUpTests {
             )
             #expect(accepted.contains { $0.hasPrefix("--insecure-unnamed-proxy:") }, "\(accepted)")
         }
-        // The default is a binding, too.
+        // The default is a binding as well.
         let byDefault = Fixture(flags: users).problems(adding: listen + Self.client())
         #expect(byDefault.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"])
         let live = listen + "routes: [{path: /a, auth: public}, {path: /**, binding: ip}]\n"
         #expect(Fixture(flags: users).problems(adding: live).map(\.key) == ["routes[1].binding"])
     }
 
-    @Test("what compares no addresses, or only counts, is not refused")
+    @Test("a client without a binding, and one that only counts, are accepted")
     func harmlessBindings() throws {
         for more in [", enforce_device_binding: none", ", binding_dry_run: true"] {
             #expect(try self.warnings(adding: Self.client(more)).count == 1)
         }
-        // A client that mints and consumes nothing, and one that no route takes tokens for.
+        // A client that mints and does not consume, and one whose tokens no route takes.
         #expect(try self.warnings(adding: Self.web + "can_create_session_transfer_token: true}}]\n").count == 1)
         #expect(try self.warnings(adding: "\(Self.web)\(Self.methods)}}]\n").count == 1)
-        // A public address is no proxy's next hop as a rule: told, not refused.
+        // A public address is usually not reached through a proxy: a warning is enough.
         let open = "listen: 203.0.113.5:8080\n" + Self.client()
         let warnings = try self.warnings(adding: open, flags: InsecureFlags(staticUsers: true))
         #expect(warnings.contains { $0.contains("trusted_proxies is empty") }, "\(warnings)")
@@ -145,7 +145,7 @@ struct SetUpTests {
     }
 
     @Test(
-        "listeners that go together are taken",
+        "listeners that can be bound together are accepted",
         arguments: [
             ("127.0.0.1:8080", "127.0.0.1:9090"), ("0.0.0.0:8080", "[::1]:8080"), ("127.0.0.1:0", "127.0.0.1:0"),
             ("127.0.0.1:8080", "127.0.0.2:8080"), ("127.0.0.1:8080", "[::1]:8080"), (":0", "127.0.0.1:0"),
@@ -163,7 +163,7 @@ struct SetUpTests {
         #expect(problems.first?.found.contains("127.0.0.1:9090 (the default)") == true)
     }
 
-    // MARK: Where the operator's listener is
+    // MARK: The address of the admin listener
 
     @Test("the admin address is known without the rest of the settings")
     func adminAddress() throws {
@@ -185,7 +185,7 @@ struct SetUpTests {
         #expect(try address("nonsense: [1]\nlisten: nowhere\n") == "127.0.0.1:9090")
         #expect(try address("admin: {listen: \"127.0.0.1:7000\"}\nsecret_file: /missing\n") == "127.0.0.1:7000")
         #expect(try address("admin: {listen: \":7000\"}\n", ["SALLYPORT_ADMIN_LISTEN": "[::1]:1"]) == "[::1]:1")
-        // The variable is enough, even beside a file that cannot be read.
+        // The variable is enough, even if the file cannot be read.
         let variables = ["SALLYPORT_ADMIN_LISTEN": ":9091", "SALLYPORT_CONFIG": "/missing", "SALLYPORT_ODD": "x"]
         #expect(try address(nil, variables) == ":9091")
         #expect(throws: SettingsFailure.self) { try address(nil, ["SALLYPORT_CONFIG": "/missing"]) }
@@ -194,7 +194,7 @@ struct SetUpTests {
     }
 
     @Test(
-        "a variable whose key has a shorter one is told that one",
+        "a long variable name is refused with the shorter name of its key",
         arguments: [
             ("SALLYPORT_STORE_REDIS_URL", "SALLYPORT_REDIS_URL"),
             ("SALLYPORT_STORE_REDIS_URL_FILE", "SALLYPORT_REDIS_URL_FILE"),

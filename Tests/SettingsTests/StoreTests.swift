@@ -52,7 +52,7 @@ struct StoreTests {
         #expect(fixture.problems(Fixture.base).map(\.found) == ["no secret"])
     }
 
-    @Test("a wrong URL is told with its place and its mend, and never shown")
+    @Test("a wrong URL is reported with its place and advice, and never shown")
     func wrongURLs() {
         let wrong = [
             (["SALLYPORT_REDIS_URL": "redis://u:\(canary)!@h"], "", "store.redis.url", "exclamation mark"),
@@ -95,7 +95,7 @@ struct SecretFileTests {
         try SecretFile(Array(text.utf8)).ring.all.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
 
-    @Test("the first secret signs, all are accepted, and the leavings of editors are no part of any")
+    @Test("the first secret signs, all are accepted, and blanks that editors leave are ignored")
     func reads() throws {
         for text in [Self.one, "\(Self.one)\n", "\(Self.one)\r\n", "\n \(Self.one)\t\n\n", "# one\n\(Self.one)"] {
             #expect(try Self.ring(text) == [Self.one])
@@ -103,7 +103,7 @@ struct SecretFileTests {
         #expect(try Self.ring("\(Self.two)\r\n\(Self.one)\r\n") == [Self.two, Self.one])
     }
 
-    @Test("what is no list of secrets is told without showing any")
+    @Test("a file that is not a list of secrets is reported without showing it")
     func refuses() {
         let wrong = [
             ("", "no secret"), ("\n# \(Self.one)\n", "no secret"),

@@ -58,7 +58,7 @@ struct ValidationTests {
         let flags = InsecureFlags(http: true)
         #expect(Fixture(flags: flags).settings(adding: "session: {cookie: sid}")?.session.cookieName == "sid")
         #expect(Fixture(flags: flags).settings(adding: "")?.session.cookieName == "__Host-sallyport")
-        // A plain-http host leaves the prefix out by itself; the https hosts beside it keep theirs.
+        // A plain-http host drops the prefix by itself; other https hosts keep it.
         let plain = Fixture.base.replacing("https://app.example.com", with: "http://127.0.0.1:8080")
         #expect(try Fixture(flags: flags).load(plain).get().settings.session.cookieName == "__Host-sallyport")
     }
@@ -118,7 +118,7 @@ struct ValidationTests {
         self.expect(
             Fixture().problems(adding: "clients: [{client_id: a}, {client_id: a}]"),
             "clients[1].client_id",
-            "join the two"
+            "merge the two"
         )
     }
 
@@ -179,7 +179,7 @@ struct ValidationTests {
         #expect(Fixture().problems(adding: file("url: https://a, ca_file: ca.pem")).isEmpty)
     }
 
-    @Test("settings that would have no effect are refused")
+    @Test("settings without an effect are refused")
     func ineffective() {
         for (text, key) in [
             ("routes: [{auth: public, require: {aal: aal2}}]", "routes[0].require"),
@@ -198,7 +198,7 @@ struct ValidationTests {
         }
     }
 
-    @Test("identity fields are tokens that nothing else uses, in any spelling")
+    @Test("identity fields are valid names that HTTP and the gateway do not use, in any spelling")
     func identityFields() {
         for name in [
             "Host", "content-length", "Transfer_Encoding", "CONNECTION", "Cookie", "Set-Cookie", "Authorization",
@@ -242,7 +242,7 @@ struct ValidationTests {
         self.expect(Fixture().problems(adding: "routes: [{path: \"\(path)\"}]"), "routes[0].path")
     }
 
-    @Test("what goes on behind a path can only be said of an exact one")
+    @Test("path_info can be set only on an exact path")
     func pathInfo() {
         let follow = Fixture().settings(adding: "routes: [{path: /a.php, path_info: follow}, {path: /**}]")
         #expect(follow?.hosts[0].routes.map(\.pathInfo) == [.follow, .refuse])
@@ -255,7 +255,7 @@ struct ValidationTests {
         self.expect(Fixture().problems(adding: "routes: [{path: /a, path_info: ignore}]"), "routes[0].path_info")
     }
 
-    @Test("telling cases apart is said of a host, or at the top of the only one")
+    @Test("case_sensitive is set on a host, or at the top level for the only host")
     func caseSensitive() {
         #expect(Fixture().settings(adding: "")?.hosts.map(\.caseSensitive) == [false])
         #expect(Fixture().settings(adding: "case_sensitive: true")?.hosts.map(\.caseSensitive) == [true])

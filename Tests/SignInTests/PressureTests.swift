@@ -4,7 +4,7 @@ import NIOCore
 import Providers
 import Sessions
 import SignIn
-import StoreConformance
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary

@@ -4,7 +4,7 @@ import Observability
 import Providers
 import Sessions
 import SignIn
-import StoreConformance
+import StoreBench
 import Testing
 import Vocabulary
 

@@ -5,7 +5,7 @@ import Providers
 import Sessions
 import Settings
 import SignIn
-import StoreConformance
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary

@@ -1,3 +1,5 @@
+internal import Sessions
+
 /// What every `SessionStore` must do, whatever keeps its records. Run each case with a harness of its own:
 ///
 /// ```swift
@@ -20,10 +22,20 @@ package struct StoreConformance: Sendable, CustomStringConvertible {
         try await self.body(harness)
     }
 
-    /// Cases for every store.
+    /// The same case about another kind of single-use record.
+    func about(_ specimen: any SingleUseSpecimen.Type) -> StoreConformance {
+        StoreConformance("\(self.description) (\(specimen.kind.name))") { try await self.body($0.with(specimen)) }
+    }
+
+    /// Cases for every store. Those about single-use records are run for a kind whose use makes one session, and for one
+    /// whose use makes several records.
     package static let cases: [StoreConformance] =
-        Self.sessionCases + Self.endCases + Self.transferCases + Self.consumptionCases + Self.concurrencyCases
+        Self.sessionCases + Self.endCases + Self.transferCases
+        + Self.singleUseCases + Self.singleUseCases.map { $0.about(TestTicket.self) }
+        + Self.offspringCases + Self.replaceableCases + Self.onceCases + Self.documentCases
+
+    private static let singleUseCases = Self.lookupCases + Self.consumptionCases + Self.concurrencyCases
 
     /// Cases for stores that know exactly how much room they have (`StoreRoom`).
-    package static let boundedCases: [StoreConformance] = Self.roomCases
+    package static let boundedCases: [StoreConformance] = Self.roomCases + Self.recordRoomCases
 }

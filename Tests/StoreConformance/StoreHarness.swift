@@ -1,25 +1,7 @@
 package import NIOCore
 package import Sessions
-import Synchronization
-package import Vocabulary
-
-/// A clock that a test moves.
-package final class MovableClock: Sendable {
-    private let time: Mutex<UnixTime>
-
-    package init(startingAt start: UnixTime = UnixTime(seconds: 1_800_000_000)) {
-        self.time = Mutex(start)
-    }
-
-    /// The clock as the code under test reads it.
-    package var clock: Clock { Clock { self.now } }
-
-    package var now: UnixTime { self.time.withLock { $0 } }
-
-    package func advance(by duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
-    }
-}
+package import StoreBench
+import Vocabulary
 
 /// How much room a store under test has.
 package struct StoreRoom: Sendable {
@@ -36,8 +18,10 @@ package struct StoreRoom: Sendable {
 package struct StoreHarness: Sendable {
     package let group: any EventLoopGroup
     package let clock: MovableClock
-    private let make: @Sendable (StoreRoom, MovableClock) async throws -> any SessionStore
+    private let make: @Sendable (StoreRoom, MovableClock) async throws -> any RecordStore
     private let pass: @Sendable (Duration) async throws -> Void
+    /// The kind of single-use record that the case is about.
+    var specimen: any SingleUseSpecimen.Type = TransferToken.self
 
     /// - Parameters:
     ///   - group: the loops on which the store is called.
@@ -48,12 +32,19 @@ package struct StoreHarness: Sendable {
         group: any EventLoopGroup,
         clock: MovableClock = MovableClock(),
         pass: @escaping @Sendable (Duration) async throws -> Void = { _ in },
-        make: @escaping @Sendable (StoreRoom, MovableClock) async throws -> any SessionStore
+        make: @escaping @Sendable (StoreRoom, MovableClock) async throws -> any RecordStore
     ) {
         self.group = group
         self.clock = clock
         self.pass = pass
         self.make = make
+    }
+
+    /// The same for cases about another kind of single-use record.
+    func with(_ specimen: any SingleUseSpecimen.Type) -> StoreHarness {
+        var harness = self
+        harness.specimen = specimen
+        return harness
     }
 
     func store(_ room: StoreRoom = StoreRoom()) async throws -> StoreUnderTest {

@@ -1,11 +1,12 @@
 internal import AddressIntelligence
 internal import NIOCore
 internal import Sessions
+import StoreBench
 internal import Vocabulary
 
 /// A store with short ways to do what the cases do, each call on the next loop of the group.
 struct StoreUnderTest: Sendable {
-    let store: any SessionStore
+    let store: any RecordStore
     let harness: StoreHarness
     let authority = TokenAuthority(secret: Secret("the conformance suite's secret"))
 
@@ -81,47 +82,65 @@ struct StoreUnderTest: Sendable {
         try await self.store.end(subject: subject, on: self.loop).get()
     }
 
-    // MARK: Transfer tokens
+    // MARK: Single-use records
 
-    /// A token minted from `parent`.
+    /// What became of a single-use record.
+    enum Look {
+        case live(RecordVersion)
+        case spent(Marker)
+        case absent
+    }
+
+    /// A key of the case's kind under which nothing lies.
+    func newKey(in lineage: Lineage) -> RecordKey {
+        self.authority.make(self.harness.specimen.token, in: lineage).key
+    }
+
+    /// A record of the case's kind that descends from `parent`.
     func mint(from parent: NewSession, life: Duration = .seconds(60)) async throws -> RecordKey {
-        let key = self.authority.make(.transfer, in: parent.key.lineage).key
-        let token = TransferToken(
-            parent: parent.session,
-            parentKey: parent.key,
-            clientID: "app",
-            host: "app.example.com:8443",
-            device: DeviceFacts(address: IPAddress(v4: 0xC000_0201), asn: 64_500, userAgent: "test"),
-            scopes: [],
-            issuedAt: self.now,
-            expiresAt: self.now.advanced(by: life)
-        )
-        try await self.store.create(token, key: key, on: self.loop).get()
+        let key = self.newKey(in: parent.key.lineage)
+        try await self.mint(self.harness.specimen, key: key, from: parent, life: life)
         return key
     }
 
-    func transfer(_ key: RecordKey) async throws -> TransferLookup {
-        try await self.store.transfer(key, on: self.loop).get()
+    private func mint<Specimen: SingleUseSpecimen>(
+        _ kind: Specimen.Type,
+        key: RecordKey,
+        from parent: NewSession,
+        life: Duration
+    ) async throws {
+        try await self.store.create(Specimen.made(from: parent, now: self.now, life: life), key: key, on: self.loop)
+            .get()
+    }
+
+    func look(_ key: RecordKey) async throws -> Look { try await self.look(key, as: self.harness.specimen) }
+
+    func look<Record: SingleUseRecord>(_ key: RecordKey, as kind: Record.Type) async throws -> Look {
+        switch try await self.store.singleUse(key, as: kind, on: self.loop).get() {
+        case .live(let stored): .live(stored.version)
+        case .spent(let marker): .spent(marker)
+        case .absent: .absent
+        }
     }
 
     /// The version of a token that must be live.
     func judge(_ key: RecordKey) async throws -> RecordVersion {
-        guard case .live(let stored) = try await self.transfer(key) else {
+        guard case .live(let version) = try await self.look(key) else {
             throw ConformanceFailure(description: "a minted token is not live")
         }
-        return stored.version
+        return version
     }
 
     /// The marker at a token that must be spent.
     func marker(_ key: RecordKey) async throws -> Marker {
-        guard case .spent(let marker) = try await self.transfer(key) else {
+        guard case .spent(let marker) = try await self.look(key) else {
             throw ConformanceFailure(description: "a token that was used or burned has no marker")
         }
         return marker
     }
 
     func isAbsent(_ key: RecordKey) async throws -> Bool {
-        if case .absent = try await self.transfer(key) { true } else { false }
+        if case .absent = try await self.look(key) { true } else { false }
     }
 
     func consume(
@@ -132,7 +151,13 @@ struct StoreUnderTest: Sendable {
     ) async throws -> Consumption {
         let marker = Marker.used(attempt, session: session.key)
         return try await self.store
-            .consume(key, judged: judged, marker: marker, creating: session, on: self.loop).get()
+            .consume(
+                key,
+                judged: judged,
+                marker: marker,
+                creating: self.harness.specimen.offspring(with: session, now: self.now),
+                on: self.loop
+            ).get()
     }
 
     /// Uses a token up for a session that is there already.
@@ -143,7 +168,7 @@ struct StoreUnderTest: Sendable {
         for session: NewSession
     ) async throws -> Consumption {
         let marker = Marker.used(attempt, session: session.key)
-        return try await self.store.consume(key, judged: judged, marker: marker, creating: nil, on: self.loop).get()
+        return try await self.store.consume(key, judged: judged, marker: marker, creating: [], on: self.loop).get()
     }
 
     /// Whether the store promises to remember what left this marker.
@@ -158,7 +183,7 @@ struct StoreUnderTest: Sendable {
 
     func burn(_ key: RecordKey, judged: RecordVersion, attempt: AttemptID) async throws -> Consumption {
         let marker = Marker.burned(attempt, .bindingIPMismatch)
-        return try await self.store.consume(key, judged: judged, marker: marker, creating: nil, on: self.loop).get()
+        return try await self.store.consume(key, judged: judged, marker: marker, creating: [], on: self.loop).get()
     }
 }
 

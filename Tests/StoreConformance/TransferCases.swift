@@ -1,3 +1,4 @@
+internal import NIOCore
 internal import Sessions
 internal import Vocabulary
 
@@ -7,17 +8,21 @@ extension StoreConformance {
             let store = try await harness.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
-            guard case .live(let stored) = try await store.transfer(key) else {
+            let lookup = try await store.store.singleUse(key, as: TransferToken.self, on: store.loop).get()
+            guard case .live(let stored) = lookup else {
                 throw ConformanceFailure(description: "a minted token is not live")
             }
             try expect(stored.record.parent == parent.session, "the parent session")
             try expect(stored.record.parentKey == parent.key, "the parent's key")
             try expect(stored.record.device.asn == 64_500, "the device of the mint")
             try expect(stored.record.host == "app.example.com:8443", "the host of the audience")
-        },
+        }
+    ]
+
+    static let lookupCases: [StoreConformance] = [
         StoreConformance("an unknown token is absent") { harness in
             let store = try await harness.store()
-            let key = store.authority.make(.transfer, in: store.authority.newLineage()).key
+            let key = store.newKey(in: store.authority.newLineage())
             try expect(try await store.isAbsent(key), "no token")
         },
         StoreConformance("a token is gone at its expiry and leaves no marker") { harness in
@@ -161,7 +166,7 @@ extension StoreConformance {
         StoreConformance("a token that never was is not consumed") { harness in
             let store = try await harness.store()
             let real = try await store.mint(from: try await store.signIn())
-            let key = store.authority.make(.transfer, in: real.lineage).key
+            let key = store.newKey(in: real.lineage)
             let draft = store.draft(lineage: key.lineage)
             let answer = try await store.consume(
                 key,

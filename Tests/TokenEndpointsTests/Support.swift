@@ -1,11 +1,12 @@
 import AddressIntelligence
+import Clients
 import Endpoints
 import Handoff
 import NIOCore
 import NIOPosix
 import Sessions
 import Settings
-import Synchronization
+import StoreBench
 import Testing
 import TokenEndpoints
 import Vocabulary
@@ -17,15 +18,13 @@ final class TokenWorld: Sendable {
     static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
 
     let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
-    let store: FailingStore
+    let store: ScriptedStore
     let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let endpoint: TokenEndpoint
 
     init() {
         let clock = Clock { Self.now }
-        self.store = FailingStore(
-            MemoryStore(maxSessions: 100, maxMarkers: 100, clock: clock, caches: SessionCaches())
-        )
+        self.store = ScriptedStore(clock: clock)
         var native = ClientSettings(clientID: "native-app")
         native.canCreateTransferToken = true
         var server = ClientSettings(clientID: "server app")
@@ -117,6 +116,7 @@ final class TokenWorld: Sendable {
                     path: "/oauth/token",
                     query: [],
                     fields: fields,
+                    credentials: presented(fields),
                     body: body,
                     address: IPAddress(v4: 0x0180_0001),
                     origin: "https://auth.example.com",
@@ -152,76 +152,5 @@ struct Answer: Sendable {
 
     func field(_ name: String) -> String? {
         self.response.fields.first { $0.name == name }?.value
-    }
-}
-
-/// A store that can be told to fail.
-final class FailingStore: SessionStore {
-    private let base: any SessionStore
-    private let failing = Mutex<StoreError?>(nil)
-
-    init(_ base: any SessionStore) {
-        self.base = base
-    }
-
-    func fail(with error: StoreError?) {
-        self.failing.withLock { $0 = error }
-    }
-
-    private func guarded<Value: Sendable>(
-        on loop: any EventLoop,
-        _ body: () -> EventLoopFuture<Value>
-    ) -> EventLoopFuture<Value> {
-        self.failing.withLock { $0 }.map { loop.makeFailedFuture($0) } ?? body()
-    }
-
-    func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
-        self.guarded(on: loop) { self.base.session(key, on: loop) }
-    }
-
-    func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(session, on: loop) }
-    }
-
-    func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.touch(key, on: loop) }
-    }
-
-    func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        self.guarded(on: loop) { self.base.end(key, on: loop) }
-    }
-
-    func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
-    }
-
-    func names(of subject: String) -> [String] { self.base.names(of: subject) }
-
-    func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
-    }
-
-    func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(transfer, key: key, on: loop) }
-    }
-
-    func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        self.guarded(on: loop) { self.base.transfer(key, on: loop) }
-    }
-
-    func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.confirm(marker, of: key, on: loop) }
-    }
-
-    func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        self.guarded(on: loop) {
-            self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
-        }
     }
 }

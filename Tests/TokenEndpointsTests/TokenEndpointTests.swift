@@ -1,6 +1,7 @@
 import Endpoints
 import Sessions
 import Settings
+import StoreBench
 import Testing
 import TokenEndpoints
 import Vocabulary

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the secrets that deploy/compose.yaml mounts: deploy/compose/secrets.sh [folder]. What is there already stays.
+# Makes the secrets that deploy/compose.yaml mounts: deploy/compose/secrets.sh [folder]. Existing files stay.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:-$here/secrets}
-# Containers read the files as their own users; the folder keeps everyone else out.
+# Containers read the files as their own users; the folder's permissions keep other users of the machine out.
 mkdir -p -m 700 "$folder"
 umask 022
 

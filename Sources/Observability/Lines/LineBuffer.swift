@@ -1,9 +1,9 @@
 internal import Vocabulary
 
-/// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch it ever held and then allocates no more.
+/// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch that it has held, and then allocates no more.
 ///
 /// Whatever bytes a client sends, a line stays one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
-/// that are no UTF-8 are escaped, so nobody can write log lines of their own (CWE-117).
+/// that are not UTF-8 are escaped, so that a client cannot forge log lines (CWE-117).
 struct LineBuffer: ~Copyable {
     /// The longest value in bytes; longer ones are cut at a character and end in `…`.
     static let valueLimit = 1024
@@ -12,7 +12,7 @@ struct LineBuffer: ~Copyable {
     private var capacity: Int
     private(set) var count = 0
     private(set) var lines = 0
-    private var timestamp = Timestamp()
+    private var timestamp = RFC3339()
 
     init(capacity: Int) {
         self.capacity = max(capacity, 256)
@@ -38,9 +38,9 @@ struct LineBuffer: ~Copyable {
         self.literal("{\"stream\":\"")
         self.literal(stream)
         self.literal("\",\"time\":\"")
-        self.reserve(Timestamp.count)
+        self.reserve(RFC3339.count)
         self.timestamp.write(time, to: self.base + self.count)
-        self.count += Timestamp.count
+        self.count += RFC3339.count
         self.byte(0x22)
     }
 
@@ -50,7 +50,7 @@ struct LineBuffer: ~Copyable {
         self.lines += 1
     }
 
-    /// A member of one of our own names, which needs no escaping.
+    /// A member with one of our own names, which needs no escaping.
     mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
         self.key(name)
         self.string(bytes)
@@ -61,7 +61,7 @@ struct LineBuffer: ~Copyable {
         self.string(text, limit: limit)
     }
 
-    /// Nothing for nil.
+    /// The same for a text; nothing is written for nil.
     mutating func member(_ name: StaticString, _ text: String?) {
         if let text { self.member(name, text) }
     }
@@ -128,7 +128,7 @@ struct LineBuffer: ~Copyable {
     /// A string value of arbitrary bytes.
     mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
         let length = Self.cut(bytes, limit)
-        // `\u00XX` is the longest that one byte becomes; two quotes and the three bytes of `…`.
+        // One byte becomes at most `\u00XX`; then come two quotes and the three bytes of `…`.
         self.reserve(6 * length + 5)
         self.base[self.count] = 0x22
         self.count += 1
@@ -155,7 +155,7 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Escaping
 
-    /// Writes what does not stand for itself and returns how many bytes of the input it was.
+    /// Writes the escaped form of the next character and returns how many bytes of the input it took.
     @inline(never)
     private mutating func escape(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer, _ index: Int, _ end: Int) -> Int {
         switch byte {
@@ -169,7 +169,7 @@ struct LineBuffer: ~Copyable {
             return 1
         default:
             guard let (scalar, length) = Self.scalar(in: bytes, at: index, end: end) else {
-                // No UTF-8: the byte's own value, so that it can still be read in the log.
+                // Not UTF-8: the value of the byte, so that the log still shows it.
                 self.unicode(UInt32(byte))
                 return 1
             }
@@ -185,8 +185,8 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// C1 controls move terminals' cursors, U+2028 and U+2029 end lines in some readers, bidirectional controls show a
-    /// text in another order than it has (CVE-2021-42574).
+    /// C1 controls move terminals' cursors, U+2028 and U+2029 end lines in some readers, and bidirectional controls
+    /// show a text in another order (CVE-2021-42574).
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x80...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -194,7 +194,7 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// A backslash, a `u` and four hexadecimal digits; room for them is there.
+    /// A backslash, a `u` and four hexadecimal digits. The caller has reserved room for them.
     private mutating func unicode(_ scalar: UInt32) {
         self.base[self.count] = 0x5C
         self.base[self.count + 1] = UInt8(ascii: "u")
@@ -205,7 +205,7 @@ struct LineBuffer: ~Copyable {
         self.count += 6
     }
 
-    /// The scalar that begins at `index` with its length, by table 3-7 of Unicode (no overlong form, no surrogate).
+    /// The scalar at `index` and its length, by table 3-7 of Unicode (no overlong forms, no surrogates).
     private static func scalar(in bytes: UnsafeRawBufferPointer, at index: Int, end: Int) -> (UInt32, Int)? {
         let lead = bytes[index]
         let length: Int
@@ -235,11 +235,11 @@ struct LineBuffer: ~Copyable {
         return (scalar, length)
     }
 
-    /// How many bytes of a value are written: all, or as many whole characters as fit into `limit`.
+    /// How many bytes of a value are written: all, or as many whole characters as fit in `limit`.
     private static func cut(_ bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
         if bytes.count <= limit { return bytes.count }
         var length = limit
-        // A character is at most four bytes; in bytes that are no UTF-8 the cut may fall anywhere.
+        // A character has at most four bytes. In bytes that are not UTF-8 the cut may be anywhere.
         while length > limit - 4 && length > 0 && bytes[length] & 0xC0 == 0x80 {
             length -= 1
         }

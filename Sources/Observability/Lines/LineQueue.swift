@@ -1,24 +1,24 @@
-/// A bounded queue of whole lines of one stream, in a ring of bytes. Any thread appends and never waits for the reader:
-/// when a line does not fit it is dropped whole and counted.
+/// A bounded queue of whole lines of one stream, in a ring of bytes. Any thread may append, and never waits for the
+/// reader: a line that does not fit is dropped whole and counted.
 package final class LineQueue: @unchecked Sendable {
-    /// The streams of lines, as they stand in `"stream"` and in `sallyport_log_dropped_total{stream}`.
+    /// The streams of lines, by their names in `"stream"` and in `sallyport_log_dropped_total{stream}`.
     package enum Stream: String, Sendable, CaseIterable {
         case access, audit, log
     }
 
     package let stream: Stream
-    /// Bytes that may wait.
+    /// The most bytes that may wait.
     package let capacity: Int
     private let doorbell: Doorbell
-    /// Written at once; others may wait a moment for company.
+    /// Whether lines are written at once. Others may wait a moment for more lines.
     let isUrgent: Bool
 
-    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they are counted
-    // until it says that they are written, so nobody overwrites them.
+    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they stay counted
+    // until the thread reports them written, so they are not overwritten.
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// Bytes that ever came in; with `count`, what a flush waits for.
+    /// All bytes that ever came in. With `count`, a flush knows what to wait for.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -35,12 +35,12 @@ package final class LineQueue: @unchecked Sendable {
         self.ring.deallocate()
     }
 
-    /// Appends whole lines; as many as fit, in order, and the rest is dropped.
+    /// Appends whole lines, as many as fit, in order. The rest is dropped.
     ///
     /// - Parameters:
-    ///   - bytes: one or more lines, each ended by a line feed, the last one too.
-    ///   - spared: bytes of room that these lines leave to others.
-    /// - Returns: how many bytes were taken: all, or the length of the lines that fitted.
+    ///   - bytes: One or more lines, each ended by a line feed.
+    ///   - spared: Bytes of room that these lines leave for others.
+    /// - Returns: How many bytes were taken: all, or the length of the lines that fitted.
     @discardableResult
     package func append(_ bytes: UnsafeRawBufferPointer, sparing spared: Int = 0) -> Int {
         guard !bytes.isEmpty else { return 0 }
@@ -71,7 +71,7 @@ package final class LineQueue: @unchecked Sendable {
 
     // MARK: For the writer thread, with the lock held
 
-    /// The next bytes to write, up to `limit`; they end with a line if a whole one is among them.
+    /// The next bytes to write, up to `limit`. They end with a line if they hold a whole one.
     func next(limit: Int) -> UnsafeRawBufferPointer {
         let chunk = UnsafeRawBufferPointer(
             start: self.ring + self.head,
@@ -81,15 +81,15 @@ package final class LineQueue: @unchecked Sendable {
         return lines > 0 ? UnsafeRawBufferPointer(rebasing: chunk[..<lines]) : chunk
     }
 
-    /// `count` bytes were written.
+    /// The thread has written `count` bytes.
     func release(_ count: Int) {
         self.count -= count
         self.head = (self.head + count) % self.capacity
-        // An idle queue stays in the few pages it has already touched.
+        // An empty queue starts again at the front, so that it uses few pages of memory.
         if self.count == 0 { self.head = 0 }
     }
 
-    /// Takes no more, and drops what waits.
+    /// Accepts no more lines and drops those that wait.
     func close() {
         self.isClosed = true
         var rest = 0
@@ -133,13 +133,13 @@ package final class LineQueue: @unchecked Sendable {
 
 /// Wakes the writer thread, and only when it must: a wake-up costs the caller a system call.
 final class Doorbell: @unchecked Sendable {
-    /// What the writer thread does.
+    /// The state of the writer thread.
     enum Waiting {
-        /// It writes, or backs off after a failure, and will look again by itself.
+        /// It writes, or pauses after a failure, and will look again by itself.
         case not
-        /// It sleeps until something comes.
+        /// It sleeps until a line comes.
         case forWork
-        /// Something has come; it waits a moment for more.
+        /// A line has come; it waits a moment for more.
         case forMore
     }
 
@@ -148,14 +148,14 @@ final class Doorbell: @unchecked Sendable {
     var waiting = Waiting.not
     /// Bytes in all queues.
     var pending = 0
-    /// So many bytes are worth a write of their own.
+    /// This many bytes are written without waiting for more.
     let threshold: Int
 
     init(threshold: Int) {
         self.threshold = threshold
     }
 
-    /// Whether whoever appended `added` bytes must signal `work`; called with the lock held.
+    /// Whether the caller, which has appended `added` bytes, must signal `work`. Called with the lock held.
     func mustRing(added: Int, isUrgent: Bool) -> Bool {
         self.pending += added
         switch self.waiting {

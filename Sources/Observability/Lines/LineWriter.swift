@@ -2,11 +2,11 @@
 import Glibc
 #endif
 
-/// The one thread that writes log lines to a file descriptor, and may block there as long as it likes (security 8, 26).
+/// The one thread that writes log lines to a file descriptor. It may block on a slow reader; requests do not (F26).
 ///
-/// Several streams share a descriptor (standard output) without tearing each other's lines, because only this thread
-/// writes and it changes streams at line ends only. A failed write (full disk, closed pipe) is counted and tried again
-/// where it stopped: no line is ever written in part, and what does not fit meanwhile is dropped whole by the queues.
+/// Several streams share a descriptor (standard output) without mixing their lines, because only this thread writes,
+/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and repeated from where
+/// it stopped, so no line is written in part. Lines that do not fit meanwhile are dropped whole by the queues.
 package final class LineWriter: @unchecked Sendable {
     /// The thread could not be started.
     package struct StartError: Error, CustomStringConvertible {
@@ -15,7 +15,7 @@ package final class LineWriter: @unchecked Sendable {
         package var description: String { "cannot start the log thread: error \(self.code)" }
     }
 
-    /// Bytes in one `write`; a pipe holds so much by default.
+    /// Bytes in one `write`: the default capacity of a pipe.
     private static let chunk = 65_536
 
     private let descriptor: Int32
@@ -32,8 +32,8 @@ package final class LineWriter: @unchecked Sendable {
     /// Starts the thread.
     ///
     /// - Parameters:
-    ///   - descriptor: where lines go; blocking or not. It stays the caller's to close.
-    ///   - linger: how long access lines may wait for more, so that a busy gateway is not woken for each.
+    /// - descriptor: Where lines go; blocking or not. The caller closes it.
+    /// - linger: How long access lines may wait for more, so that a busy gateway does not wake the thread for each.
     package init(descriptor: Int32, linger: Duration = .milliseconds(20)) throws(StartError) {
         self.descriptor = descriptor
         self.linger = linger
@@ -47,14 +47,15 @@ package final class LineWriter: @unchecked Sendable {
         return queue
     }
 
-    /// Failed writes since the start; each was tried again.
+    /// Failed writes since the start; each was repeated.
     package var writeErrors: UInt64 {
         self.doorbell.monitor.withLock { self.errors }
     }
 
-    /// Waits until everything appended before is written; it blocks the calling thread, so never call it on a loop.
+    /// Waits until all lines appended before are written. It blocks the calling thread, so it must not be called on a
+    /// loop.
     ///
-    /// - Returns: false when the reader did not take it within `timeout`.
+    /// - Returns: False when the reader did not take them within `timeout`.
     @discardableResult
     package func flush(timeout: Duration) -> Bool {
         let deadline = Deadline(in: timeout)
@@ -73,9 +74,9 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Flushes, then lets the thread end; what could not be written is dropped and counted, later lines too.
+    /// Flushes, then lets the thread end. Lines that could not be written, and later ones, are dropped and counted.
     ///
-    /// - Returns: false when the reader did not take everything within `timeout`; the thread may then still be writing,
+    /// - Returns: False when the reader did not take everything within `timeout`. The thread may then still be writing,
     ///   so the descriptor must stay open.
     @discardableResult
     package func stop(timeout: Duration) -> Bool {
@@ -88,7 +89,7 @@ package final class LineWriter: @unchecked Sendable {
         return isFlushed
     }
 
-    /// Shows drops and failures in `registry`.
+    /// Registers the counts of dropped lines and failed writes in `registry`.
     package func register(in registry: MetricsRegistry) {
         registry.read(MetricNames.logWriteErrors) { Double(self.writeErrors) }
         for stream in LineQueue.Stream.allCases {
@@ -123,8 +124,8 @@ package final class LineWriter: @unchecked Sendable {
     }
 
     private func run() {
-        // A reader that goes away raises SIGPIPE on the thread that writes: blocked here, it never ends the process,
-        // whatever the process does with the signal elsewhere. Other signals belong to other threads.
+        // A reader that goes away raises SIGPIPE on the writing thread. It is blocked here, so that it never ends the
+        // process, whatever the process does with the signal elsewhere. Other threads handle the other signals.
         var signals = sigset_t()
         sigfillset(&signals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -145,7 +146,7 @@ package final class LineWriter: @unchecked Sendable {
         self.close()
     }
 
-    /// The next chunk, when there is one; nil when the writer was stopped and nothing is left.
+    /// The next chunk; nil when the writer was stopped and nothing is left.
     private func next() -> (LineQueue, UnsafeRawBufferPointer)? {
         let monitor = self.doorbell.monitor
         monitor.lock()
@@ -178,7 +179,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Nothing that waits is worth a write yet.
+    /// Whether everything that waits may wait longer.
     private var mayLinger: Bool {
         guard !self.isStopping, self.flushes == 0, !self.isMidLine else { return false }
         guard self.doorbell.pending < self.doorbell.threshold else { return false }
@@ -195,14 +196,14 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits as the error demands; false when the writer was stopped meanwhile.
+    /// Waits as the error requires; false when the writer was stopped meanwhile.
     private func mayRetry(_ code: Int32, _ failures: inout Int) -> Bool {
         let monitor = self.doorbell.monitor
         switch code {
         case EINTR:
             return true
         case EAGAIN:
-            // Somebody else made the descriptor non-blocking; wait for room, and look for a stop now and then.
+            // Another process made the descriptor non-blocking. Waits for room, and checks for a stop now and then.
             var poll = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
             _ = Glibc.poll(&poll, 1, 250)
             return monitor.withLock { !self.isStopping }

@@ -2,16 +2,16 @@
 import Glibc
 #endif
 
-/// A mutex with two conditions, as the writer thread needs it: to sleep until there is work, and to let a flush sleep
-/// until work is done. (`Synchronization.Mutex` has no condition.)
+/// A mutex with two conditions for the writer thread: it sleeps until there is work, and a flush sleeps until work is
+/// done. (`Synchronization.Mutex` has no condition.)
 ///
-/// All state that it guards is touched between `lock` and `unlock` only; whoever uses it promises that.
+/// The state that it guards may only be used between `lock` and `unlock`. The callers ensure this.
 final class Monitor: @unchecked Sendable {
     /// Which condition is meant.
     enum Condition {
-        /// Something for the writer thread to do.
+        /// There is work for the writer thread.
         case work
-        /// Something was written.
+        /// Lines were written.
         case progress
     }
 
@@ -26,7 +26,7 @@ final class Monitor: @unchecked Sendable {
         pthread_mutex_init(self.mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Deadlines must not move when somebody sets the clock.
+        // Setting the system's clock must not move deadlines.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(self.work, &attributes)
         pthread_cond_init(self.progress, &attributes)
@@ -56,7 +56,7 @@ final class Monitor: @unchecked Sendable {
         pthread_cond_wait(self.pointer(condition), self.mutex)
     }
 
-    /// Sleeps until the condition is signalled or the deadline has come; false when it has.
+    /// Sleeps until the condition is signalled or the deadline has passed; false when it has passed.
     func wait(for condition: Condition, until deadline: Deadline) -> Bool {
         var time = deadline.time
         return pthread_cond_timedwait(self.pointer(condition), self.mutex, &time) != ETIMEDOUT

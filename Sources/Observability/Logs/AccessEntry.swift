@@ -1,52 +1,52 @@
 package import Vocabulary
 
-/// What the access log says of one request. The bytes that came from the client are pointed to, not copied: make the
-/// entry, record it and let it go while they are still there.
+/// What the access log says about one request. The client's bytes are referenced, not copied: the entry must be
+/// recorded while they are valid.
 ///
-/// Members that are nil do not stand in the line.
+/// Members that are nil are left out of the line.
 package struct AccessEntry {
-    /// When the request's first byte came.
+    /// When the first byte of the request arrived.
     package var time: UnixTime
     package var requestID: String
     /// The client's address after `trusted_proxies`, as text.
     package var client: String
     package var method: UnsafeRawBufferPointer
-    /// The `Host` that was asked for.
+    /// The requested `Host`.
     package var host: UnsafeRawBufferPointer?
-    /// The request target as it came; the log cuts it at its query, which is never written.
+    /// The request target as it came. The log cuts it at its query, which is never written.
     package var target: UnsafeRawBufferPointer
     /// `HTTP/1.1`
     package var version: String
-    /// 0 when no answer was begun.
+    /// The status; 0 when no response was begun.
     package var status = 0
     package var reason: Reason?
     /// The route's name.
     package var route: String?
-    /// What was decided, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
+    /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
     package var decision: String?
     /// The session's public id (`ses_...`).
     package var session: String?
     /// How the session began.
     package var origin: String?
-    /// Where the session came from: `l1`, `store`, `none`.
+    /// Where the session was found: `l1`, `store`, `none`.
     package var cache: String?
-    /// The app that the request was passed on to, or that could not be reached; nil when it was answered here.
+    /// The app that the request was forwarded to, or that could not be reached; nil when the gateway answered.
     package var upstream: String?
-    /// Whether the request went over a connection that was there before it; nil when it went nowhere.
+    /// Whether the connection to the app existed before the request; nil when the request was not forwarded.
     package var upstreamReused: Bool?
     /// Bytes of the body.
     package var bytesIn: Int64 = 0
     package var bytesOut: Int64 = 0
-    /// Microseconds from the first byte of the request to the last one of the answer.
+    /// Microseconds from the first byte of the request to the last byte of the response.
     package var duration: Int64 = 0
-    /// Microseconds from the request's head to the app until the answer's head.
+    /// Microseconds from sending the request's head to the app until the response's head.
     package var upstreamDuration: Int64?
     package var userAgent: UnsafeRawBufferPointer?
     /// `Referer` as it came; cut like the target.
     package var referer: UnsafeRawBufferPointer?
-    /// What a session-transfer token in this request came to, in the words of `sallyport_transfer_tokens_total`.
+    /// The result for a session-transfer token in this request, as in `sallyport_transfer_tokens_total`.
     package var handoff: String?
-    /// What the check of the device binding came to, behind its mode: `ip/match`, `asn/unknown`.
+    /// The mode and the result of the device binding: `ip/match`, `asn/unknown`.
     package var binding: String?
 
     package init(

@@ -1,11 +1,11 @@
 internal import Vocabulary
 
-/// The access log of one event loop: builds lines in a buffer of its own and hands them over in batches, so that a
-/// request costs neither an allocation nor a lock.
+/// The access log of one event loop. It builds lines in its own buffer and passes them on in batches, so that a request
+/// costs neither an allocation nor a lock.
 ///
 /// Confined to its loop; not `Sendable` on purpose.
 package final class AccessLog {
-    /// A batch is handed over when it has so many bytes.
+    /// A batch is passed on when it has this many bytes.
     private static let batch = 16_384
 
     private let queue: LineQueue
@@ -15,13 +15,13 @@ package final class AccessLog {
         self.queue = queue
     }
 
-    /// Writes the line of a request into the batch.
+    /// Writes a request's line into the batch.
     package func record(_ entry: AccessEntry) {
         Self.write(entry, to: &self.buffer)
         if self.buffer.count >= Self.batch { self.flush() }
     }
 
-    /// Hands the batch over; the loop calls it at the end of a tick in which a request was recorded.
+    /// Passes the batch on. The loop calls it at the end of a tick in which a request was recorded.
     package func flushIfNeeded() {
         if self.buffer.count > 0 { self.flush() }
     }
@@ -59,12 +59,12 @@ package final class AccessLog {
         line.end()
     }
 
-    /// A URL or request target without query, fragment and userinfo: any of them may hold a token or a password.
+    /// A URL or request target without query, fragment and userinfo, each of which may hold a token or a password.
     static func publicPart(of url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let end = url.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? url.endIndex
         let part = UnsafeRawBufferPointer(rebasing: url[..<end])
         guard let first = part.first, first != UInt8(ascii: "/") else { return part }
-        // An absolute URL: what stands before "@" in its authority names a user, perhaps with a password.
+        // In an absolute URL, the text before "@" in the authority names a user, perhaps with a password.
         var authority = 0
         var index = 0
         while index + 2 < part.count {

@@ -1,12 +1,11 @@
 package import Vocabulary
 
-/// Something that the operator wants to prove later: who got in, by what, and who was refused and why.
+/// An event that an operator may need to prove later: who was signed in and how, and who was refused and why.
 ///
-/// There is no member for a token on purpose: public ids only.
+/// It has no member for a token on purpose, only for public ids.
 package struct AuditEvent: Sendable {
-    /// The stable id of what happened.
+    /// The stable id of the event.
     package enum Kind: String, Sendable, CaseIterable {
-        case adminAccess = "admin.access"
         case bindingMismatch = "binding.mismatch"
         case configReloaded = "config.reloaded"
         case configReloadFailed = "config.reload_failed"
@@ -26,7 +25,7 @@ package struct AuditEvent: Sendable {
         case transferTokenRepeated = "transfer_token.repeated"
         case transferTokenReplayed = "transfer_token.replayed"
 
-        /// Whether anybody can cause it as often as they like, by being refused.
+        /// Whether any client can cause it as often as it likes, by being refused.
         var isOfStrangers: Bool {
             switch self {
             case .bindingMismatch, .sessionDenied, .signInFailed: true
@@ -35,7 +34,7 @@ package struct AuditEvent: Sendable {
         }
     }
 
-    /// Auth0's log event codes, for the tools that read those.
+    /// Auth0's log event codes, for tools that read those.
     package enum Code: String, Sendable, CaseIterable {
         /// A session-transfer token was minted, or not.
         case minted = "sertft"
@@ -46,9 +45,8 @@ package struct AuditEvent: Sendable {
         /// A sign-in without asking the user worked, or not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
-        /// A logout worked, or not.
+        /// A logout worked.
         case loggedOut = "slo"
-        case logoutFailed = "flo"
         /// A warning.
         case warning = "w"
     }
@@ -56,13 +54,13 @@ package struct AuditEvent: Sendable {
     package var kind: Kind
     package var code: Code?
     package var reason: Reason?
-    /// Auth0's sentence for what happened, where it has one.
+    /// Auth0's sentence for the event, where it has one.
     package var description: String?
-    /// The audience that was asked for, where filters for Auth0's events look for it.
+    /// The requested audience, where filters for Auth0's events expect it.
     package var audience: String?
     /// The user's id.
     package var subject: String?
-    /// The account that was tried, where no user has proven to be its own: a keyed hash of what was typed.
+    /// The account that was tried, where no user has signed in: a keyed hash of the typed identifier.
     package var account: String?
     /// The session's public id.
     package var session: String?
@@ -76,7 +74,8 @@ package struct AuditEvent: Sendable {
     package var boundASN: UInt32?
     package var userAgent: String?
     package var requestID: String?
-    /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does on what a transfer token caused.
+    /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer token
+    /// caused.
     package var isTriggeredByTransferToken = false
     package var details: [(String, String)]
 

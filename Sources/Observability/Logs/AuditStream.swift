@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// Writes audit events, one JSON line each, through a queue of their own: access lines cannot crowd them out.
+/// Writes audit events, one JSON line each, through their own queue, so that access lines cannot displace them.
 package struct AuditStream: Sendable {
-    /// What a full queue means for the act that is to be recorded.
+    /// What a full queue means for the act to be recorded.
     package enum WhenFull: Sendable {
-        /// It goes on; the loss is counted.
+        /// The act goes on; the lost line is counted.
         case drop
-        /// It must not happen unrecorded.
+        /// The act must not happen unrecorded.
         case refuse
     }
 
@@ -24,10 +24,10 @@ package struct AuditStream: Sendable {
 
     /// Records what is about to happen; never waits.
     ///
-    /// What strangers can cause at will takes half of the room and leaves the rest to acts, so that nobody can have those
-    /// refused by being refused often.
+    /// Events that any client can cause may use only half of the room. The rest is kept for acts such as sign-ins, so
+    /// that refusals cannot fill the queue and block them.
     ///
-    /// - Returns: false when there is no room and the policy is to refuse: the act must then not happen.
+    /// - Returns: False when there is no room and the policy is to refuse: then the act must not happen.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
         guard let queue = self.queue else { return true }

@@ -2,9 +2,10 @@ package import Logging
 import Synchronization
 package import Vocabulary
 
-/// Writes swift-log records as JSON, one line each, through a `LineQueue`: a log statement never waits for the reader.
+/// Writes swift-log records as JSON, one line each, through a `LineQueue`, so that a log statement never waits for the
+/// reader.
 package struct JSONLogHandler: LogHandler {
-    /// The level below which records are not written, shared by all loggers so that a reload can move it.
+    /// The lowest level that is written, shared by all loggers so that a reload can change it.
     package final class Threshold: Sendable {
         private let value: Mutex<Logger.Level>
 
@@ -36,14 +37,14 @@ package struct JSONLogHandler: LogHandler {
         self.clock = clock
     }
 
-    /// Makes this the handler of every logger of the process; called once, by `main`.
+    /// Makes this the handler of every logger of the process. Called once, by `main`.
     package static func bootstrap(queue: LineQueue, threshold: Threshold, clock: Clock = .system) {
         LoggingSystem.bootstrap { label in
             JSONLogHandler(label: label, queue: queue, threshold: threshold, clock: clock)
         }
     }
 
-    /// The shared threshold, unless this logger was given a level of its own.
+    /// The shared threshold, unless this logger has a level of its own.
     package var logLevel: Logger.Level {
         get { self.ownLevel ?? self.threshold.level }
         set { self.ownLevel = newValue }

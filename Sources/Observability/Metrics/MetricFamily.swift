@@ -1,4 +1,4 @@
-/// The name, help text and label names of one metric: what stands in its HELP and TYPE lines.
+/// The name, help text and label names of one metric, as its HELP and TYPE lines show them.
 package struct MetricFamily: Sendable, Hashable {
     /// How the values of a family behave (Prometheus text format 0.0.4).
     package enum Kind: String, Sendable {
@@ -10,7 +10,8 @@ package struct MetricFamily: Sendable, Hashable {
     package let help: String
     /// Label names in the order in which values are given.
     package let labels: [String]
-    /// A series is shown only once it has moved: for families whose labels multiply (route x decision x reason).
+    /// Whether a series is shown only when its value is not 0: for families with many combinations of labels (route,
+    /// decision and reason).
     package let hidesZero: Bool
 
     package init(_ kind: Kind, _ name: String, help: String, labels: [String] = [], hidesZero: Bool = false) {
@@ -21,8 +22,8 @@ package struct MetricFamily: Sendable, Hashable {
         self.hidesZero = hidesZero
     }
 
-    /// Whether names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
-    /// counters and only there, base units on histograms, no suffix that the text format gives to histograms itself.
+    /// Whether the names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
+    /// counters only, base units on histograms, and no suffix that the text format itself adds to histograms.
     package var isValid: Bool {
         guard Self.isSnakeCase(self.name), !self.help.isEmpty else { return false }
         guard !["_bucket", "_count", "_sum"].contains(where: self.name.hasSuffix) else { return false }
@@ -38,7 +39,7 @@ package struct MetricFamily: Sendable, Hashable {
     }
 }
 
-/// A counter's slot; made by a `MetricsRegistry` and good for its shards only.
+/// A counter's slot, valid only for shards of the `MetricsRegistry` that made it.
 @usableFromInline
 package struct CounterID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
@@ -46,7 +47,7 @@ package struct CounterID: Sendable, Hashable {
     init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// A gauge's slot; made by a `MetricsRegistry` and good for its shards only.
+/// A gauge's slot, valid only for shards of the `MetricsRegistry` that made it.
 @usableFromInline
 package struct GaugeID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
@@ -54,11 +55,11 @@ package struct GaugeID: Sendable, Hashable {
     init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// A histogram's slots: one a bucket, one for what is above the last bound, one for the sum.
+/// A histogram's slots: one for each bucket, one above the last bound, and one for the sum.
 @usableFromInline
 package struct HistogramID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
-    /// Where its bounds begin among all bounds.
+    /// The index of its first bound among all bounds.
     @usableFromInline package let bound: Int32
     @usableFromInline package let boundCount: Int32
 

@@ -1,7 +1,7 @@
-/// Every metric of the gateway. Labels never carry a user, a path or an address; route and upstream names come from
-/// the configuration, so the number of series is known when it is read.
+/// Every metric of the gateway. Labels never hold a user, a path or an address. Names of routes and upstreams come from
+/// the configuration, so the number of series is known when it is loaded.
 package enum MetricNames {
-    /// Bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones below for the gateway's own share.
+    /// Bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones for the gateway's own part.
     package static let durationBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
@@ -55,7 +55,7 @@ package enum MetricNames {
     package static let transferTokens = MetricFamily(
         .counter,
         "sallyport_transfer_tokens_total",
-        help: "Session-transfer tokens, by what became of them.",
+        help: "Session-transfer tokens, by result.",
         labels: ["result"]
     )
     package static let sessionResolve = MetricFamily(
@@ -71,43 +71,43 @@ package enum MetricNames {
         labels: ["kind", "result"]
     )
 
-    // What each loop knows of sessions (L1), and the Redis behind it.
+    // Sessions that the loops cache (L1), and Redis.
     package static let l1Entries = MetricFamily(
         .gauge,
         "sallyport_l1_entries",
-        help: "Sessions that the loops keep."
+        help: "Sessions in the loops' caches."
     )
     package static let l1Lookups = MetricFamily(
         .counter,
         "sallyport_l1_lookups_total",
-        help: "Sessions looked up, by result (hit: known to the loop, miss: the store was waited for).",
+        help: "Sessions looked up, by result (hit: in the loop's cache, miss: read from the store).",
         labels: ["result"]
     )
     package static let l1Refreshes = MetricFamily(
         .counter,
         "sallyport_l1_refreshes_total",
-        help: "Sessions read again in the background because they were in use."
+        help: "Sessions read again in the background while they were in use."
     )
     package static let l1Rereads = MetricFamily(
         .counter,
         "sallyport_l1_rereads_total",
-        help: "Reads repeated because something ended while they were under way."
+        help: "Reads repeated because a session ended while they were running."
     )
     package static let l1Evictions = MetricFamily(
         .counter,
         "sallyport_l1_evictions_total",
-        help: "Sessions pushed out of the loops' tables for want of room."
+        help: "Sessions evicted from the loops' caches for lack of room."
     )
     package static let l1Doubts = MetricFamily(
         .counter,
         "sallyport_l1_doubts_total",
-        help: "Times from which on no known session was used without asking the store, as an end may have been missed."
+        help: "Times at which all cached sessions became doubtful, because a sign-out may have been missed."
     )
     package static let l1DoubtedUses = MetricFamily(
         .counter,
         "sallyport_l1_doubted_uses_total",
         help:
-            "Requests served by a session in doubt, a few seconds old at most, because the store could not be reached."
+            "Requests served by a doubtful session, at most a few seconds old, because the store was unavailable."
     )
     package static let redisCommands = MetricFamily(
         .counter,
@@ -118,7 +118,7 @@ package enum MetricNames {
     package static let redisCommandDuration = MetricFamily(
         .histogram,
         "sallyport_redis_command_duration_seconds",
-        help: "Time from a command to its answer, queueing included.",
+        help: "Time from a command to its answer, including the queue.",
         labels: ["command"]
     )
     package static let redisConnections = MetricFamily(
@@ -136,50 +136,53 @@ package enum MetricNames {
     package static let redisRefusing = MetricFamily(
         .gauge,
         "sallyport_redis_primaries_refusing_writes",
-        help: "Primaries that refuse writes now: sign-in and transfer tokens are answered with 503."
+        help: "Primaries that refuse writes now, so that sign-in and transfer tokens get 503."
     )
     package static let redisReplicas = MetricFamily(
         .gauge,
         "sallyport_redis_replicas",
-        help: "Replicas of the primary; of several primaries, those of the one with the fewest."
+        help: "Replicas of the primary; with several primaries, the lowest number of any of them."
     )
     package static let redisClockOffset = MetricFamily(
         .gauge,
         "sallyport_redis_clock_offset_seconds",
-        help: "How far Redis's clock, by which sessions live and end, is ahead of this machine's; to a second or so."
+        help:
+            "How far Redis's clock, which decides when sessions end, is ahead of this machine's; accurate to about a second."
     )
     package static let redisPrimaryChanges = MetricFamily(
         .counter,
         "sallyport_redis_primary_changes_total",
-        help: "Failovers and restarts of a primary that were seen."
+        help: "Failovers and restarts of a primary that this gateway noticed."
     )
     package static let redisRestoredEnds = MetricFamily(
         .counter,
         "sallyport_redis_restored_ends_total",
-        help: "Sign-outs that a new or restarted primary had forgotten and that were written again."
+        help: "Sign-outs that a new or restarted primary had lost and that were written again."
     )
     package static let redisCutOff = MetricFamily(
         .gauge,
         "sallyport_redis_cut_off",
-        help: "1 while most sentinels, or most primaries of a cluster, are silent: no session is read, nothing written."
+        help:
+            "1 while most sentinels, or most primaries of a cluster, are silent: no session is read and nothing is written."
     )
     package static let redisQuarantine = MetricFamily(
         .gauge,
         "sallyport_redis_quarantine_seconds",
-        help: "How long transfer tokens from before the last failover or restart may still turn up and be refused."
+        help:
+            "How long transfer tokens from before the last failover or restart may still be presented; they are refused."
     )
 
     // Apps.
     package static let upstreamRequests = MetricFamily(
         .counter,
         "sallyport_upstream_requests_total",
-        help: "Requests sent to an app, by upstream and class of the status code (error when none came).",
+        help: "Requests sent to an app, by upstream and class of the status code (error when there was no response).",
         labels: ["upstream", "code_class"]
     )
     package static let upstreamDuration = MetricFamily(
         .histogram,
         "sallyport_upstream_duration_seconds",
-        help: "Time from the request head to the answer's head of an app.",
+        help: "Time from the head of a request to the head of an app's response.",
         labels: ["upstream"]
     )
     package static let upstreamConnections = MetricFamily(
@@ -191,13 +194,13 @@ package enum MetricNames {
     package static let upstreamRetries = MetricFamily(
         .counter,
         "sallyport_upstream_retries_total",
-        help: "Requests sent again because a reused connection died before any byte of the answer.",
+        help: "Requests sent again because a reused connection was lost before any byte of the response.",
         labels: ["upstream"]
     )
     package static let upstreamUnasked = MetricFamily(
         .counter,
         "sallyport_upstream_unasked_total",
-        help: "Connections closed because the app sent bytes on them before a request had left, by upstream.",
+        help: "Connections closed because the app sent bytes before a request was sent, by upstream.",
         labels: ["upstream"]
     )
 
@@ -222,23 +225,23 @@ package enum MetricNames {
     package static let configLastReloadSuccessTimestamp = MetricFamily(
         .gauge,
         "sallyport_config_last_reload_success_timestamp_seconds",
-        help: "When the running configuration was read, in Unix time."
+        help: "Unix time at which the running configuration was loaded."
     )
     package static let asnDatabaseBuildTimestamp = MetricFamily(
         .gauge,
         "sallyport_asn_database_build_timestamp_seconds",
-        help: "When the ASN database in use was built, in Unix time; 0 when there is none."
+        help: "Unix time at which the ASN database in use was built; 0 when there is none."
     )
     package static let logDropped = MetricFamily(
         .counter,
         "sallyport_log_dropped_total",
-        help: "Log lines dropped because their reader was too slow or the disk full, by stream.",
+        help: "Log lines dropped because their reader was too slow or the disk was full, by stream.",
         labels: ["stream"]
     )
     package static let logWriteErrors = MetricFamily(
         .counter,
         "sallyport_log_write_errors_total",
-        help: "Failed writes of log lines; each is tried again."
+        help: "Failed writes of log lines; each is repeated."
     )
 
     // The process, in the names that every Prometheus client library uses.
@@ -282,7 +285,7 @@ package enum MetricNames {
     ]
 }
 
-/// What became of a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
+/// The result for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
 package enum TransferTokenResult: String, Sendable, CaseIterable {
     case minted
     case consumed

@@ -1,15 +1,15 @@
 package import NIOCore
 import Synchronization
 
-/// The gateway's metrics: families and label sets are made when the configuration is read, values live in one
-/// `MetricsShard` a loop, and a scrape adds them up.
+/// The gateway's metrics. Families and label sets are registered when the configuration is loaded, each loop counts in
+/// its own `MetricsShard`, and a scrape adds the shards up.
 ///
-/// Registering the same family and labels again returns the same id, so a reload may simply register everything.
+/// Registering the same family and labels again returns the same id, so a reload may register everything again.
 package final class MetricsRegistry: Sendable {
-    /// A value that is asked for at scrape time. It runs off the event loops and may read files.
+    /// A value that is read at scrape time. The function runs off the event loops and may read files.
     package typealias Reading = @Sendable () -> Double
 
-    /// A histogram that somebody else keeps: how many values fell under each bound and above the last (not cumulative),
+    /// A histogram that other code keeps: how many values fell under each bound and above the last (not cumulative),
     /// and their sum in seconds.
     package typealias HistogramReading = @Sendable () -> (counts: [Int], seconds: Double)
 
@@ -24,14 +24,15 @@ package final class MetricsRegistry: Sendable {
         CounterID(slot: Int(self.register(family, .counter, values)))
     }
 
-    /// The gauge of `family` with these label values; it shows the sum of what all loops and `add` and `set` made it.
+    /// The gauge of `family` with these label values. It shows the sum of what all loops, `add` and `set` have put into
+    /// it.
     package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {
         GaugeID(slot: Int(self.register(family, .gauge, values)))
     }
 
     /// The histogram of `family` with these label values.
     ///
-    /// - Parameter buckets: upper bounds in seconds, ascending; the first registration of a family decides.
+    /// - Parameter buckets: Upper bounds in seconds, ascending. The first registration of a family decides.
     package func histogram(
         _ family: MetricFamily,
         _ values: String...,
@@ -40,25 +41,27 @@ package final class MetricsRegistry: Sendable {
         self.histogram(family, values, buckets: buckets)
     }
 
-    /// A counter or gauge whose value `read` says at each scrape; registering it again replaces `read`.
+    /// A counter or gauge whose value `read` returns at each scrape. Registering it again replaces `read`.
     package func read(_ family: MetricFamily, _ values: String..., from read: @escaping Reading) {
-        precondition(family.kind != .histogram, "a histogram cannot be read")
+        precondition(family.kind != .histogram, "a histogram needs read with bounds")
         self.state.withLock { state in
             let source = state.insert(family, values, buckets: []) { _, _ in .reading(read) }
-            guard case .reading = source else { preconditionFailure("\(family.name) is counted, not read") }
+            guard case .reading = source else {
+                preconditionFailure("\(family.name) is counted by slots, not by a function")
+            }
             state.replace(family, values, .reading(read))
         }
     }
 
-    /// A histogram that `read` says at each scrape, with its bounds in seconds, ascending; registering it again replaces
-    /// `read`.
+    /// A histogram that `read` returns at each scrape, with its bounds in seconds, ascending. Registering it again
+    /// replaces `read`.
     package func read(
         _ family: MetricFamily,
         _ values: String...,
         buckets: [Double],
         from read: @escaping HistogramReading
     ) {
-        precondition(family.kind == .histogram, "\(family.name) is no histogram")
+        precondition(family.kind == .histogram, "\(family.name) is not a histogram")
         self.state.withLock { state in
             _ = state.insert(family, values, buckets: buckets) { _, _ in .histogramReading(read) }
             state.replace(family, values, .histogramReading(read))
@@ -88,13 +91,13 @@ package final class MetricsRegistry: Sendable {
         return self.histogram(family, labels.map(\.1), buckets: buckets)
     }
 
-    /// A gauge that `read` says at each scrape.
+    /// A gauge whose value `read` returns at each scrape.
     package func gauge(_ name: String, help: String, read: @escaping Reading) {
         self.read(MetricFamily(.gauge, name, help: help), from: read)
     }
 
     private func histogram(_ family: MetricFamily, _ values: [String], buckets: [Double]) -> HistogramID {
-        precondition(family.kind == .histogram, "\(family.name) is no histogram")
+        precondition(family.kind == .histogram, "\(family.name) is not a histogram")
         precondition(!buckets.isEmpty && zip(buckets, buckets.dropFirst()).allSatisfy { $0 < $1 }, "bounds must ascend")
         return self.state.withLock { state in
             let source = state.insert(family, values, buckets: buckets) { state, registered in
@@ -102,7 +105,7 @@ package final class MetricsRegistry: Sendable {
                 let slot = state.allocate(count + 2)
                 return .histogram(HistogramID(slot: slot, bound: registered.bound, boundCount: count))
             }
-            guard case .histogram(let id) = source else { preconditionFailure("\(family.name) is no histogram") }
+            guard case .histogram(let id) = source else { preconditionFailure("\(family.name) is not a histogram") }
             return id
         }
     }
@@ -111,7 +114,9 @@ package final class MetricsRegistry: Sendable {
         precondition(family.kind == kind, "\(family.name) is a \(family.kind.rawValue)")
         return self.state.withLock { state in
             let source = state.insert(family, values, buckets: []) { state, _ in .slot(Int32(state.allocate(1))) }
-            guard case .slot(let slot) = source else { preconditionFailure("\(family.name) is read, not counted") }
+            guard case .slot(let slot) = source else {
+                preconditionFailure("\(family.name) is given by a function, not counted by slots")
+            }
             return slot
         }
     }
@@ -123,12 +128,12 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { $0.slots[Int(id.slot)] &+= amount }
     }
 
-    /// Moves a gauge from any thread.
+    /// Changes a gauge from any thread.
     package func add(_ id: GaugeID, _ delta: Int64) {
         self.state.withLock { $0.slots[Int(id.slot)] &+= UInt64(bitPattern: delta) }
     }
 
-    /// Sets a gauge that no loop moves; with `MetricsShard.add` on the same gauge the two add up.
+    /// Sets a gauge that no loop changes. With `MetricsShard.add` on the same gauge, the two add up.
     package func set(_ id: GaugeID, to value: Int64) {
         self.state.withLock { $0.slots[Int(id.slot)] = UInt64(bitPattern: value) }
     }
@@ -146,9 +151,9 @@ package final class MetricsRegistry: Sendable {
 
     // MARK: Shards and scrapes
 
-    /// The share of the loop that calls this; one a loop, kept by the registry for as long as it lives.
+    /// The shard of the loop that calls this: one for each loop, kept by the registry as long as it lives.
     ///
-    /// - Precondition: called on `loop`.
+    /// - Precondition: Called on `loop`.
     package func makeShard(on loop: any EventLoop) -> MetricsShard {
         let shard = MetricsShard(registry: self)
         let bound = NIOLoopBound(shard, eventLoop: loop)
@@ -158,11 +163,11 @@ package final class MetricsRegistry: Sendable {
 
     /// All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
     ///
-    /// Each loop is asked for a copy of its slots in turn; the text is made off the loops. The loops must be running:
-    /// NIO never answers what is submitted to a loop that was shut down, and a sum without it would look like counters
-    /// that were reset.
+    /// Asks each loop in turn for a copy of its slots; the text is made off the loops. The loops must be running: NIO
+    /// never answers a task for a loop that was shut down, and a sum without its slots would look like a reset of
+    /// counters.
     ///
-    /// - Throws: what a loop answers when it shuts down meanwhile.
+    /// - Throws: The error of a loop that shuts down meanwhile.
     package func render() async throws -> [UInt8] {
         let shards = self.state.withLock { $0.shards }
         var totals: [UInt64] = []
@@ -185,7 +190,7 @@ package final class MetricsRegistry: Sendable {
         return text.bytes
     }
 
-    /// The number of slots and all bounds in nanoseconds, for a shard that grows.
+    /// The number of slots, and all bounds in nanoseconds, for a shard that grows.
     var layout: (slotCount: Int, bounds: [Int64]) {
         self.state.withLock { ($0.slots.count, $0.bounds) }
     }

@@ -1,14 +1,14 @@
-/// One event loop's share of every metric: plain words in memory that only that loop touches, so that counting costs
-/// an add and no lock, no atomic and no shared cache line.
+/// One event loop's share of every metric: words in memory that only that loop uses, so that counting costs an add and
+/// no lock, no atomic and no shared cache line.
 ///
-/// Confined to the loop it was made on (`MetricsRegistry.makeShard`); not `Sendable` on purpose.
+/// Confined to the loop for which it was made (`MetricsRegistry.makeShard`); not `Sendable` on purpose.
 @usableFromInline
 package final class MetricsShard {
     @usableFromInline package private(set) var slots: UnsafeMutablePointer<UInt64>
-    /// Exactly the slots registered when they were last grown: below it, every bound a slot needs is there as well.
+    /// The number of slots that were registered when it last grew. All bounds that those slots need are here too.
     @usableFromInline package private(set) var capacity: Int
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
-    /// It keeps the shard, not the other way round; it lives as long as the ids that a shard is asked to count.
+    /// The registry keeps the shard, and lives as long as the ids that a shard counts.
     private unowned let registry: MetricsRegistry
 
     init(registry: MetricsRegistry) {
@@ -32,7 +32,7 @@ package final class MetricsShard {
         self.slots[slot] &+= amount
     }
 
-    /// Moves a gauge by `delta`, which may be negative; what is shown is the sum over all loops.
+    /// Changes a gauge by `delta`, which may be negative. The sum over all loops is shown.
     @inlinable @inline(__always)
     package func add(_ id: GaugeID, _ delta: Int64) {
         let slot = Int(id.slot)
@@ -62,13 +62,13 @@ package final class MetricsShard {
         Array(UnsafeBufferPointer(start: self.slots, count: self.capacity))
     }
 
-    /// Takes over what was registered since the last time.
+    /// Grows to what was registered since the last time.
     ///
     /// - Precondition: `slot` was registered with this shard's registry.
     @usableFromInline @inline(never)
     package func grow(to slot: Int = -1) {
         let (slotCount, allBounds) = self.registry.layout
-        precondition(slot < slotCount, "a metric of another registry")
+        precondition(slot < slotCount, "this metric belongs to another registry")
         let slots = UnsafeMutablePointer<UInt64>.allocate(capacity: slotCount)
         slots.initialize(repeating: 0, count: slotCount)
         slots.update(from: self.slots, count: self.capacity)

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What a `MetricsRegistry` guards: the families with their series, and what was counted off the loops.
+/// What a `MetricsRegistry` guards: the families with their series, and the values counted off the loops.
 struct MetricsState {
     /// Where the value of a series comes from.
     enum Source {
@@ -20,7 +20,7 @@ struct MetricsState {
         let family: MetricFamily
         /// Bounds in seconds, as written in `le`.
         let buckets: [Double]
-        /// Where they begin among all bounds.
+        /// The index of the first of them among all bounds.
         let bound: Int
         var series: [Series] = []
         var index: [String: Int] = [:]
@@ -29,7 +29,7 @@ struct MetricsState {
     private(set) var families: [String: Registered] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
-    /// What was counted off the loops; its count is the number of slots there are.
+    /// The values counted off the loops. Their count is the number of slots.
     var slots: [UInt64] = []
     var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
 
@@ -61,7 +61,7 @@ struct MetricsState {
         return source
     }
 
-    /// Gives a series that exists another source.
+    /// Changes the source of an existing series.
     mutating func replace(_ family: MetricFamily, _ values: [String], _ source: Source) {
         guard let index = self.families[family.name]?.index[PrometheusText.labels(family.labels, values)] else {
             return
@@ -69,7 +69,7 @@ struct MetricsState {
         self.families[family.name]?.series[index].source = source
     }
 
-    /// `count` new slots; the first one's number.
+    /// Adds `count` slots and returns the index of the first.
     mutating func allocate(_ count: Int) -> Int {
         let first = self.slots.count
         self.slots.append(contentsOf: repeatElement(0, count: count))

@@ -2,9 +2,9 @@
 import Glibc
 #endif
 
-/// The standard metrics of a process, read from `/proc` at each scrape, and what was built.
+/// The standard metrics of a process, read from `/proc` at each scrape, and the build information.
 package enum ProcessMetrics {
-    /// The Swift release that compiled this.
+    /// The Swift release that compiled this program.
     package static var swiftVersion: String {
         #if compiler(>=6.5)
         "6.5 or later"
@@ -17,7 +17,7 @@ package enum ProcessMetrics {
 
     /// Registers them all.
     ///
-    /// - Parameter version: the gateway's own version.
+    /// - Parameter version: The gateway's own version.
     package static func register(in registry: MetricsRegistry, version: String) {
         registry.read(MetricNames.buildInfo, version, self.swiftVersion) { 1 }
         let start = self.startTime()
@@ -34,7 +34,7 @@ package enum ProcessMetrics {
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name in brackets may hold spaces and brackets, so the fields are counted from its last one.
+        // The program's name in brackets may hold spaces and brackets, so fields are counted after its last one.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")
@@ -77,7 +77,7 @@ package enum ProcessMetrics {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
         defer { close(descriptor) }
-        // Files of `/proc` this small are read whole by one call.
+        // One call reads files of `/proc` of this size whole.
         return String(unsafeUninitializedCapacity: 4096) { bytes in
             max(0, Glibc.read(descriptor, bytes.baseAddress, bytes.count))
         }

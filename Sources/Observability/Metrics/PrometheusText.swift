@@ -1,10 +1,10 @@
-/// Writes families in Prometheus' text format 0.0.4: one HELP and TYPE line a family, then its series,
-/// `\n` at every end.
+/// Writes families in Prometheus' text format 0.0.4: one HELP and one TYPE line for each family, then its series. Every
+/// line ends with `\n`.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
     private let slots: [UInt64]
 
-    /// - Parameter slots: the totals, by slot number.
+    /// - Parameter slots: The totals, by slot number.
     init(slots: [UInt64]) {
         self.slots = slots
         self.bytes.reserveCapacity(32 * slots.count)
@@ -45,7 +45,7 @@ struct PrometheusText {
         }
     }
 
-    /// - Parameter counts: how many values fell under each bound, and above the last.
+    /// - Parameter counts: How many values fell under each bound, and above the last.
     private mutating func histogram(
         _ name: String,
         _ labels: String,
@@ -64,7 +64,7 @@ struct PrometheusText {
         self.line("\(name)_count", labels, "\(total)")
     }
 
-    /// 0 for a series that was registered after the loops were asked.
+    /// The value of a slot; 0 for a series that was registered after the loops were asked.
     private func slot(_ index: Int) -> UInt64 {
         index < self.slots.count ? self.slots[index] : 0
     }
@@ -86,7 +86,7 @@ struct PrometheusText {
         zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
     }
 
-    /// `\`, line feed and, in label values, `"` escaped as the format demands.
+    /// Escapes `\`, line feed and, in label values, `"`, as the format requires.
     static func escaped(_ text: String, quotes: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -100,7 +100,7 @@ struct PrometheusText {
         return result
     }
 
-    /// A value as Go's `ParseFloat` reads it; whole numbers without exponent.
+    /// A value as Go's `ParseFloat` reads it. Whole numbers have no exponent.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
@@ -108,7 +108,7 @@ struct PrometheusText {
         return "\(value)"
     }
 
-    /// Exact seconds, without the detour over a float.
+    /// Exact seconds, without conversion to a float.
     static func seconds(nanoseconds: UInt64) -> String {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         if rest == 0 { return "\(whole)" }

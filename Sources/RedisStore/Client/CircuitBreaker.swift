@@ -1,14 +1,14 @@
-/// When a loop may try to reach Redis again: a value without clock or chance of its own.
+/// When a loop may try to reach Redis again. A value without a clock or random numbers of its own.
 ///
-/// Closed while a connection serves. The loss of the connection opens it: every command then fails at once, and after a
-/// pause one probe (connect, handshake, `PING`) is let through. The pause doubles with each failure up to half a second,
-/// so that Redis is back in use within a second of its return, and only an answered command, not a mere connect, makes
-/// it short again: a server that takes connections but answers nothing would otherwise be probed without pause.
+/// It is closed while a connection serves. A lost connection opens it: every command then fails at once, and after a
+/// pause one probe (connect, handshake, `PING`) is let through. The pause doubles with each failure up to half a
+/// second, so that Redis is used again within a second of its return. Only an answered command resets the pause, not a
+/// connect alone: else a server that accepts connections but answers nothing would be probed without pause.
 package struct CircuitBreaker: Sendable, Hashable {
     package enum State: Sendable, Hashable {
         /// Commands go through.
         case closed
-        /// No probe before the pause is over.
+        /// No probe until the pause is over.
         case open
         /// A probe is under way.
         case probing
@@ -23,7 +23,7 @@ package struct CircuitBreaker: Sendable, Hashable {
 
     package init() {}
 
-    /// The pause is over (or there was none yet): whether a probe may start.
+    /// Whether a probe may start: the pause is over, or there has been none.
     package mutating func probe() -> Bool {
         guard self.state == .open else { return false }
         self.state = .probing
@@ -40,8 +40,8 @@ package struct CircuitBreaker: Sendable, Hashable {
         self.failures = 0
     }
 
-    /// The probe or the connection failed; returns the pause. `chance` is 0 to 1: gateways that lost Redis together
-    /// must not come back together.
+    /// The probe or the connection failed; returns the pause. `chance` is random, from 0 to 1, so that gateways that
+    /// lost Redis together do not come back together.
     package mutating func failed(chance: Double) -> Duration {
         self.state = .open
         self.failures = min(self.failures + 1, 16)

@@ -1,11 +1,11 @@
 internal import NIOCore
 internal import Vocabulary
 
-/// Scripts whose work a replica must confirm before anybody is told of it. Confined to its loop.
+/// Runs scripts whose writes a replica must confirm before they are answered. Confined to its loop.
 ///
-/// `WAIT` blocks its connection and covers what that connection wrote before it. So these scripts have a connection of
-/// their own, and those of one tick, and those that arrive while replicas confirm, leave together with one `WAIT` behind
-/// them. Without that confirmation nobody gets an answer, though the work is done: `RedisError.unreplicated`.
+/// `WAIT` blocks its connection and covers what that connection wrote before. So these scripts have their own
+/// connection. Scripts that arrive in one tick, or while replicas confirm earlier ones, are sent together with one
+/// `WAIT` after them. Without the confirmation they fail with `RedisError.unreplicated`, though Redis has run them.
 final class CommitLink {
     private struct Entry {
         let call: ScriptCall
@@ -26,7 +26,7 @@ final class CommitLink {
     private var isScheduled = false
     private var isCommitting = false
 
-    /// - Parameter onShortage: told when no replica has confirmed in time.
+    /// - Parameter onShortage: Called when no replica has confirmed in time.
     init(link: RedisLink, configuration: RedisConfiguration, on loop: any EventLoop, onShortage: @escaping () -> Void) {
         self.loop = loop
         self.link = link

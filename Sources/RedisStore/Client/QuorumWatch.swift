@@ -1,7 +1,7 @@
 internal import NIOCore
 import Synchronization
 
-/// How many of the servers that choose the primary are heard: sentinels, or the primaries of a cluster.
+/// How many of the servers that choose the primary answer: sentinels, or the primaries of a cluster.
 package struct Quorum: Sendable, Hashable {
     package let heard: Int
     package let count: Int
@@ -11,14 +11,14 @@ package struct Quorum: Sendable, Hashable {
         self.count = count
     }
 
-    /// Those that are silent are enough to have chosen another primary without this gateway.
+    /// So many are silent that they may have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
-/// Whether this gateway may stand on the wrong side of a split network: alone with a primary that the others have replaced,
-/// which still has what was ended since and takes what will be lost. For any thread.
+/// Whether this gateway may be cut off together with an old primary that the others have replaced. Such a primary still
+/// has sessions that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// A server that was silent for this long counts as not heard. It is asked for a sign of life once a second
+    /// A server that is silent for this long counts as not heard. It is asked for a sign of life once a second
     /// (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
@@ -28,15 +28,15 @@ final class QuorumWatch: Sendable {
         var timer: RepeatedTask?
     }
 
-    /// The same as `State.cutOff != nil`; read before each command without taking the lock.
+    /// The same as `State.cutOff != nil`, readable before each command without the lock.
     private let isLost = Atomic(false)
     private let state = Mutex(State())
     private let quorum: @Sendable () -> Quorum?
     private let tell: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    ///   - quorum: Asked on the loop; nil where no other server decides which one is the primary.
-    ///   - tell: Told when most have become silent, and when they are heard again.
+    /// - quorum: Asked on the loop; nil where no other servers choose the primary.
+    /// - tell: Called when most have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
         self.tell = tell

@@ -2,7 +2,7 @@ internal import NIOCore
 import Synchronization
 internal import Vocabulary
 
-// What becomes of the servers, and who is told.
+// What happens when servers come, go, refuse or are replaced, and who is told.
 extension RedisClient {
     func adopt(_ topology: Topology) {
         let endpoints = Set(topology.shards.map(\.endpoint))
@@ -19,8 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// A cluster's node that serves slots before any topology names it. The followers are told at once, so that they hear
-    /// what ends there.
+    /// A redirection named a node of a cluster that is in no topology yet. The followers are told at once, so that they
+    /// also hear what ends there.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
@@ -43,7 +43,7 @@ extension RedisClient {
     }
 
     func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
-        // Before anything is asked over this connection.
+        // Before this connection is used for a question.
         self.setClock(by: facts, of: endpoint, roundTrip: handshake)
         let isFirst = self.state.withLock { state in
             state.refusals[endpoint] = nil
@@ -70,7 +70,7 @@ extension RedisClient {
         if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
     }
 
-    /// A sentinel, or a node of a cluster, has not told who the primaries are; or a primary nothing of itself.
+    /// A sentinel or a node of a cluster refused to name the primaries, or a primary refused to describe itself.
     func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }
@@ -85,7 +85,7 @@ extension RedisClient {
         self.askForFacts(of: endpoint)
     }
 
-    /// Sentinels make another server the primary, or have given it up.
+    /// Sentinels are making another server the primary, or have given that up.
     func replacing(_ isUnderWay: Bool) {
         for loop in self.loops {
             _ = self.on(loop) { router in
@@ -97,7 +97,7 @@ extension RedisClient {
         self.tell(.replacementBegun(endpoint))
     }
 
-    /// On the first loop.
+    /// Called on the first loop.
     func heard(within time: Duration) -> Quorum? {
         self.source.heard(within: time)
             ?? self.followers.withLock { $0 }.lazy.compactMap { $0.primariesHeard?(time) }.first
@@ -108,19 +108,19 @@ extension RedisClient {
         self.writes.refused(endpoint, refusal)
     }
 
-    /// Writes a key that expires after a millisecond, to see whether this primary takes writes.
+    /// Writes a key that expires after a millisecond, to learn whether this primary takes writes.
     func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // Without replicas it is asked for confirmations no longer than a promotion takes.
+            // A primary without replicas is asked for confirmations only as long as a promotion may take.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null
         }
     }
 
-    /// Whether a replica is connected that could confirm its writes, as far as is known.
+    /// Whether a replica is known to be connected that could confirm its writes.
     private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
         self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }
@@ -147,10 +147,10 @@ extension RedisClient {
         }
     }
 
-    /// Keeps what a primary says of itself. Under another reign than before, whatever was known of it is in doubt.
+    /// Keeps what a primary says of itself. After a restart or a failover everything known of it is doubted.
     private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         let isNewReign = self.state.withLock { state in
-            // Sentinel's primary may have moved here from another address: there is one shard, and one reign.
+            // With Sentinel there is one shard and one history, even if the primary has moved to another address.
             let former = state.facts[endpoint] ?? (self.connector.configuration.isCluster ? nil : state.lastFacts)
             state.facts[endpoint] = facts
             state.lastFacts = facts
@@ -162,8 +162,8 @@ extension RedisClient {
         for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
     }
 
-    /// The primaries of a cluster have a clock each: all gateways go by the same one's. Where that does not tell the time,
-    /// they go by what they have in common nevertheless, NTP.
+    /// Each primary of a cluster has its own clock; all gateways use the clock of the same one. Without its time they
+    /// use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
         self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip)

@@ -2,17 +2,17 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// Redis for all event loops: each loop has connections of its own to every primary.
+/// Redis for all event loops: each loop has its own connections to every primary.
 package final class RedisClient: Sendable {
     struct State {
         var topology: Topology?
-        /// The primaries' own words, the latest of any loop.
+        /// What each primary said of itself last, to any loop.
         var facts: [RedisEndpoint: RedisFacts] = [:]
-        /// Whatever was heard last, of any primary.
+        /// What any primary said last.
         var lastFacts: RedisFacts?
-        /// Loops with a connection that serves.
+        /// The loops whose connection to a primary serves.
         var connected: [RedisEndpoint: Set<Int>] = [:]
-        /// Why the last connection was refused, where it was.
+        /// Why each primary refused the last connection, if it did.
         var refusals: [RedisEndpoint: RedisServerError] = [:]
         var firstTopology: EventLoopPromise<Void>?
         var poll: RepeatedTask?
@@ -20,18 +20,18 @@ package final class RedisClient: Sendable {
         var isShutDown = false
     }
 
-    /// Who else is told what changes, from any thread; must not block.
+    /// An additional listener for changes. Called from any thread; must not block.
     struct Follower: Sendable {
-        /// Each topology, the first included, before any command goes by it.
+        /// Each topology, also the first one, before any command uses it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void
-        /// The name of a primary's reign, as often as it is told.
+        /// The replication id of a primary, each time that it is reported.
         var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
-        /// How many of a cluster's primaries were heard within this time; asked on the first loop.
+        /// How many primaries of a cluster were heard within this time; asked on the first loop.
         var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
-    /// How often the primaries are asked for their facts.
+    /// How often each primary is asked for its facts.
     private static let pollInterval = TimeAmount.seconds(5)
 
     package let connector: RedisConnector
@@ -46,12 +46,12 @@ package final class RedisClient: Sendable {
     let writes: WriteWatch
     let quorum: QuorumWatch
 
-    /// A client for the loops of `group`. Nothing is connected before `start()`.
+    /// A client for the loops of `group`. It does not connect before `start()`.
     ///
     /// - Parameters:
-    ///   - localClock: What `clock` goes by until a primary has told the time. It should be steady.
-    ///   - observe: Told what changes, from any thread; must not block.
-    /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
+    ///   - localClock: The clock until a primary has reported its time. It should be monotonic.
+    ///   - observe: Called with each change, from any thread; must not block.
+    /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     package init(
         configuration: RedisConfiguration,
         group: any EventLoopGroup,
@@ -72,7 +72,7 @@ package final class RedisClient: Sendable {
             self.source = SentinelTopology(sentinels, over: connector, on: loops[0])
         case .cluster(let seeds): self.source = ClusterTopology(seeds: seeds, over: connector, on: loops[0])
         }
-        // The routers tell the client, which does not exist yet.
+        // The routers report to the client, which does not exist yet.
         let client = Reference()
         var routers: [ObjectIdentifier: NIOLoopBoundBox<RedisRouter>] = [:]
         for (index, loop) in loops.enumerated() {
@@ -120,13 +120,13 @@ package final class RedisClient: Sendable {
     /// Whether keys are spread over several nodes.
     package var isCluster: Bool { self.connector.configuration.isCluster }
 
-    /// The clock by which what lies in Redis is stamped and judged, at every gateway (`StoreClock`).
+    /// The clock for everything that is stored in Redis, the same at every gateway (`StoreClock`).
     package var clock: Clock { self.storeClock.clock }
 
-    /// How many loops there are.
+    /// The number of loops.
     package var loopCount: Int { self.loops.count }
 
-    /// How many loops have a connection to every primary.
+    /// The number of loops that have a connection to every primary.
     package var connectedLoops: Int {
         self.state.withLock { state in
             guard let topology = state.topology else { return 0 }
@@ -136,7 +136,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// How it stands now.
+    /// The current state.
     package var status: RedisStatus {
         self.state.withLock { state in
             RedisStatus(
@@ -156,38 +156,37 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Also tells `follower` what changes. To be called before `start()`.
+    /// Also reports changes to `follower`. To be called before `start()`.
     func follow(_ follower: Follower) {
         self.followers.withLock { $0.append(follower) }
     }
 
-    /// The loop for what a process needs once.
+    /// The loop for what a process does once.
     var firstLoop: any EventLoop { self.loops[0] }
 
-    /// What was found of the primaries may be out of date.
+    /// What is known of the primaries may be out of date.
     func lookAgain() { self.source.lookAgain() }
 
-    /// Whoever listens for what ends elsewhere hears it now, or does not.
+    /// The listener for sessions that end elsewhere is connected, or is not.
     func invalidation(isUp: Bool) {
         self.state.withLock { $0.invalidationIsUp = isUp }
         self.tell(isUp ? .trusted : .doubted)
     }
 
-    /// So many ends that a primary had forgotten were written again.
+    /// So many endings that a primary had lost were written again.
     func noteRestored(_ count: Int, at endpoint: RedisEndpoint) {
         self.tell(.endsRestored(endpoint, count: count))
     }
 
-    /// Whoever listens was refused by the server.
+    /// A server refused the listener for endings.
     func invalidation(refusedBy endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         self.tell(.refused(endpoint, refusal))
     }
 
     // MARK: Life
 
-    /// Looks for the primaries, begins to connect on every loop, and waits until each has been tried once, or until as
-    /// many connect timeouts have passed as that can take. A Redis that is not there is no error: it is tried again and
-    /// again.
+    /// Looks for the primaries, starts to connect on every loop, and waits until each has been tried once, for at most
+    /// as many connect timeouts as that can take. An unreachable Redis is not an error here: it is tried again.
     package func start() async throws {
         let first = self.loops[0].makePromise(of: Void.self)
         self.state.withLock { $0.firstTopology = first }
@@ -209,7 +208,7 @@ package final class RedisClient: Sendable {
         self.state.withLock { $0.poll = poll }
     }
 
-    /// Answers what was asked and closes; commands fail from now on.
+    /// Waits for the answers to commands already sent, then closes. Later commands fail.
     package func shutDown() async throws {
         let poll = self.state.withLock { state in
             state.isShutDown = true
@@ -225,7 +224,7 @@ package final class RedisClient: Sendable {
 
     // MARK: Commands
 
-    /// Sends one command, to the node that serves its first argument. Commands of one tick leave together, in order.
+    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
     ///
     /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
     package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
@@ -233,8 +232,8 @@ package final class RedisClient: Sendable {
         return self.metered(command.kind, self.on(loop) { $0.send(command) })
     }
 
-    /// The same without a future, for what every request costs whose session is not in the cache. To be called on `loop`,
-    /// where `receiver` is called too, once, maybe before this returns.
+    /// The same without a future, because each request whose session is not cached pays for it. To be called on `loop`.
+    /// `receiver` is called on it once, maybe before this returns.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -251,7 +250,8 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// The same, but waits at most so long for a connection; only for reading back what became of a lost answer.
+    /// The same, but waits at most this long for a connection. Only for learning what became of a command whose answer
+    /// was lost.
     package func sendWhenUp(
         _ command: RedisCommand,
         within patience: Duration,
@@ -260,14 +260,14 @@ package final class RedisClient: Sendable {
         self.on(loop) { $0.becomeUp(key: command.key, within: patience) }.flatMap { self.send(command, on: loop) }
     }
 
-    /// Runs a script. One that is durable is answered when a replica has its work too, where there are replicas; else it
-    /// fails with `RedisError.unreplicated`.
+    /// Runs a script. A durable script is answered when a replica has its writes too, if there are replicas; without
+    /// that confirmation it fails with `RedisError.unreplicated`.
     package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         if self.isCutOff { return loop.makeFailedFuture(RedisError.notSent(.cutOff)) }
         return self.metered(call.script.kind, self.on(loop) { $0.evaluate(call) })
     }
 
-    /// Whether nothing is asked now: another server may be the primary without our having heard of it.
+    /// Whether no command is sent now, because another server may be the primary without this gateway's knowledge.
     private var isCutOff: Bool { self.quorum.isCutOff }
 
     // MARK: Steps

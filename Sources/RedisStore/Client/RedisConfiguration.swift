@@ -1,23 +1,23 @@
 package import Vocabulary
 
-/// Which Redis it is and how it is spoken to.
+/// Which Redis is used, and how.
 package struct RedisConfiguration: Sendable, Hashable {
     /// How the servers are found.
     package enum Deployment: Sendable, Hashable {
         /// One server, which is always the primary.
         case standalone(RedisEndpoint)
-        /// One primary that the sentinels name.
+        /// One primary, which the sentinels name.
         case sentinel(Sentinels)
-        /// Several primaries; any node tells who they are. `seeds` are asked in turn.
+        /// Several primaries. Any node names them; the `seeds` are asked in turn.
         case cluster(seeds: [RedisEndpoint])
     }
 
-    /// The sentinels and what they are asked for.
+    /// The sentinels and what they need.
     package struct Sentinels: Sendable, Hashable {
         package var endpoints: [RedisEndpoint]
         /// The name of the primary in the sentinels' configuration.
         package var primaryName: String
-        /// What the sentinels themselves ask for, which is not what Redis asks for.
+        /// The credentials for the sentinels, which differ from those for Redis.
         package var user: String?
         package var password: Secret?
 
@@ -29,14 +29,14 @@ package struct RedisConfiguration: Sendable, Hashable {
         }
     }
 
-    /// What TLS needs beyond the endpoint; paths are of PEM files. Sentinels are spoken to in the same way.
+    /// What TLS needs besides the endpoint. Paths are of PEM files. Sentinels use the same.
     package struct TLS: Sendable, Hashable {
-        /// The authorities that may have signed the server's certificate; nil: the system's.
+        /// The authorities for the server's certificate; nil: the system's.
         package var authorityFile: String?
         /// The gateway's own certificate chain and key, for a server that asks for one.
         package var certificateFile: String?
         package var keyFile: String?
-        /// The name that is asked for (SNI) and verified; nil: the endpoint's host.
+        /// The name that is sent (SNI) and verified; nil: the endpoint's host.
         package var serverName: String?
 
         package init(
@@ -54,18 +54,18 @@ package struct RedisConfiguration: Sendable, Hashable {
 
     package var deployment: Deployment
     package var tls: TLS?
-    /// The ACL user; nil with a password: Redis's `default`.
+    /// The ACL user; nil with a password: Redis's user `default`.
     package var user: String?
     package var password: Secret?
     /// Always 0 in a cluster.
     package var database: Int
-    /// How the connections call themselves in `CLIENT LIST`; nil: not at all.
+    /// The name of the connections in `CLIENT LIST`; nil: none.
     package var clientName: String?
-    /// TCP (or unix) connect, and then TLS and the handshake together: each has this long.
+    /// Applies once to the TCP (or unix) connect, and once more to TLS and the handshake together.
     package var connectTimeout: Duration
-    /// From the call to the answer, queueing included.
+    /// From the call to the answer, including the time in the queue.
     package var commandTimeout: Duration
-    /// How long a replica has to confirm a write; Redis answers `WAIT` by then in any case.
+    /// How long a replica may take to confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)
     package var limits: ReplyLimits
 
@@ -91,13 +91,13 @@ package struct RedisConfiguration: Sendable, Hashable {
         self.limits = limits
     }
 
-    /// True where the data is spread over several primaries, so that nodes answer `MOVED` and `ASK`.
+    /// Whether the data is spread over several primaries, so that nodes may answer `MOVED` and `ASK`.
     package var isCluster: Bool {
         if case .cluster = self.deployment { true } else { false }
     }
 }
 
-/// A command that opens a connection, before anything else is sent over it.
+/// A command that is sent on a new connection before anything else.
 package struct HandshakeStep: Sendable, Hashable {
     package let command: RedisCommand
     /// Whether an error reply ends the connection.
@@ -110,19 +110,19 @@ package struct HandshakeStep: Sendable, Hashable {
 }
 
 extension RedisConfiguration {
-    /// Signs in, chooses the database, and tells the connection's name.
+    /// Signs in, selects the database, and names the connection.
     package var greeting: [HandshakeStep] {
         var steps = Self.authentication(user: self.user, password: self.password)
         if self.database != 0 { steps.append(HandshakeStep(RedisCommand("SELECT", "\(self.database)"))) }
         if let name = self.clientName {
-            // A courtesy to whoever reads CLIENT LIST: an ACL without it is no reason to do without Redis.
+            // The name only helps readers of CLIENT LIST. An ACL that forbids it does not stop the gateway.
             steps.append(HandshakeStep(RedisCommand("CLIENT", "SETNAME", name), isRequired: false))
         }
         return steps
     }
 
-    /// What opens a connection for commands. `INFO` last: a server that is loading or wants a password says so to it, and
-    /// a replica shows itself, before any request depends on it.
+    /// What opens a connection for commands. `INFO` comes last: a server that is loading, wants a password or is a
+    /// replica shows it there, before any request depends on it.
     package var handshake: [HandshakeStep] {
         self.greeting + [HandshakeStep(RedisCommand("INFO"))]
     }

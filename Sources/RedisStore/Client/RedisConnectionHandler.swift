@@ -3,15 +3,15 @@ internal import Vocabulary
 
 /// The I/O of one connection around its state machine. Confined to its loop.
 ///
-/// Commands of one tick leave in one write; replies go to their promises in order.
+/// Commands of one tick are sent in one write. Replies go to their receivers in order.
 package final class RedisConnectionHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// What the owner of the connection is told. Each is called on the loop.
+    /// What the owner of the connection is told. All are called on the loop.
     package struct Events {
-        /// The handshake succeeded, and this was its last reply (nil: it had no step). Returns false when the server is
-        /// not the right one; then the connection ends.
+        /// The handshake succeeded; with its last reply (nil: it had no steps). Returns false when this is the wrong
+        /// server; then the connection ends.
         package var ready: (RedisReply?) -> Bool
         /// A command was answered.
         package var answered: () -> Void
@@ -29,12 +29,13 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Who waits for a reply: called once, on the loop, with the reply (which may be an error reply) or why there is none.
+    /// Receives a reply: called once, on the loop, with the reply (which may be an error reply) or with the reason why
+    /// there is none.
     ///
-    /// A closure and no promise: a request whose session is not in the cache pays for every step between.
+    /// It is a closure and not a promise, because each request whose session is not cached pays for every step.
     package typealias Receiver = (Result<RedisReply, RedisError>) -> Void
 
-    /// Generic code would wrap a bare closure anew with each step that it takes.
+    /// A named type, because generic code would wrap a bare closure again at each step.
     private struct Waiter {
         let receiver: Receiver
     }
@@ -54,12 +55,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
-    /// The replies of the bytes that are being read, until all of them are there.
+    /// The replies of the bytes being read, kept until all of them are read.
     private let answers = Batch<Answer>()
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
-    /// - Parameter handshake: What is sent first, and must succeed before anything else is.
+    /// - Parameter handshake: The commands that are sent first and must succeed before others are sent.
     package init(_ configuration: RedisConfiguration, handshake: [HandshakeStep], events: Events) {
         self.machine = Machine(followsRedirects: configuration.isCluster)
         self.reader = ReplyReader(limits: configuration.limits)
@@ -68,12 +69,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.events = events
     }
 
-    /// What went wrong below, in TLS or the socket, before the connection ended.
+    /// The error of TLS or the socket that ended the connection.
     package private(set) var failure: (any Error)?
 
     package var isReady: Bool { self.machine.isReady }
 
-    /// Sends `command`, which must be answered until `deadline`.
+    /// Sends `command`, which must be answered before `deadline`.
     package func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping Receiver) {
         let start = self.outgoing.writerIndex
         guard command.write(to: &self.outgoing) else { return receiver(.failure(.notSent(.overloaded))) }
@@ -164,7 +165,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     private func feed(_ buffer: inout ByteBuffer) throws(ReplyError) {
-        // `withUnsafeReadableBytes` cannot throw typed errors: the outcome is carried out by hand.
+        // `withUnsafeReadableBytes` cannot rethrow typed errors, so the result is passed out by hand.
         let result: Result<Void, ReplyError> = buffer.withUnsafeReadableBytes { bytes in
             do throws(ReplyError) {
                 try self.reader.feed(bytes) { self.take($0) }
@@ -177,12 +178,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         try result.get()
     }
 
-    /// Hands out what was read: once all of it is, which keeps the reader in the core's instruction cache.
+    /// Passes on the replies only after all bytes are read, which keeps the reader in the core's instruction cache.
     private func deliver() {
         self.answers.drain { $0.waiter.receiver(.success($0.reply)) }
     }
 
-    /// Takes one reply for whom it belongs to; false when the connection ended with it.
+    /// Gives one reply to its receiver; false when the connection ended with it.
     private func take(_ reply: RedisReply) -> Bool {
         switch self.machine.received(reply) {
         case .wait:
@@ -206,11 +207,11 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     private func finish(_ closing: Machine.Closing) {
-        // In the order of the commands: first those that were answered.
+        // In the order of the commands: those that were answered come first.
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
-        // The owner first: whoever is failed may ask again at once and must find this connection gone.
+        // The owner first: a receiver that fails may send again at once, and must find this connection gone.
         let events = self.events
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
@@ -229,11 +230,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.isFlushScheduled = false
         guard let context = self.context, self.outgoing.readableBytes > 0 else { return }
         context.writeAndFlush(self.wrapOutboundOut(self.outgoing), promise: nil)
-        // The same memory again, unless the channel could not send it yet.
+        // Reuses the memory, unless the channel still holds it.
         self.outgoing.clear(minimumCapacity: 1024)
     }
 
-    /// Keeps one timer, for the head of the queue. It is not moved with every answer: when it fires it looks again.
+    /// Keeps one timer, for the head of the queue. It is not moved with every answer: when it fires it checks the head
+    /// again.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

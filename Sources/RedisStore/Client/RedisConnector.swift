@@ -2,19 +2,19 @@ package import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// Opens connections to any server of one configuration, over TLS where it says so.
+/// Opens connections to any server of one configuration, with TLS where the configuration says so.
 package struct RedisConnector: Sendable {
     package let configuration: RedisConfiguration
     private let tls: NIOSSLContext?
 
-    /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
+    /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     package init(_ configuration: RedisConfiguration) throws {
         self.configuration = configuration
         self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
     }
 
-    /// A channel to `endpoint` with TLS and nothing else in its pipeline; its handshake may still be under way. Host names
-    /// are resolved off the loop, and addresses tried one after the other, within the connect timeout.
+    /// A channel to `endpoint` with only TLS in its pipeline, whose handshake may still be running. Host names are
+    /// resolved off the loop. Their addresses are tried in turn, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }
@@ -23,7 +23,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// The same whatever the configuration says of TLS: with what `prepare` puts into the pipeline.
+    /// The same, but with what `prepare` adds to the pipeline instead of TLS.
     func connect(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,
@@ -31,12 +31,12 @@ package struct RedisConnector: Sendable {
     ) -> EventLoopFuture<any Channel> {
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(TimeAmount(self.configuration.connectTimeout))
-            // Called for each address that is tried: only the channel that connects lives on.
+            // Called for each address that is tried; only one channel is kept.
             .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { try prepare(channel) } }
         switch endpoint {
         case .tcp(let host, let port):
             let bootstrap = bootstrap.channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // An address needs no resolver, whose threads may all be waiting for name servers just now.
+            // An address skips the resolver, whose threads may all be waiting for name servers.
             if let address = try? SocketAddress(ipAddress: host, port: port) { return bootstrap.connect(to: address) }
             return bootstrap.connect(host: host, port: port)
         case .unix(let path):
@@ -44,8 +44,8 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Connects for an owner that lives on `loop`, and tells it there: either `adopt`, which puts the owner's handler into
-    /// the new channel's pipeline, or why there is no connection.
+    /// Connects for an owner on `loop`, and calls one of two functions there: `adopt`, which adds the owner's handler
+    /// to the new channel's pipeline, or `failed` with the cause.
     func open(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,
@@ -65,7 +65,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// The name for SNI; nil for an address, which is then verified as an address.
+    /// The name for SNI; nil for an address, which is verified as an address.
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }

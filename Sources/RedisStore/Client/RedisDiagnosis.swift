@@ -3,14 +3,14 @@ internal import NIOPosix
 internal import NIOSSL
 package import Vocabulary
 
-/// What a server is that cannot be spoken to as configured. It is asked over connections of their own, which carry no
-/// secret: it may be anything.
+/// Finds out what a server is that does not answer as configured. It is asked over separate connections that carry no
+/// secret, because it may be any program.
 package enum RedisDiagnosis {
-    /// The days of a certificate.
+    /// The period in which a certificate is valid.
     package struct Validity: Sendable, Hashable {
-        /// The first moment at which it is valid.
+        /// The first valid moment.
         package let from: UnixTime
-        /// The last one.
+        /// The last valid moment.
         package let until: UnixTime
 
         init(_ certificate: NIOSSLCertificate) {
@@ -19,10 +19,11 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// How long it may take to say something, at most.
+    /// How long the server may take to send something.
     private static let patience = Duration.seconds(1)
 
-    /// What the server first says to a `PING` without TLS; empty when it says nothing. The future always succeeds.
+    /// What the server first sends in reply to a `PING` without TLS; empty when it sends nothing. The future always
+    /// succeeds.
     package static func firstBytes(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -33,8 +34,8 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// How long the certificates are valid that the server shows, its own first; nil when it speaks no TLS. The future
-    /// always succeeds.
+    /// The validity of the certificates that the server presents, its own first; nil when it does not speak TLS. The
+    /// future always succeeds.
     package static func certificates(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -42,7 +43,7 @@ package enum RedisDiagnosis {
     ) -> EventLoopFuture<[Validity]?> {
         self.ask(endpoint, over: connector, on: loop) { channel, answer in
             let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-            // None is believed: the handshake ends before anything of ours is sent.
+            // No certificate is accepted: the handshake ends before anything is sent.
             let handler = try NIOSSLClientHandler(
                 context: context,
                 serverHostname: connector.serverName(endpoint),
@@ -55,7 +56,7 @@ package enum RedisDiagnosis {
         }.map { $0.isEmpty ? nil : $0 }
     }
 
-    /// How long the certificates of a PEM file are valid; none when it is not one.
+    /// The validity of the certificates in a PEM file; empty when it is not one.
     package static func certificates(inFile path: String) -> [Validity] {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }
@@ -76,8 +77,8 @@ package enum RedisDiagnosis {
         return (try? NIOSSLContext(configuration: configuration)) != nil
     }
 
-    /// Connects with what `prepare` puts into the pipeline, which is to answer. No connection, its end and silence are
-    /// answered with nothing.
+    /// Connects with what `prepare` adds to the pipeline, which gives the answer. A failed connect, the end of the
+    /// connection and silence give an empty answer.
     private static func ask<Element: Sendable>(
         _ endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -100,7 +101,7 @@ package enum RedisDiagnosis {
     }
 }
 
-/// The first of several answers. Used on one loop.
+/// The first of several answers. Confined to one loop.
 private final class Answer<Element: Sendable>: Sendable {
     private let promise: EventLoopPromise<[Element]>
     private let isGiven: NIOLoopBoundBox<Bool>
@@ -119,7 +120,7 @@ private final class Answer<Element: Sendable>: Sendable {
     }
 }
 
-/// Says `PING` and takes what comes first.
+/// Sends `PING` and keeps what comes first.
 private final class FirstBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -131,7 +132,7 @@ private final class FirstBytes: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        // With an empty line, at which servers of other protocols see an end as well.
+        // The empty line makes servers of other protocols answer as well.
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: "PING\r\n\r\n")), promise: nil)
     }
 

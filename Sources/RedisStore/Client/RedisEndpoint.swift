@@ -3,7 +3,7 @@ package enum RedisEndpoint: Sendable, Hashable, CustomStringConvertible {
     case tcp(host: String, port: Int)
     case unix(path: String)
 
-    /// `host:port`, `[v6]:port` or the socket's path; never a secret.
+    /// `host:port`, `[v6]:port` or the path of the socket; never a secret.
     package var description: String {
         switch self {
         case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

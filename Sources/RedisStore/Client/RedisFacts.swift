@@ -1,19 +1,19 @@
 package import Vocabulary
 
-/// What a server says of itself in `INFO`, as far as anything depends on it.
+/// What a server reports in `INFO`, as far as the gateway uses it.
 package struct RedisFacts: Sendable, Hashable {
     package var version: String
     /// Random at each start of the server.
     package var runID: String
     package var isPrimary: Bool
-    /// Names the primary's reign: it changes with every start and every promotion (`master_replid`).
+    /// The id of the primary's history of writes (`master_replid`): it changes with every start and every promotion.
     package var replicationID: String
-    /// Those that are in step: one that is still being sent the data cannot confirm a write.
+    /// Replicas that are in step. One that still receives its first copy cannot confirm a write.
     package var connectedReplicas: Int
     /// Bytes; 0: no limit.
     package var maxMemory: Int
     package var maxMemoryPolicy: String
-    /// Keys that were pushed out for want of memory since the start.
+    /// Keys that were evicted for lack of memory since the start.
     package var evictedKeys: Int
     package var writesAppendOnlyFile: Bool
     /// False when the last snapshot or rewrite of the append-only file failed.
@@ -22,13 +22,13 @@ package struct RedisFacts: Sendable, Hashable {
     /// The server's clock; nil before 6.2.
     package var time: UnixTime?
 
-    /// Reads the reply to `INFO`; nil when it is not one. What a server leaves out (a managed one may) is taken as harmless,
-    /// but for its role and its reign.
+    /// Reads the reply to `INFO`; nil when it is not one. Facts that a server omits (a managed one may) count as
+    /// harmless, except its role and its replication id.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]
         let text = String(decoding: bytes, as: UTF8.self)
-        // Byte by byte: by characters, the five seconds' look would hold the loop up for a millisecond.
+        // By bytes, because reading characters every five seconds would stop the loop for a millisecond.
         for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             fields[Substring(line[..<colon])] = Substring(line[line.index(after: colon)...])

@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// One connection to one server, renewed when it is lost. Confined to its loop.
+/// One connection to one server, which is renewed when it is lost. Confined to its loop.
 ///
-/// No command waits for a connect: without a connection it fails at once.
+/// A command never waits for a connect: without a connection it fails at once.
 final class RedisLink {
     /// What the owner of the link is told, on the loop, until it shuts the link down.
     struct Events {
-        /// A connection serves; these are its server's facts, and how long the handshake took that asked for them.
+        /// A connection serves; with its server's facts and the duration of the handshake that asked for them.
         var up: (RedisFacts, Duration) -> Void
-        /// The connection, or the try to make one, has failed.
+        /// The connection, or the attempt to make one, has failed.
         var down: (RedisError.Cause, RedisServerError?) -> Void
-        /// The server is there but is no primary.
+        /// The server answers but is not a primary.
         var misplaced: () -> Void
     }
 
@@ -20,13 +20,13 @@ final class RedisLink {
     private let events: Events
     private let commandTimeout: TimeAmount
     private var breaker = CircuitBreaker()
-    /// The connection in use or in its handshake.
+    /// The current connection, which may still be in its handshake.
     private var handler: RedisConnectionHandler?
     private var channel: (any Channel)?
     private var isShutDown = false
-    /// Told once the first attempt to connect is over, either way.
+    /// Succeeds when the first attempt to connect is over, whether it succeeded or not.
     private var firstAttempt: EventLoopPromise<Void>?
-    /// Those who wait for the next connection; all with a timer of their own, so they are few.
+    /// Promises for the next connection. Each has its own timer, because there are few.
     private var waiting: [EventLoopPromise<Void>] = []
 
     init(to endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
@@ -39,7 +39,7 @@ final class RedisLink {
 
     var isUp: Bool { self.breaker.state == .closed && self.handler?.isReady == true }
 
-    /// Begins to connect; the future succeeds when the first attempt is over, whatever came of it.
+    /// Starts to connect. The future succeeds when the first attempt is over, whether it succeeded or not.
     func start() -> EventLoopFuture<Void> {
         let promise = self.loop.makePromise(of: Void.self)
         self.firstAttempt = promise
@@ -47,15 +47,15 @@ final class RedisLink {
         return promise.futureResult
     }
 
-    /// The connection that commands may be sent on now; nil when there is none.
+    /// The connection on which commands can be sent now; nil when there is none.
     var current: RedisConnectionHandler? {
         self.isUp ? self.handler : nil
     }
 
-    /// A deadline for a command that is sent now.
+    /// The deadline of a command that is sent now.
     var newDeadline: NIODeadline { .now() + self.commandTimeout }
 
-    /// Sends the command; with an `ASKING` before it where a cluster moves its slot to this server.
+    /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server.
     func send(_ command: RedisCommand, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         guard let handler = self.current else { return self.notConnected() }
         return self.send(command, over: handler, asking: asking, deadline: deadline)
@@ -67,8 +67,8 @@ final class RedisLink {
         handler.send(command, deadline: deadline, receiver)
     }
 
-    /// Runs a script by its name and, where Redis does not know it, by its text over the same connection: a server that
-    /// another address now names is never given half of it.
+    /// Runs a script by its name and, where Redis does not know the name, by its text over the same connection, so that
+    /// both go to the same server even if the address has moved.
     func evaluate(_ call: ScriptCall, asking: Bool = false, deadline: NIODeadline) -> EventLoopFuture<RedisReply> {
         guard let handler = self.current else { return self.notConnected() }
         let bound = NIOLoopBound((self, handler), eventLoop: self.loop)
@@ -81,8 +81,8 @@ final class RedisLink {
         }
     }
 
-    /// Succeeds once there is a connection, which is waited for at most so long. For reading back what became of a command
-    /// whose answer was lost with its connection; no other request waits.
+    /// Succeeds once there is a connection, or fails after `patience`. Only for learning what became of a command whose
+    /// answer was lost with its connection; no other request waits.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         if self.isUp { return self.loop.makeSucceededVoidFuture() }
         if self.isShutDown { return self.notConnected() }
@@ -94,10 +94,11 @@ final class RedisLink {
         return promise.futureResult.always { _ in timer.cancel() }
     }
 
-    /// Answers what was asked and connects anew: the server may not be what it was.
+    /// Waits for the answers to commands already sent, then connects again, because the server may have changed its
+    /// role.
     func renew() { self.handler?.drain() }
 
-    /// Answers what was asked, then closes; nothing is sent from now on.
+    /// Waits for the answers to commands already sent, then closes. Nothing is sent from now on.
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
         for promise in self.waiting { promise.fail(RedisError.notSent(.shuttingDown)) }
@@ -123,10 +124,10 @@ final class RedisLink {
         asking: Bool,
         deadline: NIODeadline
     ) -> EventLoopFuture<RedisReply> {
-        // One that is late already would only cut the connection that serves others.
+        // A command that is late already would only time out and end the connection that others use.
         guard deadline > .now() else { return self.loop.makeFailedFuture(RedisError.notSent(.timedOut)) }
         if asking {
-            // Its answer says nothing that the command's own would not say.
+            // The command's own answer says all that matters.
             handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }
         }
         let promise = self.loop.makePromise(of: RedisReply.self)
@@ -167,9 +168,9 @@ final class RedisLink {
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 
-    /// The server has said who it is: whether it is used.
+    /// The server has reported who it is; decides whether it is used.
     private func ready(_ facts: RedisFacts?, after handshake: Duration) -> Bool {
-        // Nothing is read from a replica: it may not know yet what has ended.
+        // Nothing is read from a replica, because it may not know yet which sessions have ended.
         guard !self.isShutDown, let facts, facts.isPrimary else {
             if !self.isShutDown { self.events.misplaced() }
             return false

@@ -1,11 +1,12 @@
 internal import NIOCore
 import Synchronization
 
-/// Counts commands by kind and result, and how long they took. For any thread; nobody waits.
+/// Counts commands by kind and result, and their durations. May be used from any thread; never blocks.
 package final class RedisMeter: Sendable {
-    /// What is counted apart: the commands that reads send, and scripts by what they do.
+    /// The kinds that are counted separately: the commands that reads send, and scripts by their purpose.
     package enum Kind: Int, Sendable, CaseIterable {
-        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, allow, other
+        case get, mget, create, consume, confirm, touch, endSession, endLineage, endSubject, replace, endRecord, once,
+            document, allow, other
 
         /// The metric's label.
         package var label: String {
@@ -19,6 +20,10 @@ package final class RedisMeter: Sendable {
             case .endSession: "end_session"
             case .endLineage: "end_lineage"
             case .endSubject: "end_subject"
+            case .replace: "replace"
+            case .endRecord: "end_record"
+            case .once: "once"
+            case .document: "document"
             case .allow: "allow"
             case .other: "other"
             }
@@ -34,7 +39,7 @@ package final class RedisMeter: Sendable {
         case timeout
         /// Not sent, or the connection was lost before the answer.
         case lost
-        /// Done, but not confirmed by a replica in time.
+        /// Done, but no replica confirmed it in time.
         case unreplicated
 
         init(_ result: Result<RedisReply, RedisError>) {
@@ -59,10 +64,10 @@ package final class RedisMeter: Sendable {
         }
     }
 
-    /// The histogram's bounds in seconds; what took longer is counted beyond the last.
+    /// The histogram's bounds in seconds. Longer durations are counted above the last.
     package static let bounds: [Double] = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]
 
-    /// One kind's durations: how many fell under each bound and beyond (not cumulative), and their sum.
+    /// One kind's durations: how many fell under each bound and above the last (not cumulative), and their sum.
     package struct Durations: Sendable, Hashable {
         package let counts: [Int]
         package let seconds: Double
@@ -103,7 +108,7 @@ package final class RedisMeter: Sendable {
         self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
     }
 
-    /// A write was refused with this code, which is one of `RedisServerError.writeRefusals`.
+    /// Counts a refused write by its code, which is one of `RedisServerError.writeRefusals`.
     package func countRefusedWrite(_ code: String) {
         if let index = RedisServerError.writeRefusals.firstIndex(of: code) { self.refusedWrites[index].add(1) }
     }

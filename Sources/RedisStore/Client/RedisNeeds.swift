@@ -1,13 +1,13 @@
-/// What the gateway's user must be allowed to do in Redis. `deploy/redis/users.acl` grants exactly this, and
-/// `sallyport check --network` tries it.
+/// What the gateway's user must be allowed to do in Redis. `deploy/redis/users.acl` grants exactly this, and `sallyport
+/// check --network` tries each of it.
 package enum RedisNeeds {
-    /// One command, in the ACL's spelling, with a form of it that changes nothing that anybody could miss.
+    /// One command, in the ACL's spelling, with a form of it that changes nothing of use.
     package struct Command: Sendable, Hashable {
         /// E.g. `client|tracking`.
         package let name: String
-        /// Harmless, and every reply to it but `NOPERM` shows that it is allowed.
+        /// The harmless form. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
-        /// False: the gateway serves without it, and only the operator misses something.
+        /// False: the gateway works without it; only an operator would miss it.
         package let isRequired: Bool
 
         init(_ name: String, _ trial: RedisCommand, isRequired: Bool = true) {
@@ -19,29 +19,30 @@ package enum RedisNeeds {
 
     /// The keys of one type, with commands that change none of the gateway's keys.
     package struct KeyType: Sendable, Hashable {
-        /// What an ACL's rule calls them, e.g. `sp:s:*`.
+        /// The pattern in an ACL's rule, e.g. `sp:s:*`.
         package let pattern: String
-        /// Needs the right to read them.
+        /// Needs the right to read such keys.
         package let read: RedisCommand
-        /// Needs the right to write them; there is no such key.
+        /// Needs the right to write such keys; the key does not exist.
         package let write: RedisCommand
     }
 
-    /// All keys of the gateway begin with this.
+    /// The prefix of all keys of the gateway.
     package static let keyPrefix = "sp:"
 
-    /// Where Redis tells of keys that changed.
+    /// The channel on which Redis announces changed keys.
     package static let channel = SubscriptionPlan.keyChannel
 
-    /// The types of keys (`Keyspace`): an ACL that leaves one out is found by asking for each.
-    package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l"]
+    /// The types of keys (`Keyspace`). Each is tried, so that an ACL without one of them is found.
+    package static let keyTypes = ["s", "t", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
 
-    /// Where sentinels tell of failovers. Who may not hear one of them hears none: they are asked for with one command.
+    /// The channels on which sentinels announce failovers. They are subscribed to with one command, so a user without
+    /// the right to one of them gets none.
     package static var sentinelChannels: [String] { SentinelTopology.channels }
 
-    /// Commands with which requests are served, those that scripts call included.
+    /// The commands that serve requests, including those that scripts call.
     ///
-    /// - Parameter tag: The hash tag of the keys that are tried, for a node of a cluster serves only some slots.
+    /// - Parameter tag: The hash tag of the keys that are tried, because a node of a cluster serves only some slots.
     package static func commands(tag: String = "check") -> [Command] {
         let key = Array("sp:l:{\(tag)}:check".utf8)
         return [
@@ -63,7 +64,7 @@ package enum RedisNeeds {
         ]
     }
 
-    /// A write that is gone again after a millisecond.
+    /// A write of a key that expires after a millisecond.
     package static func write(tag: String = "check") -> RedisCommand {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
@@ -87,19 +88,19 @@ package enum RedisNeeds {
         }
     }
 
-    /// Last on a connection: what it subscribes to, it hears from then on.
+    /// To be sent last on a connection, because the connection then receives messages.
     package static var subscription: Command {
         Command("subscribe", RedisCommand("SUBSCRIBE", self.channel))
     }
 
-    /// What a cluster is asked for beyond this.
+    /// The additional commands for a cluster.
     package static let clusterOnly = [
         Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS")),
-        // It means something only in front of a command whose slot is being moved.
+        // It only has an effect before a command whose slot is being moved.
         Command("asking", RedisCommand("ASKING")),
     ]
 
-    /// What a URL with a database number needs beyond this.
+    /// The additional command for a URL with a database number.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]
 
     /// A tag whose keys lie in one of these slots.

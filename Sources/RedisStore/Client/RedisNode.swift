@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// One loop's connections to one primary: one for reads and what may be lost, and, while replicas are connected, one for
-/// what must not be. Confined to its loop.
+/// One loop's connections to one primary: one for reads and for writes that may be lost, and, while replicas are
+/// connected, one for durable writes. Confined to its loop.
 final class RedisNode {
-    /// What the node tells of itself, on the loop.
+    /// What the owner of the node is told, on the loop.
     struct Events {
-        /// With how long the handshake took that asked for the facts.
+        /// With the facts, and the duration of the handshake that asked for them.
         var up: (RedisFacts, Duration) -> Void
         var down: (RedisError.Cause, RedisServerError?) -> Void
-        /// The server is no primary.
+        /// The server is not a primary.
         var misplaced: () -> Void
         /// No replica has confirmed a write in time.
         var replicasShort: () -> Void
@@ -22,19 +22,19 @@ final class RedisNode {
     private let events: Events
     private let reads: RedisLink
     private var commits: CommitLink?
-    /// What is to become `commits` when it has tried to connect.
+    /// A new link for durable writes that replaces `commits` after its first attempt to connect.
     private var opening: CommitLink?
     private var firstCommitAttempt: EventLoopFuture<Void>?
-    /// Until then confirmations are asked for though there is no replica any more.
+    /// Until then confirmations are asked for even without replicas.
     private var retainedUntil: NIODeadline?
-    /// Until then nothing is written that must outlive a failover.
+    /// Until then durable writes are refused.
     private var heldUntil = NIODeadline.uptimeNanoseconds(0)
     private var isShutDown = false
 
-    /// How long a primary that has lost its replicas is still asked for confirmations: a replica leaves its primary when
-    /// it is promoted, and those who say so may be slower.
+    /// How long a primary that has lost its replicas is still asked for confirmations. A replica leaves its primary
+    /// when it is promoted, and the news of the promotion may come later.
     private static let retention = TimeAmount.seconds(10)
-    /// The longest that a promotion under way is waited for.
+    /// The longest time that a promotion may take.
     private static let longestHold = TimeAmount.seconds(15)
 
     init(at endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
@@ -53,12 +53,12 @@ final class RedisNode {
     var isUp: Bool { self.reads.isUp }
     var newDeadline: NIODeadline { self.reads.newDeadline }
 
-    /// Succeeds when the first attempt to connect is over, whatever came of it.
+    /// Starts to connect. Succeeds when the first attempt is over, whether it succeeded or not.
     func start() -> EventLoopFuture<Void> {
         self.andCommits(after: self.reads.start())
     }
 
-    /// Succeeds once commands and scripts can be sent, which is waited for at most so long.
+    /// Succeeds once commands and scripts can be sent, or fails after `patience`.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         let commits = self.commits?.becomeUp(within: patience) ?? self.loop.makeSucceededVoidFuture()
         return self.andCommits(after: self.reads.becomeUp(within: patience).and(commits).map { _ in })
@@ -91,7 +91,7 @@ final class RedisNode {
         return reply
     }
 
-    /// Writes a key that expires after a millisecond, over the connection of durable writes where there is one.
+    /// Writes a key that expires after a millisecond, over the connection for durable writes where there is one.
     func writeNothing(tag: String) -> EventLoopFuture<RedisReply> {
         let deadline = self.newDeadline
         guard let commits = self.commits else {
@@ -100,17 +100,17 @@ final class RedisNode {
         return commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline)
     }
 
-    /// Another server is being made the primary in place of this one; false: that was given up. Until the new primary is
-    /// known, durable writes are refused, as it may not get them.
+    /// Another server is being made the primary; false: that was given up. Durable writes are refused until the new
+    /// primary is known, because it may not get them.
     func hold(_ isHeld: Bool) {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
 
-    /// The server has said, over a connection that has just been made, how it stands.
+    /// A new connection serves; with the server's facts.
     func connected(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // Known to have replicas from the beginning: nothing is written before they can be asked.
+            // The server has replicas from the start, so no durable write is sent until they can confirm it.
             let commits = self.makeCommitLink()
             self.commits = commits
             self.firstCommitAttempt = commits.start()
@@ -119,19 +119,19 @@ final class RedisNode {
         }
     }
 
-    /// Takes what the server says of its replicas. Where there has been none for a while, none can confirm a write and no
-    /// failover can forget it. (A primary that must refuse then has `min-replicas-to-write`.)
+    /// Takes the server's news of its replicas. Where there has been none for a while, none can confirm a write, and no
+    /// failover can lose it. (An operator who wants such writes refused sets `min-replicas-to-write`.)
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
-            // It was replaced and has kept its connections.
+            // The server was replaced as primary and has kept its connections.
             self.reads.renew()
             self.events.misplaced()
             return
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // The first replica has come: until there is a connection for its confirmations, writes do without, as before.
+            // The first replica has come. Until the connection for confirmations serves, writes do without, as before.
             let commits = self.makeCommitLink()
             self.opening = commits
             let node = NIOLoopBound(self, eventLoop: self.loop)
@@ -159,7 +159,7 @@ final class RedisNode {
 
     // MARK: Steps
 
-    /// Until the first attempt to connect for confirmations is over, too, where one was begun.
+    /// Also waits for the first attempt to connect for confirmations, if one has begun.
     private func andCommits(after attempt: EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         let node = NIOLoopBound(self, eventLoop: self.loop)
         return attempt.flatMap { node.value.firstCommitAttempt ?? node.value.loop.makeSucceededVoidFuture() }

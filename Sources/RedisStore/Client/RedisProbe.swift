@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// One question to one server over a connection of its own, for what is asked seldom: where the primary is, what is wrong.
+/// Asks one server over a separate connection, for rare questions: where the primary is, or what is wrong.
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///
-    /// The future succeeds with one reply for each command, which may be an error reply. It fails with what NIO or NIOSSL
-    /// says of a connection that could not be made, with `RedisError.server` when the greeting was refused, or with another
+    /// The future succeeds with one reply for each command, which may be an error reply. It fails with an error of NIO
+    /// or NIOSSL when it cannot connect, with `RedisError.server` when the server refuses the greeting, or with another
     /// `RedisError`.
     ///
     /// - Parameters:
@@ -19,7 +19,8 @@ package enum RedisProbe {
         limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
-        // All on the loop: a handshake of TLS that fails tells why only to whoever is in the channel's pipeline by then.
+        // Everything runs on the loop, because the reason of a failed TLS handshake only reaches handlers that are in
+        // the pipeline by then.
         loop.flatSubmit {
             connector.connect(to: endpoint, on: loop).flatMap { channel in
                 let done = loop.makePromise(of: [RedisReply].self)
@@ -44,7 +45,7 @@ package enum RedisProbe {
         _ done: EventLoopPromise<[RedisReply]>
     ) throws {
         let loop = channel.eventLoop
-        // The handler tells of itself through closures that are made before it.
+        // The handler calls closures that are made before it exists.
         let place = NIOLoopBoundBox<RedisConnectionHandler?>(nil, eventLoop: loop)
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout + configuration.commandTimeout)
         let handler = RedisConnectionHandler(

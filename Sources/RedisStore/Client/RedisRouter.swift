@@ -1,35 +1,35 @@
 internal import NIOCore
 
-/// One loop's way to every primary: sends each command to the node that serves its key, and follows a cluster that moves
-/// slots. Confined to its loop.
+/// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
+/// cluster that moves slots. Confined to its loop.
 final class RedisRouter {
-    /// What the router tells the client, on the loop.
+    /// What the client is told, on the loop.
     struct Events {
-        /// With how long the handshake took that asked for the facts.
+        /// With the facts, and the duration of the handshake that asked for them.
         var up: (RedisEndpoint, RedisFacts, Duration) -> Void
         var down: (RedisEndpoint, RedisError.Cause, RedisServerError?) -> Void
         /// What is known of the primaries is out of date.
         var lookAgain: () -> Void
         var replicasShort: (RedisEndpoint) -> Void
-        /// A redirection has named a node that stands in no topology yet.
+        /// A redirection has named a node that is in no topology yet.
         var met: (RedisEndpoint) -> Void
         var writeRefused: (RedisEndpoint, RedisServerError) -> Void
     }
 
-    /// How often one command is sent on in a row before its redirection counts as its answer.
+    /// How many redirections in a row one command follows before the redirection is its answer.
     private static let maxRedirections = 4
-    /// More nodes than a cluster has (Redis Cluster specification: some 1,000) are made for no redirection.
+    /// Redirections create no more nodes than this; a cluster has at most about 1,000 (Redis Cluster specification).
     private static let maxNodes = 1000
-    /// Between two tries of a command whose keys a cluster is moving.
+    /// The pause between two attempts of a command whose keys a cluster is moving.
     private static let migrationPause = TimeAmount.milliseconds(10)
 
     private let loop: any EventLoop
     private let connector: RedisConnector
     private let events: Events
     private var topology: Topology?
-    /// Those of the topology, and those that redirections named since.
+    /// The nodes of the topology, and those that redirections have named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
-    /// The only node, where there is one shard: then no slot is computed.
+    /// The only node, where there is one shard; then no slot is computed.
     private var onlyNode: RedisNode?
     private var nodeOfSlot: [RedisNode?] = []
     private var isShutDown = false
@@ -42,7 +42,7 @@ final class RedisRouter {
 
     // MARK: Topology
 
-    /// Takes these primaries; the future succeeds when each new node has been tried once.
+    /// Uses these primaries. The future succeeds when each new node has been tried once.
     func adopt(_ topology: Topology) -> EventLoopFuture<Void> {
         guard !self.isShutDown else { return self.loop.makeSucceededVoidFuture() }
         self.topology = topology
@@ -67,12 +67,12 @@ final class RedisRouter {
         return EventLoopFuture.andAllComplete(attempts, on: self.loop)
     }
 
-    /// Takes what a server says of itself.
+    /// Takes what a server reports.
     func adopt(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// The node at this endpoint, made and started if there is none yet; then with its first attempt.
+    /// The node at this endpoint, with its first attempt to connect. It is made and started if there is none yet.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let router = NIOLoopBound(self, eventLoop: self.loop)
@@ -98,7 +98,7 @@ final class RedisRouter {
     private func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
         self.events.down(endpoint, cause, refusal)
         self.events.lookAgain()
-        // One that only a redirection named is not tried again and again: the slots are where they were known to be.
+        // A node that only a redirection named is not tried again: the slots are where they were before.
         if let topology = self.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) {
             _ = self.adopt(topology)
         }
@@ -106,12 +106,12 @@ final class RedisRouter {
 
     // MARK: Commands
 
-    /// Sends the command to the node that serves its key, or to any when it has none.
+    /// Sends the command to the node that serves its key, or to any node when it has no key.
     func send(_ command: RedisCommand) -> EventLoopFuture<RedisReply> {
         self.route(command.key) { node, asking, deadline in node.send(command, asking: asking, deadline: deadline) }
     }
 
-    /// The same without a future where nothing can be redirected.
+    /// The same without a future, where no redirection is possible.
     func send(_ command: RedisCommand, _ receiver: @escaping RedisConnectionHandler.Receiver) {
         guard !self.connector.configuration.isCluster, let node = self.onlyNode else {
             return self.send(command).assumeIsolated().whenComplete { receiver($0.mapError(RedisError.of)) }
@@ -132,18 +132,18 @@ final class RedisRouter {
         return node.becomeUp(within: patience)
     }
 
-    /// Asks one node, whatever it serves.
+    /// Sends the command to one node, whatever slots it serves.
     func send(_ command: RedisCommand, to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         guard let node = self.nodes[endpoint] else { return self.notConnected() }
         return node.send(command, asking: false, deadline: node.newDeadline)
     }
 
-    /// Tries whether it takes writes.
+    /// Tries whether the node takes writes.
     func writeNothing(to endpoint: RedisEndpoint, tag: String) -> EventLoopFuture<RedisReply> {
         self.nodes[endpoint]?.writeNothing(tag: tag) ?? self.notConnected()
     }
 
-    /// Another server is being made the primary in place of those that are known (or, with false, is not).
+    /// Another server is being made the primary in place of the known ones (false: that was given up).
     func hold(_ isHeld: Bool) {
         for node in self.nodes.values { node.hold(isHeld) }
     }
@@ -185,7 +185,8 @@ final class RedisRouter {
         return self.following(reply, of: node, key, deadline, redirections: 0, step)
     }
 
-    /// Sends what was redirected to where it belongs. Whatever is answered with a redirection has not been done.
+    /// Sends a redirected command to the right node. A command that was answered with a redirection was not carried
+    /// out.
     private func following(
         _ reply: EventLoopFuture<RedisReply>,
         of node: RedisNode,
@@ -204,7 +205,7 @@ final class RedisRouter {
                     let patience = router.patience(until: deadline)
                 else { return router.loop.makeSucceededFuture(reply) }
                 let bound = NIOLoopBound(target, eventLoop: router.loop)
-                // A node that is new to us: it is connected to at once, and that takes less than the command may.
+                // A new node: connecting takes less time than the command has.
                 let isUp = target.isUp ? router.loop.makeSucceededVoidFuture() : target.becomeUp(within: patience)
                 return isUp.flatMap {
                     let (router, _, step) = context.value
@@ -227,20 +228,20 @@ final class RedisRouter {
         }
     }
 
-    /// How long a command may still wait before it is sent again; nil: it may not be. Half of its time is for its answer:
-    /// without that, it would soon cut a connection that serves others well.
+    /// How long a command may still wait before it is sent again; nil: no longer. Half of the remaining time is kept
+    /// for the answer, because a command that times out ends the connection that others use.
     private func patience(until deadline: NIODeadline) -> Duration? {
         let reserve = TimeAmount(self.connector.configuration.commandTimeout / 2)
         let left = (deadline - reserve - .now()).nanoseconds
         return left > 0 ? .nanoseconds(left) : nil
     }
 
-    /// The node that a redirection names. A slot that has moved for good is entered at once; the whole map follows.
+    /// The node that a redirection names. A moved slot is recorded at once; the whole map is asked for later.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil
         }
-        // One that has no slot yet stands in no topology: while it gets its first ones, only ASK names it.
+        // A node without slots is in no topology. While it gets its first slots, only ASK names it.
         if self.nodes[redirection.endpoint] == nil { self.events.met(redirection.endpoint) }
         let (node, _) = self.node(at: redirection.endpoint)
         guard redirection.isMoved else { return node }

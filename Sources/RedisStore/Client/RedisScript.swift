@@ -3,11 +3,11 @@ internal import Cryptography
 /// A Lua script and the name under which Redis keeps it.
 package struct RedisScript: Sendable, Hashable {
     package let text: String
-    /// The SHA-1 of the text, as `EVALSHA` wants it.
+    /// The SHA-1 of the text, for `EVALSHA`.
     package let name: String
-    /// What it is counted as.
+    /// The kind under which it is counted.
     package let kind: RedisMeter.Kind
-    /// Whether what it wrote must outlive a failover before anybody is told of it.
+    /// Whether its writes must survive a failover before it is answered.
     package let isDurable: Bool
 
     package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {

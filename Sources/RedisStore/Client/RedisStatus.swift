@@ -1,32 +1,32 @@
-/// How the gateway's Redis stands at one moment.
+/// The state of the gateway's Redis at one moment.
 package struct RedisStatus: Sendable, Hashable {
     /// One primary.
     package struct Node: Sendable, Hashable {
         package let address: String
         /// How many loops have a connection to it that serves.
         package let connectedLoops: Int
-        /// What it last said of itself; nil: nothing yet.
+        /// What it last reported; nil: nothing yet.
         package let facts: RedisFacts?
-        /// The error for which it last refused a connection, e.g. `WRONGPASS`, or to say how it stands, e.g. `BUSY`; nil
-        /// once it did neither.
+        /// The error for which it last refused a connection, e.g. `WRONGPASS`, or which tells its state, e.g. `BUSY`;
+        /// nil once there is neither.
         package let refusal: RedisServerError?
-        /// Why it takes no writes, though it serves; nil: it does, as far as is known.
+        /// Why it refuses writes though it serves reads; nil: it takes writes, as far as is known.
         package let writeRefusal: WriteRefusal?
     }
 
     /// A primary's refusal to write.
     package struct WriteRefusal: Sendable, Hashable {
-        /// The latest: its code is one of `RedisServerError.writeRefusals`, or it is `unconfirmed`.
+        /// The latest error: its code is one of `RedisServerError.writeRefusals`, or it is `unconfirmed`.
         package let error: RedisServerError
         /// When it was first seen.
         package let since: ContinuousClock.Instant
     }
 
-    /// How many loops this process has.
+    /// The number of loops of this process.
     package let loops: Int
-    /// The primaries that are known; none while they are still looked for.
+    /// The known primaries; empty while they are still looked for.
     package let nodes: [Node]
-    /// Whether everything is heard that ends elsewhere; false: cached sessions are read again before use.
+    /// Whether the gateway hears of all sessions that end elsewhere. If not, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// Set while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`).
     package let cutOff: CutOff?
@@ -44,36 +44,36 @@ package struct RedisStatus: Sendable, Hashable {
     }
 }
 
-/// What changes between a gateway and its Redis. None of it names a key or a secret.
+/// A change between a gateway and its Redis. None of them names a key or a secret.
 package enum RedisEvent: Sendable, Hashable {
     /// The first connection to this primary serves.
     case nodeUp(RedisEndpoint)
     /// The last connection to it was lost.
     case nodeDown(RedisEndpoint, RedisError.Cause)
-    /// It takes connections and refuses to serve them.
+    /// The primary accepts connections and refuses to serve.
     case refused(RedisEndpoint, RedisServerError)
-    /// It serves, and refuses to write. Told once for each reason, not for each command.
+    /// The primary serves and refuses writes. Reported once for each reason, not for each command.
     case writesRefused(RedisEndpoint, RedisServerError)
-    /// It takes writes again.
+    /// The primary takes writes again.
     case writesTaken(RedisEndpoint)
-    /// Another reign has begun (a failover, a restart): single-use tokens of the former one are refused.
+    /// A failover or restart has happened: single-use tokens from before it are refused.
     case primaryChanged(RedisEndpoint)
-    /// The primaries, or which slots they serve, have changed.
+    /// The primaries, or the slots that they serve, have changed.
     case topologyChanged(Topology)
     /// No replica has confirmed a write in time.
     case replicasShort(RedisEndpoint)
-    /// Another server is being made the primary: what must outlive that is refused until it is over.
+    /// Another server is being made the primary: durable writes are refused until that is over.
     case replacementBegun(RedisEndpoint)
-    /// So many ends that a new or restarted primary had forgotten were written again.
+    /// So many endings that a new or restarted primary had lost were written again.
     case endsRestored(RedisEndpoint, count: Int)
     /// Most sentinels, or most primaries of a cluster, are silent: nothing is read or written.
     case cutOff(Quorum)
     /// Most of them are heard again.
     case rejoined
-    /// What a primary has just said of itself.
+    /// What a primary has just reported.
     case observed(RedisEndpoint, RedisFacts)
-    /// What ends elsewhere is not heard any more: cached sessions are read again before use.
+    /// Sessions that end elsewhere are not heard of any more: cached sessions are read again before use.
     case doubted
-    /// It is heard again.
+    /// They are heard of again.
     case trusted
 }

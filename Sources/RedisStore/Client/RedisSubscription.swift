@@ -1,16 +1,17 @@
 internal import NIOCore
 
-/// One subscription at one server, renewed for as long as it is wanted. Confined to its loop.
+/// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
-/// Between `down` and the next `up` nothing is told: whoever must not miss anything asks anew after `up`.
+/// Messages between `down` and the next `up` are lost: an owner that must not miss any reads its data again after `up`.
 final class RedisSubscription {
     /// What the owner is told, on the loop.
     struct Events {
-        /// From now on everything is told.
+        /// From now on every message arrives.
         var up: () -> Void
-        /// What was told, in order; all that arrived together.
+        /// Messages in order; all that arrived together.
         var messages: ([SubscriptionMessage]) -> Void
-        /// The connection, or the try to make one, has failed; with the error for which the server refused it, if it did.
+        /// The connection, or the attempt to make one, has failed; with the error for which the server refused it, if
+        /// it did.
         var down: (RedisError.Cause, RedisServerError?) -> Void
     }
 
@@ -22,13 +23,13 @@ final class RedisSubscription {
     private var breaker = CircuitBreaker()
     private var handler: SubscriptionHandler?
     private var channel: (any Channel)?
-    /// Since when everything is told; nil: it is not.
+    /// Since when messages arrive; nil: they do not.
     private var upSince: NIODeadline?
-    /// When the server was last heard over a connection that has ended; at the beginning, now.
+    /// When the server was last heard over a connection that has ended; initially now.
     private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 
-    /// A connection that was up for so long did not fail at once: the pauses begin short again.
+    /// A connection that lasted this long resets the pauses.
     private static let lasting = TimeAmount.seconds(1)
 
     init(
@@ -45,16 +46,16 @@ final class RedisSubscription {
         self.events = events
     }
 
-    /// When the server last said anything while it was listened to, or that it may not be.
+    /// When the server was last heard: over the subscription, or when it refused one.
     var lastHeard: NIODeadline {
         guard self.upSince != nil, let handler = self.handler else { return self.heardBefore }
         return max(self.heardBefore, handler.lastHeard)
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     func start() { self.connect() }
 
-    /// Ends it. Nothing is told from now on.
+    /// Ends the subscription. Nothing is reported from now on.
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
         let closed = self.channel?.closeFuture ?? self.loop.makeSucceededVoidFuture()
@@ -97,7 +98,7 @@ final class RedisSubscription {
     }
 
     private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
-        // One that refuses is there.
+        // A server that refuses is alive.
         self.heardBefore = refusal == nil ? self.lastHeard : .now()
         self.handler = nil
         self.channel = nil

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Why a Redis URL is refused, in a sentence for whoever wrote it. It never quotes the URL, which may hold a password.
+/// Why a Redis URL is refused, in a sentence for its author. It never quotes the URL, which may hold a password.
 package struct RedisURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }
@@ -11,13 +11,14 @@ extension RedisConfiguration {
     /// - `redis://[user:password@]host[:port][/database]`
     /// - `rediss://...`, the same over TLS, with `?ca=`, `cert=`, `key=` (paths of PEM files) and `server_name=`
     /// - `redis+unix://[user:password@]/path/of/socket[?db=database]`
-    /// - `redis+sentinel://[user:password@]host[:port],host[:port].../name[/database]`: the sentinels (port 26379 unless
-    ///   said otherwise) and the name they know the primary by; `sentinel_user`, `sentinel_password`: what they ask for
+    /// - `redis+sentinel://[user:password@]host[:port],host[:port].../name[/database]`: the sentinels (default port
+    ///   26379) and their name for the primary; `sentinel_user` and `sentinel_password` are the credentials for the
+    ///   sentinels
     /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some nodes, of which one must answer
     ///
-    /// The last two take `tls=true` and then what `rediss://` takes.
+    /// The last two accept `tls=true` and then the parameters of `rediss://`.
     ///
-    /// User, password and values may be percent-encoded (RFC 3986 2.1); IPv6 addresses stand in brackets.
+    /// User, password and values may be percent-encoded (RFC 3986 2.1). IPv6 addresses are written in brackets.
     package init(url: Secret) throws(RedisURLError) {
         guard let text = String(validating: url.bytes, as: UTF8.self), let separator = text.firstRange(of: "://") else {
             throw RedisURLError(description: "A Redis URL begins with a scheme: redis://, rediss://, ...")
@@ -26,7 +27,7 @@ extension RedisConfiguration {
         var rest = text[separator.upperBound...]
         guard !rest.contains("#"), rest.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw RedisURLError(
-                description: "A Redis URL holds neither spaces nor control characters nor #: percent-encode them."
+                description: "A Redis URL cannot contain spaces, control characters or #: percent-encode them."
             )
         }
         var query: [String: String] = [:]
@@ -45,10 +46,10 @@ extension RedisConfiguration {
                     + "redis+cluster://."
             )
         }
-        // Not named: behind a question mark that a password holds unencoded stands the rest of the password.
+        // The parameter is not named, because a password with an unencoded ? would continue here.
         if !query.isEmpty {
             throw RedisURLError(
-                description: "The Redis URL has a parameter that \(scheme):// does not take; in a password, ? is %3F."
+                description: "The Redis URL has a parameter unknown to \(scheme)://. Write a ? in a password as %3F."
             )
         }
     }
@@ -86,7 +87,7 @@ extension RedisConfiguration {
             password: query.removeValue(forKey: "sentinel_password").map { Secret($0) }
         )
         guard sentinels.user == nil || sentinels.password != nil else {
-            throw RedisURLError(description: "In a Redis URL, sentinel_user needs sentinel_password.")
+            throw RedisURLError(description: "The Redis URL has sentinel_user without sentinel_password: add it.")
         }
         var configuration = RedisConfiguration(deployment: .sentinel(sentinels), user: user, password: password)
         configuration.database = try Self.database(parts.count > 2 ? parts[2] : "")
@@ -100,7 +101,7 @@ extension RedisConfiguration {
     ) throws(RedisURLError) -> RedisConfiguration {
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
         guard ["", "/", "/0"].contains(rest[slash...]) else {
-            throw RedisURLError(description: "A Redis Cluster has database 0 only: leave the path out of the URL.")
+            throw RedisURLError(description: "A Redis Cluster has only database 0: remove the path from the URL.")
         }
         let (user, password, addresses) = try Self.credentials(rest[..<slash])
         let seeds = try Self.endpoints(addresses, defaultPort: 6379)
@@ -113,7 +114,7 @@ extension RedisConfiguration {
         switch query.removeValue(forKey: "tls") {
         case nil, "false": return nil
         case "true": return try Self.tls(&query)
-        default: throw RedisURLError(description: "In a Redis URL, tls is true or false.")
+        default: throw RedisURLError(description: "The parameter tls of a Redis URL must be true or false.")
         }
     }
 
@@ -125,7 +126,7 @@ extension RedisConfiguration {
             serverName: query.removeValue(forKey: "server_name")
         )
         guard (tls.certificateFile == nil) == (tls.keyFile == nil) else {
-            throw RedisURLError(description: "In a Redis URL, cert and key go together.")
+            throw RedisURLError(description: "The Redis URL has only one of cert and key: give both.")
         }
         return tls
     }
@@ -138,13 +139,13 @@ extension RedisConfiguration {
         let (user, password, address) = try Self.credentials(rest[..<slash])
         guard address.isEmpty, slash != rest.endIndex else {
             throw RedisURLError(
-                description: "A redis+unix:// URL names an absolute path: redis+unix:///run/redis.sock."
+                description: "A redis+unix:// URL needs an absolute path, such as redis+unix:///run/redis.sock."
             )
         }
         let path = try Self.decoded(rest[slash...])
         // `sun_path` has 108 bytes with its terminator.
         guard path.utf8.count <= 107, path.utf8.count > 1 else {
-            throw RedisURLError(description: "The socket path of a redis+unix:// URL has 2 to 107 bytes.")
+            throw RedisURLError(description: "The socket path of a redis+unix:// URL must have 2 to 107 bytes.")
         }
         var configuration = RedisConfiguration(
             deployment: .standalone(.unix(path: path)),
@@ -162,7 +163,7 @@ extension RedisConfiguration {
         let address = authority[authority.index(after: at)...]
         let userInfo = authority[..<at]
         guard !userInfo.contains("@"), let colon = userInfo.firstIndex(of: ":") else {
-            throw RedisURLError(description: "The credentials of a Redis URL are user:password@ or :password@.")
+            throw RedisURLError(description: "Write the credentials of a Redis URL as user:password@ or :password@.")
         }
         let user = try Self.decoded(userInfo[..<colon])
         let password = try Self.decoded(userInfo[userInfo.index(after: colon)...])
@@ -186,12 +187,12 @@ extension RedisConfiguration {
         var port: Substring?
         if address.first == "[" {
             guard let end = address.firstIndex(of: "]") else {
-                throw RedisURLError(description: "The IPv6 address of the Redis URL lacks its closing bracket.")
+                throw RedisURLError(description: "The IPv6 address in the Redis URL has no closing bracket.")
             }
             host = address[address.index(after: address.startIndex)..<end]
             let after = address[address.index(after: end)...]
             guard after.isEmpty || after.first == ":" else {
-                throw RedisURLError(description: "Only :port may follow the IPv6 address of the Redis URL.")
+                throw RedisURLError(description: "Only :port may follow the IPv6 address in the Redis URL.")
             }
             port = after.isEmpty ? nil : after.dropFirst()
         } else if let colon = address.lastIndex(of: ":") {
@@ -203,7 +204,7 @@ extension RedisConfiguration {
         }
         guard let port else { return .tcp(host: String(host), port: defaultPort) }
         guard let number = UInt16(port), number > 0, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw RedisURLError(description: "The port of the Redis URL is not a number from 1 to 65535.")
+            throw RedisURLError(description: "The port in the Redis URL must be a number from 1 to 65535.")
         }
         return .tcp(host: String(host), port: Int(number))
     }
@@ -211,7 +212,7 @@ extension RedisConfiguration {
     private static func database(_ text: Substring) throws(RedisURLError) -> Int {
         if text.isEmpty { return 0 }
         guard let number = Int(text), number >= 0, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw RedisURLError(description: "The database of the Redis URL is not a number.")
+            throw RedisURLError(description: "The database in the Redis URL must be a number.")
         }
         return number
     }
@@ -220,7 +221,7 @@ extension RedisConfiguration {
         var query: [String: String] = [:]
         for part in text.split(separator: "&", omittingEmptySubsequences: false) {
             guard let equals = part.firstIndex(of: "=") else {
-                throw RedisURLError(description: "The parameters of a Redis URL are name=value, joined by &.")
+                throw RedisURLError(description: "Write the parameters of a Redis URL as name=value, separated by &.")
             }
             let name = String(part[..<equals])
             guard query.updateValue(try Self.decoded(part[part.index(after: equals)...]), forKey: name) == nil else {
@@ -231,20 +232,10 @@ extension RedisConfiguration {
     }
 
     private static func decoded(_ text: Substring) throws(RedisURLError) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst(), let low = rest.popFirst(),
-                let highDigit = Character(UnicodeScalar(high)).hexDigitValue,
-                let lowDigit = Character(UnicodeScalar(low)).hexDigitValue
-            else {
-                throw RedisURLError(description: "A percent sign in the Redis URL lacks its two hexadecimal digits.")
-            }
-            bytes.append(UInt8(highDigit << 4 | lowDigit))
+        guard let bytes = PercentCoding.decoded(text.utf8, plusIsSpace: false) else {
+            throw RedisURLError(
+                description: "A percent sign in the Redis URL lacks two hexadecimal digits after it: write % as %25."
+            )
         }
         guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
             throw RedisURLError(description: "A percent-encoded part of the Redis URL is not UTF-8 text.")

@@ -1,39 +1,40 @@
 import Synchronization
 package import Vocabulary
 
-/// The one clock of all gateways that share a Redis: that of its primary, told without asking.
+/// The one clock of all gateways that share a Redis: that of its primary, which reports its time in answers anyway.
 ///
-/// What lies in Redis holds absolute times, which one gateway writes and another judges, and it goes when Redis's own
-/// clock says so. So nothing of it is stamped or judged by the clock of a gateway's machine: time passes here as a steady
-/// clock of this process has it, set by what the primary says of its own. Setting the machine's clock changes nothing.
+/// Records in Redis hold absolute times, which one gateway writes and another reads, and they expire by Redis's own
+/// clock. So none is stamped or judged by the clock of a gateway's machine: time advances by a monotonic clock of this
+/// process, which is corrected by what the primary reports. Setting the machine's clock changes nothing.
 ///
-/// It goes back only when the primary's does, or when a failover brings a primary that is behind. That makes no used token
+/// It goes back only when the primary's clock does, or when a failover brings a primary whose clock is behind. No used
+/// token becomes valid by that, because its marker expires by the same clock.
 /// good again: its marker goes by the same clock.
 package final class StoreClock: Sendable {
-    /// What differs by less is left alone, so that time does not jump to and fro with how long answers take. It is well
-    /// below `RedisStore.margin`: no key goes while any gateway still takes its record for live.
+    /// Smaller differences are ignored, so that the time does not jump with the duration of answers. This is well below
+    /// `RedisStore.margin`, so no key expires while a gateway still accepts its record.
     static let tolerance = Duration.seconds(1)
 
     private let local: Clock
-    /// What `local` is behind by, in milliseconds.
+    /// How far `local` is behind, in milliseconds.
     private let offset = Atomic<Int64>(0)
 
-    /// - Parameter local: Goes by until a primary has told the time. It should be steady.
+    /// - Parameter local: The clock until a primary has reported its time. It should be monotonic.
     package init(local: Clock) {
         self.local = local
     }
 
-    /// This clock, as whoever asks for the time takes it.
+    /// This clock in the form in which other code takes clocks.
     package var clock: Clock { Clock { self.now } }
 
-    /// The time now.
+    /// The current time.
     package var now: UnixTime {
         UnixTime(milliseconds: self.local.now().milliseconds &+ self.offset.load(ordering: .relaxed))
     }
 
-    /// Takes what the primary's clock showed at some moment of a question that took so long and ends now.
+    /// Takes the time that the primary reported in answer to a question that took `roundTrip` and ends now.
     ///
-    /// - Parameter roundTrip: An answer that was long on its way (as to a process that was stopped) tells nothing.
+    /// - Parameter roundTrip: A long one (as when the process was stopped) makes the time too uncertain to be used.
     package func set(by time: UnixTime, roundTrip: Duration) {
         guard roundTrip <= Self.tolerance else { return }
         let shownAt = self.local.now().advanced(by: .zero - roundTrip / 2)

@@ -7,9 +7,9 @@ package final class SubscriptionHandler: ChannelInboundHandler {
 
     /// What the owner of the connection is told, on the loop.
     package struct Events {
-        /// From now on everything is told.
+        /// From now on every message arrives.
         package var up: () -> Void
-        /// What was told, in order; all that arrived together, so that much costs little more than one.
+        /// Messages in order; all that arrived together, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
         /// The connection has ended; called once, and nothing after it.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
@@ -25,8 +25,8 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// One message may name all keys that a transaction or an expiry cycle touched. A server that tells more at once loses
-    /// its listener, which then doubts everything, as it would for other reasons.
+    /// One message may name all keys that a transaction or an expiry cycle touched. A server that sends more at once
+    /// loses its subscriber, which then doubts every cached session.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 
     private var machine: SubscriptionStateMachine
@@ -41,7 +41,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.events = events
     }
 
-    /// When anything arrived last.
+    /// When anything last arrived.
     var lastHeard: NIODeadline { self.machine.lastHeard }
 
     /// Ends the connection.
@@ -138,7 +138,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Keeps one timer. It is not moved with every message: when it fires it looks again.
+    /// Keeps one timer. It is not moved with every message: when it fires it checks again.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

@@ -1,16 +1,17 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Which primaries refuse writes, though they can be read: for want of memory, of disk or of replicas. Those whose replicas
-/// confirm nothing for `grace` are among them: what must outlive a failover is then refused by the gateway. For any thread.
+/// Which primaries refuse writes though they can be read: for lack of memory, disk or replicas. A primary whose
+/// replicas confirm nothing for `grace` is one of them, because the gateway then refuses durable writes. May be used
+/// from any thread.
 ///
-/// That it refuses is seen in the answer to a request's script. That it does so no longer is not: a script that finds
-/// nothing to write succeeds all along, and a gateway that is not ready, because nobody can sign in, is sent nothing. So
-/// a primary that has refused is tried with a write of our own.
+/// A refusal shows in the answer to a request's script. Its end does not: a script that finds nothing to write always
+/// succeeds, and a gateway that is not ready gets no requests that write. So a primary that has refused is tried with a
+/// write of our own.
 final class WriteWatch: Sendable {
     private struct State {
         var refusals: [RedisEndpoint: Refusal] = [:]
-        /// The next round of tries; nil while nobody refuses, or while one is under way.
+        /// The next round of attempts; nil while no primary refuses, or while a round is running.
         var next: Scheduled<Void>?
         var isTrying = false
         var isShutDown = false
@@ -21,9 +22,9 @@ final class WriteWatch: Sendable {
         var isTold: Bool
     }
 
-    /// A replica that confirms a few writes too late does not make the gateway unfit to be sent requests.
+    /// A replica that confirms a few writes too late does not make the gateway unready.
     static let grace = Duration.seconds(2)
-    /// Between two tries: Redis is in use again within a second.
+    /// Between two attempts. Redis is used again within a second.
     private static let pause = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop
@@ -32,8 +33,8 @@ final class WriteWatch: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - write: Writes to this primary what nobody misses.
-    ///   - tell: Told when a primary begins to refuse, when it does so for another reason, and when it takes writes again.
+    /// - write: Writes a key without use to this primary.
+    /// - tell: Called when a primary starts to refuse, when its reason changes, and when it takes writes again.
     init(
         on loop: any EventLoop,
         write: @escaping @Sendable (RedisEndpoint) -> EventLoopFuture<RedisReply>,
@@ -44,14 +45,14 @@ final class WriteWatch: Sendable {
         self.tell = tell
     }
 
-    /// Since when and why it refuses; nil: it does not, as far as is known.
+    /// Since when and why it refuses; nil: it takes writes, as far as is known.
     func refusal(of endpoint: RedisEndpoint) -> RedisStatus.WriteRefusal? {
         self.state.withLock { state in
             state.refusals[endpoint].flatMap { $0.isTold ? $0.refusal : nil }
         }
     }
 
-    /// It has refused a write with this error: one of `RedisServerError.writeRefusals`, or `unconfirmed`.
+    /// The primary refused a write with this error: one of `RedisServerError.writeRefusals`, or `unconfirmed`.
     func refused(_ endpoint: RedisEndpoint, _ error: RedisServerError) {
         let isNew = self.state.withLock { state in
             guard !state.isShutDown else { return false }
@@ -66,7 +67,7 @@ final class WriteWatch: Sendable {
         if isNew { self.tell(.writesRefused(endpoint, error)) }
     }
 
-    /// Forgets what is a primary no longer.
+    /// Forgets servers that are no longer primaries.
     func keep(only endpoints: Set<RedisEndpoint>) {
         self.state.withLock { state in state.refusals = state.refusals.filter { endpoints.contains($0.key) } }
     }
@@ -109,7 +110,7 @@ final class WriteWatch: Sendable {
         case .failure(RedisError.unreplicated): self.refused(endpoint, .unconfirmed)
         case .failure: break
         case .success(.error(let error)):
-            // Another error, a redirection for one, says nothing of writes.
+            // Another error, for example a redirection, says nothing about writes.
             if let refusal = error.writeRefusal { self.refused(endpoint, refusal) }
         case .success:
             let wasTold = self.state.withLock { $0.refusals.removeValue(forKey: endpoint)?.isTold == true }

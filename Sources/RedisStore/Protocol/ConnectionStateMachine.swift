@@ -2,22 +2,22 @@ package import NIOCore
 
 /// One connection's life without its I/O: which reply belongs to which command, and when to give up.
 ///
-/// Replies carry no name: the n-th answers the n-th command. So nothing is ever taken out of the queue but by its reply
-/// or by the end of the connection: a command that waited too long takes the connection with it, since its late reply
-/// would answer the next one. `Handle` is whatever waits for the answer: a promise, in tests a number.
+/// Replies carry no name: the n-th reply answers the n-th command. So a command leaves the queue only with its reply or
+/// with the end of the connection. A command that waits too long ends the connection, because its late reply would
+/// answer the next one. `Handle` stands for the receiver of the answer; in tests it is a number.
 package struct ConnectionStateMachine<Handle> {
     private enum Phase {
         case connecting
-        /// Waiting for that many answers to what is sent on connect.
+        /// Waiting for that many answers to the handshake.
         case handshaking
         case ready
-        /// Takes nothing more and closes with the last answer.
+        /// Accepts no more commands, and closes after the last answer.
         case draining
         case closed
     }
 
     private enum Expected {
-        /// An answer to a command of the handshake; one that is not required may be an error.
+        /// An answer to a command of the handshake. One that is not required may be an error.
         case handshake(isRequired: Bool)
         case command(Handle)
     }
@@ -33,36 +33,37 @@ package struct ConnectionStateMachine<Handle> {
     private let followsRedirects: Bool
 
     /// - Parameters:
-    ///   - maxPending: Commands that may wait at once; more are refused rather than queued for nothing.
-    ///   - followsRedirects: Whether `MOVED` and `ASK` are answers like any other, as they are in a cluster, rather than a
-    ///     sign that this is not the server it was taken for.
+    /// - maxPending: How many commands may wait at once; more are refused.
+    /// - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
+    ///   this is the wrong server.
     package init(maxPending: Int = 16_384, followsRedirects: Bool = false) {
         self.maxPending = maxPending
         self.followsRedirects = followsRedirects
     }
 
-    /// Commands sent and not answered.
+    /// The number of commands sent and not answered.
     package var pendingCount: Int { self.queue.count }
 
     package var isReady: Bool { if case .ready = self.phase { true } else { false } }
 
-    /// When the head of the queue has waited too long; nil with an empty queue. One timer is kept for it.
+    /// When the head of the queue has waited too long; nil when the queue is empty. The connection keeps one timer for
+    /// it.
     package var deadline: NIODeadline? { self.queue.first?.deadline }
 
-    /// What the end of a connection leaves to do.
+    /// What remains to be done when a connection ends.
     package struct Closing {
-        /// Those who wait, in the order of their commands. All of them may have been carried out.
+        /// The commands without an answer, in order. Redis may have carried out each of them.
         package var failed: [Handle]
         package var cause: RedisError.Cause
-        /// The error reply for which it closes, when a handshake failed on one.
+        /// The error reply that ended the handshake, if one did.
         package var refusal: RedisServerError?
     }
 
     // MARK: Events
 
-    /// The connection stands: `handshake` says of each command that is now to be sent whether its success is required.
+    /// The connection is open. `handshake` says for each command that is sent now whether its success is required.
     ///
-    /// With none, it is ready at once; returns whether it is.
+    /// Returns whether it is ready at once, which it is without a handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {
         guard case .connecting = self.phase else { return false }
         for isRequired in handshake {
@@ -74,11 +75,11 @@ package struct ConnectionStateMachine<Handle> {
 
     package enum SendAction {
         case send
-        /// Nothing was sent.
+        /// Nothing is sent.
         case refuse(RedisError.Cause)
     }
 
-    /// A command is to be sent; it must be answered until `deadline`.
+    /// Accepts a command, which must be answered before `deadline`.
     package mutating func send(_ handle: Handle, deadline: NIODeadline) -> SendAction {
         switch self.phase {
         case .connecting, .handshaking: return .refuse(.notConnected)
@@ -96,9 +97,9 @@ package struct ConnectionStateMachine<Handle> {
         case wait
         /// The handshake is over with this reply; commands may be sent.
         case becomeReady(RedisReply)
-        /// The reply is this one's.
+        /// The reply belongs to this command.
         case answer(Handle, RedisReply)
-        /// The reply is this one's, and it was the last: nothing more comes over this connection.
+        /// The reply belongs to this command, and the connection ends with it.
         case answerAndClose(Handle, RedisReply, Closing)
         case close(Closing)
         /// It came after the end.
@@ -131,9 +132,9 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     package enum DeadlineAction {
-        /// Nothing waits.
+        /// No command waits.
         case none
-        /// The head was answered meanwhile; look again then.
+        /// The head was answered meanwhile; check again at this time.
         case wait(until: NIODeadline)
         case close(Closing)
     }
@@ -145,7 +146,8 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Takes nothing more; the closing when nothing is waited for, else nil and the last reply brings it.
+    /// Accepts no more commands. Returns the closing when no answer is waited for; otherwise nil, and the last reply
+    /// brings it.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil
@@ -156,7 +158,7 @@ package struct ConnectionStateMachine<Handle> {
         }
     }
 
-    /// The connection is gone or of no use, for this cause; nil when it had ended before.
+    /// The connection is lost or useless, for this cause; nil when it had ended before.
     package mutating func lost(_ cause: RedisError.Cause) -> Closing? {
         if case .closed = self.phase { return nil }
         return self.end(cause)
@@ -164,8 +166,8 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Steps
 
-    /// Whether a connection that got this answer is of no more use: its server is not the one to ask, or it was never (or
-    /// is no longer) signed in.
+    /// Whether a connection is useless after this answer: its server is the wrong one, or the connection is not signed
+    /// in (any more).
     private func isEnd(_ error: RedisServerError) -> Bool {
         switch error.code {
         case "READONLY", "NOAUTH": true

@@ -1,14 +1,15 @@
 package import NIOCore
 
-/// A command and its arguments, each any bytes, as it is sent: an array of bulk strings (RESP).
+/// A command and its arguments in the form in which it is sent: an array of bulk strings (RESP). Arguments may be any
+/// bytes.
 package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
-    /// The most bytes that one command may have: no record of ours comes near.
+    /// The most bytes of one command. Our records are far smaller.
     package static let maxBytes = 1 << 20
     private static let maxArguments = 1024
 
     package let name: String
     private let bytes: [UInt8]
-    /// Where the first argument lies in them.
+    /// The range of the first argument within the bytes.
     private let first: Range<Int>?
 
     package init(_ name: StaticString, _ arguments: [[UInt8]] = []) {
@@ -19,7 +20,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
             self.first = nil
             return
         }
-        // Marks and lengths take little beside what they announce.
+        // Marks and lengths take little room compared with the strings.
         var bytes = [UInt8](repeating: 0, count: total + Self.framingBytes * (arguments.count + 2))
         var first: Range<Int>?
         let count = bytes.withUnsafeMutableBytes { target in
@@ -41,13 +42,13 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         self.init(name, arguments.map { Array($0.utf8) })
     }
 
-    /// The key that says which node serves it: the first argument, for every command that this module sends by itself.
+    /// The key that chooses the node: the first argument, for every command that this module itself sends.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
-    /// Its name alone: arguments may be secrets.
+    /// Only the name, because arguments may be secrets.
     package var description: String { self.name }
 
-    /// What it is counted as.
+    /// The kind under which it is counted.
     var kind: RedisMeter.Kind {
         switch self.name {
         case "MGET": .mget
@@ -66,7 +67,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// A mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
-    /// Writes into room that suffices: every request whose session is not cached makes one command.
+    /// Writes into memory that is large enough. Each request whose session is not cached makes one command.
     private struct Writer {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0

@@ -1,17 +1,17 @@
 /// A reply of RESP2, with its bytes copied out of the connection's buffer.
 package enum RedisReply: Sendable, Hashable {
-    /// `$-1` or `*-1`: there is nothing.
+    /// `$-1` or `*-1`: no value.
     case null
     case integer(Int64)
     /// A simple string such as `OK`.
     case status(String)
     case bulk([UInt8])
     case array([RedisReply])
-    /// `-ERR ...`: an answer, not a fault of the connection.
+    /// `-ERR ...`: an answer. The connection stays usable.
     case error(RedisServerError)
 }
 
-/// An error reply: its first word names the class.
+/// An error reply. Its first word is its code.
 package struct RedisServerError: Error, Sendable, Hashable {
     /// The first word in Redis's spelling, e.g. `READONLY`.
     package let code: String
@@ -23,17 +23,17 @@ package struct RedisServerError: Error, Sendable, Hashable {
         self.code = String(line.prefix { $0 != " " })
     }
 
-    /// What an error reply means for whoever asked.
+    /// What an error reply means for the caller.
     package enum Class: Sendable, Hashable {
-        /// `NOSCRIPT`: nothing was done, and the script's text is wanted.
+        /// `NOSCRIPT`: nothing was done; the script's text has to be sent.
         case noScript
-        /// The node cannot do it now, however it is asked; another node or a later time may.
+        /// The node cannot do it now. Another node, or this one later, may.
         case unavailable
-        /// The node is not the one to ask (any more): another one is looked for.
+        /// The node is not (or no longer) the right one: another one is looked for.
         case elsewhere
-        /// The gateway's user may not do this: the deployment's mistake, which ends when it is mended.
+        /// The gateway's user may not do this: the deployment has to be corrected.
         case notPermitted
-        /// Anything else, a mistake of ours included.
+        /// Anything else, including mistakes of ours.
         case other
     }
 
@@ -49,8 +49,8 @@ package struct RedisServerError: Error, Sendable, Hashable {
         }
     }
 
-    /// Whether the server says this unasked and hangs up: in protected mode, or to one connection more than `maxclients`. It
-    /// stands where the answer to the first command is looked for.
+    /// Whether the server sends this without being asked and closes: in protected mode, or when `maxclients` is
+    /// reached. It arrives where the answer to the first command is expected.
     package var isFarewell: Bool {
         self.code == "DENIED" || self.code == "ERR" && self.message.contains("max number of clients")
     }
@@ -58,10 +58,10 @@ package struct RedisServerError: Error, Sendable, Hashable {
     /// The codes with which a server that can be read refuses to write.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
-    /// Not of Redis: its replicas confirm no write, so that the gateway promises none.
+    /// Not an error of Redis: no replica confirms writes, so the gateway refuses durable ones.
     package static let unconfirmed = RedisServerError(line: "UNCONFIRMED no replica confirms what is written")
 
-    /// The refusal to write that this is; nil: it is another error.
+    /// The refusal to write that this error is; nil when it is another error.
     ///
     /// Before Redis 7 a script's error only quotes that of its command: `ERR Error running script (...): ... -OOM ...`.
     package var writeRefusal: RedisServerError? {
@@ -71,20 +71,20 @@ package struct RedisServerError: Error, Sendable, Hashable {
     }
 }
 
-/// How a command failed. The difference that matters: whether Redis may have carried it out.
+/// How a command failed, above all whether Redis may have carried it out.
 package enum RedisError: Error, Sendable, Hashable {
-    /// It never left this process.
+    /// It was not sent.
     case notSent(Cause)
-    /// It was sent and no answer came: Redis may have carried it out, or may do so yet.
+    /// It was sent and no answer came: Redis may have carried it out, or may still do so.
     case unanswered(Cause)
     /// Redis answered with an error.
     case server(RedisServerError)
-    /// It was carried out, but no replica has confirmed it in time: it may be forgotten by a failover.
+    /// It was carried out, but no replica confirmed it in time: a failover may lose it.
     case unreplicated
-    /// The answer has a shape that the command cannot have.
+    /// The answer has a form that this command cannot have.
     case unexpected
 
-    /// A future's error, which is one of these wherever this module made it.
+    /// A future's error as one of these. Errors that this module did not make become `unexpected`.
     static func of(_ error: any Error) -> RedisError { error as? RedisError ?? .unexpected }
 
     /// What happened to the connection.
@@ -95,19 +95,19 @@ package enum RedisError: Error, Sendable, Hashable {
         case overloaded
         case protocolError(ReplyError)
         case shuttingDown
-        /// Another server is the primary, or is being made it and may not have what this one is told now.
+        /// Another server is the primary, or is being made it and may not get this write.
         case replaced
         /// Most sentinels, or most primaries of a cluster, are silent: another server may be the primary.
         case cutOff
     }
 }
 
-/// Why the bytes of a connection cannot be replies that we take.
+/// Why the bytes of a connection are not accepted as replies.
 package enum ReplyError: Error, Sendable, Hashable {
-    /// Not RESP2, nested deeper than hiredis goes, or over a limit on a reply's size.
+    /// Not RESP2, nested deeper than hiredis allows, or over a limit on a reply's size.
     case malformed
-    /// A reply that is still incomplete holds more bytes than the limit.
+    /// An incomplete reply holds more bytes than the limit.
     case tooLarge
-    /// A reply to nothing.
+    /// A reply without a command.
     case unsolicited
 }

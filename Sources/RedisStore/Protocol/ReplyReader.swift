@@ -1,10 +1,10 @@
 import CHiredis
 
-/// Bounds on what one connection may make us hold.
+/// Limits of what one connection may make us store.
 package struct ReplyLimits: Sendable, Hashable {
-    /// Bytes of a reply that is incomplete, and of all strings of one reply together.
+    /// Bytes of an incomplete reply, and of all strings of one reply together.
     package var bytes: Int
-    /// Elements of one reply, those of inner arrays included.
+    /// Elements of one reply, including those of inner arrays.
     package var elements: Int
 
     package init(bytes: Int = 1 << 20, elements: Int = 4096) {
@@ -13,14 +13,14 @@ package struct ReplyLimits: Sendable, Hashable {
     }
 }
 
-/// Cuts the bytes of one connection into replies: hiredis's reader with our own object functions, so that a string is
-/// copied once, into the reply.
+/// Cuts the bytes of one connection into replies: hiredis's reader with our own object functions, so that each string
+/// is copied only once, into the reply.
 ///
-/// Errors are sticky: what follows a malformed reply cannot be paired with anything. Confined to one loop.
+/// An error is final: what follows a malformed reply cannot be matched to a command. Confined to one loop.
 package final class ReplyReader {
-    /// How much hiredis is given at once: after each kilobyte of replies it moves the rest of what it has to the front.
+    /// How much hiredis gets at once. After each kilobyte of replies it moves its remaining bytes to the front.
     private static let pieceBytes = 4096
-    /// What stands around a string while its end is missing: `$`, the digits of its length, a line's end, a carriage return.
+    /// The bytes around a string whose end is missing: `$`, the digits of its length, a line end, a carriage return.
     private static let framingBytes = 32
 
     private let reader: UnsafeMutablePointer<redisReader>
@@ -43,9 +43,9 @@ package final class ReplyReader {
         redisReaderFree(self.reader)
     }
 
-    /// Takes the bytes that arrived and hands each reply that they complete to `body`, in order.
+    /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order.
     ///
-    /// `body` returns false to stop: then the connection is done with and the rest is never read.
+    /// `body` returns false to stop. Then the connection ends, and the rest is not read.
     package func feed(
         _ bytes: UnsafeRawBufferPointer,
         _ body: (RedisReply) -> Bool
@@ -59,7 +59,7 @@ package final class ReplyReader {
         }
     }
 
-    /// False when `body` wants no more.
+    /// False when `body` has stopped.
     private func feedPiece(
         _ piece: UnsafeRawBufferPointer,
         _ body: (RedisReply) -> Bool
@@ -73,7 +73,7 @@ package final class ReplyReader {
             guard let reply = self.builder.take() else { throw self.fail(.malformed) }
             guard body(reply) else { return false }
         }
-        // hiredis waits for whatever length a header announces; we do not.
+        // hiredis waits for any length that a header announces. We limit it.
         guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes + Self.framingBytes else {
             throw self.fail(.tooLarge)
         }
@@ -86,17 +86,17 @@ package final class ReplyReader {
     }
 }
 
-/// Builds the reply from the objects that hiredis finds, one after the other, the elements of an array after the array.
-/// hiredis sees the same meaningless pointer for each.
+/// Builds a reply from the objects that hiredis finds in order: an array first, then its elements. hiredis gets the
+/// same meaningless pointer for each.
 private final class ReplyBuilder {
-    /// An array that still misses elements.
+    /// An array that lacks elements.
     private struct OpenArray {
         var elements: [RedisReply] = []
         var missing: Int
     }
 
     private let limits: ReplyLimits
-    /// From the outermost to the innermost; hiredis nests nine deep at most.
+    /// From the outermost to the innermost; hiredis nests at most nine deep.
     private var open: [OpenArray] = []
     private var root: RedisReply?
     private var elementCount = 0
@@ -106,7 +106,7 @@ private final class ReplyBuilder {
         self.limits = limits
     }
 
-    /// The functions for every reader; never written after, never freed.
+    /// The functions for every reader; never changed and never freed.
     nonisolated(unsafe) static let functions: UnsafeMutablePointer<redisReplyObjectFunctions> = {
         let functions = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
         functions.initialize(
@@ -117,7 +117,7 @@ private final class ReplyBuilder {
                 createArray: { task, count in ReplyBuilder.of(task)?.beginArray(Int(count), task) },
                 createInteger: { task, value in ReplyBuilder.of(task)?.add(.integer(value), task) },
                 createNil: { task in ReplyBuilder.of(task)?.add(.null, task) },
-                // Only the root of a reply that was never completed comes here; `take` or the next root clears it.
+                // Called only for the root of an incomplete reply, which `take` or the next root clears.
                 freeObject: { _ in }
             )
         )
@@ -129,7 +129,7 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Enters an object; nil (which hiredis takes for "no memory" and makes sticky) over a limit.
+    /// Records an object; nil when a limit is exceeded. hiredis reads nil as "no memory", which is final.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1
@@ -158,13 +158,13 @@ private final class ReplyBuilder {
             return object
         }
         var array = OpenArray(missing: count)
-        // The length that an array announces is never believed: its elements are counted as they come.
+        // The announced length of an array is not trusted: room grows with the elements that arrive.
         array.elements.reserveCapacity(min(count, 16))
         self.open.append(array)
         return object
     }
 
-    /// Puts the reply where it belongs, and each array that it completes.
+    /// Puts the reply in its place, and completes arrays that it fills.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {
@@ -182,7 +182,7 @@ private final class ReplyBuilder {
         _ task: UnsafePointer<redisReadTask>?
     ) -> UnsafeMutableRawPointer? {
         guard let text else { return nil }
-        // hiredis has the two bytes after the string but does not look at them: `$3\r\nabcXX` would pass for `abc`.
+        // hiredis does not check the two bytes after the string: `$3\r\nabcXX` would be read as `abc`.
         guard text[count] == 0x0D, text[count + 1] == 0x0A else { return nil }
         guard let object = self.enter(task, bytes: count) else { return nil }
         let bytes = UnsafeRawBufferPointer(start: text, count: count)
@@ -195,7 +195,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// The finished reply whose root hiredis returned.
+    /// The finished reply whose root hiredis has returned.
     func take() -> RedisReply? {
         defer { self.begin() }
         return self.root

@@ -1,23 +1,23 @@
 package import NIOCore
 
-/// What one connection is to hear of, and when its silence means that it hears no more.
+/// What one connection subscribes to, and when its silence means that it is lost.
 package struct SubscriptionPlan: Sendable, Hashable {
-    /// What signs in.
+    /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// Whether the server must be a primary: what ends is heard first, and surely, where it is written.
+    /// Whether the server must be a primary: endings are reported first, and reliably, where they are written.
     package var demandsPrimary: Bool
-    /// The prefixes of the keys whose changes the server is to tell over this very connection; none: no keys.
+    /// The prefixes of the keys whose changes the server reports over this connection; empty: none.
     package var prefixes: [String]
     /// At least one. With prefixes, `SubscriptionPlan.keyChannel` is one of them.
     package var channels: [String]
-    /// From the connection to the last answer of the handshake.
+    /// From the connect to the last answer of the handshake.
     package var handshakeTimeout: Duration
-    /// After so long without a byte, the server is asked for a sign of life, and again each time that it passes.
+    /// After this long without a byte the server is asked for a sign of life, and again after each further interval.
     package var signInterval: Duration
-    /// After so long without a byte, the connection counts as lost.
+    /// After this long without a byte the connection counts as lost.
     package var patience: Duration
 
-    /// The channel that tells keys which have changed.
+    /// The channel on which Redis announces changed keys.
     package static let keyChannel = "__redis__:invalidate"
 
     package init(
@@ -39,14 +39,14 @@ package struct SubscriptionPlan: Sendable, Hashable {
     }
 }
 
-/// What a subscription was told.
+/// A message of a subscription.
 package struct SubscriptionMessage: Sendable, Hashable {
     package enum Payload: Sendable, Hashable {
-        /// What somebody published.
+        /// A published text.
         case text([UInt8])
-        /// Keys that have changed, expired or gone.
+        /// Keys that have changed, expired or been deleted.
         case keys([[UInt8]])
-        /// Every key has gone (`FLUSHALL`, `FLUSHDB`).
+        /// All keys were deleted (`FLUSHALL`, `FLUSHDB`).
         case allKeys
     }
 
@@ -59,30 +59,31 @@ package struct SubscriptionMessage: Sendable, Hashable {
     }
 }
 
-/// One subscriber's connection without its I/O: sign in, ask to be told, listen, and notice when nothing is told any more.
+/// One subscriber's connection without its I/O: sign in, subscribe, listen, and notice when messages have stopped.
 ///
-/// A connection that asks for changes of keys redirects them **to itself**. In the usual form, one connection asks and
-/// another listens; when the first is lost the second goes on in silence. This one is lost whole.
-/// `NOLOOP` is not asked for: it would keep from this connection only what it writes itself, and it writes nothing.
+/// A connection that asks for changes of keys redirects them **to itself**. In the usual form one connection asks and
+/// another listens, and when the first is lost the second stays silent. This one is lost as a whole. `NOLOOP` is not
+/// used: it would only hide the connection's own writes, and it makes none.
 ///
-/// Commands of the handshake leave one at a time, since one of them depends on the answer to another, and nobody waits for
+/// Commands of the handshake are sent one at a time, because one of them depends on the answer to another, and no
+/// request waits for a subscription.
 /// a subscription.
 package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
         case none
         case send(RedisCommand)
-        /// From now on everything is told.
+        /// From now on every message arrives.
         case becomeUp
         case deliver(SubscriptionMessage)
-        /// The connection is of no more use; with the error reply for which it is, if that is why.
+        /// The connection is useless; with the error reply that made it so, if one did.
         case close(RedisError.Cause, refusal: RedisServerError? = nil)
     }
 
     private enum Step {
         case greeting(HandshakeStep)
-        /// The server says whether it is a primary.
+        /// Asks whether the server is a primary.
         case role
-        /// The server names this connection.
+        /// Asks for the id of this connection.
         case ownID
         case tracking
 
@@ -91,7 +92,7 @@ package struct SubscriptionStateMachine {
 
     private enum Phase {
         case connecting
-        /// Waiting for the answer to the first of these.
+        /// Waiting for the answer to the first of these steps.
         case handshaking(ArraySlice<Step>)
         /// Waiting for the confirmation of the first of these channels.
         case subscribing(ArraySlice<String>)
@@ -104,17 +105,17 @@ package struct SubscriptionStateMachine {
     private var handshakeDeadline = NIODeadline.distantFuture
     private(set) var lastHeard = NIODeadline.uptimeNanoseconds(0)
     private var lastAsked = NIODeadline.uptimeNanoseconds(0)
-    /// Signs of life that were asked for and have not come.
+    /// Signs of life that were asked for and have not arrived.
     private var pendingSigns = 0
 
     package init(_ plan: SubscriptionPlan) {
         self.plan = plan
     }
 
-    /// Whether everything is told now.
+    /// Whether messages arrive now.
     package var isUp: Bool { if case .listening = self.phase { true } else { false } }
 
-    /// When `timerFired` is to be called next; nil: never.
+    /// When `timerFired` is to be called; nil: never.
     package var deadline: NIODeadline? {
         switch self.phase {
         case .connecting, .closed: nil
@@ -125,7 +126,7 @@ package struct SubscriptionStateMachine {
 
     // MARK: Events
 
-    /// The connection stands.
+    /// The connection is open.
     package mutating func connected(at now: NIODeadline) -> Action {
         guard case .connecting = self.phase else { return .none }
         self.handshakeDeadline = now + TimeAmount(self.plan.handshakeTimeout)
@@ -135,7 +136,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps[...], after: .null)
     }
 
-    /// Bytes have arrived, whatever they say: the server lives. A long message takes its time.
+    /// Bytes have arrived, of whatever kind: the server lives. A long message takes several reads.
     package mutating func heard(at now: NIODeadline) {
         self.lastHeard = now
     }
@@ -158,7 +159,7 @@ package struct SubscriptionStateMachine {
         }
     }
 
-    /// The timer fired: what to do about the silence, if it is one.
+    /// The timer fired. Asks for a sign of life, or gives the connection up.
     package mutating func timerFired(at now: NIODeadline) -> Action {
         guard let deadline = self.deadline, deadline <= now else { return .none }
         guard case .listening = self.phase, now < self.lostAt else { return self.close(.timedOut) }
@@ -167,7 +168,7 @@ package struct SubscriptionStateMachine {
         return .send(self.signOfLife)
     }
 
-    /// The connection is gone or of no use; `.none` when it had ended before.
+    /// The connection is lost or useless; `.none` when it had ended before.
     package mutating func lost(_ cause: RedisError.Cause) -> Action {
         if case .closed = self.phase { return .none }
         return self.close(cause)
@@ -178,8 +179,8 @@ package struct SubscriptionStateMachine {
     private var lostAt: NIODeadline { self.lastHeard + TimeAmount(self.plan.patience) }
     private var askAt: NIODeadline { max(self.lastHeard, self.lastAsked) + TimeAmount(self.plan.signInterval) }
 
-    /// Subscribes again to what is subscribed to, which changes nothing. Of the few commands that a subscriber may send,
-    /// `PING` is refused with `MISCONF` by a primary that cannot save, though it tells everything.
+    /// Subscribes again to a channel, which changes nothing. Of the few commands that a subscriber may send, `PING` is
+    /// refused with `MISCONF` by a primary that cannot save, though it still sends messages.
     private var signOfLife: RedisCommand {
         RedisCommand("SUBSCRIBE", Array(self.plan.channels.prefix(1)).map { Array($0.utf8) })
     }
@@ -198,7 +199,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps.dropFirst(), after: reply)
     }
 
-    /// Sends the first of `steps`, or subscribes when none is left.
+    /// Sends the first of `steps`, or subscribes when there is none left.
     private mutating func goOn(with steps: ArraySlice<Step>, after reply: RedisReply) -> Action {
         self.phase = .handshaking(steps)
         switch steps.first {
@@ -216,7 +217,7 @@ package struct SubscriptionStateMachine {
         }
     }
 
-    /// What comes without being asked for: a message on one of `channels`, or a sign of life.
+    /// A message on one of `channels`, or a sign of life: what arrives without being the answer to a command.
     private mutating func told(_ reply: RedisReply, of channels: ArraySlice<String>) -> Action {
         guard case .array(let parts) = reply, let kind = parts.first else {
             return self.close(.protocolError(.unsolicited))
@@ -240,7 +241,7 @@ package struct SubscriptionStateMachine {
 }
 
 extension SubscriptionMessage.Payload {
-    /// nil: nothing that Redis would send.
+    /// nil when Redis would not send this.
     fileprivate init?(_ reply: RedisReply) {
         switch reply {
         case .null: self = .allKeys

@@ -17,22 +17,25 @@ package final class EndingMemory: Sendable {
     /// Something that has ended.
     package enum Ending: Sendable, Hashable {
         case session(RecordKey)
+        /// A replaceable record.
+        case record(RecordKey)
         case lineage(Lineage)
         /// All of a subject's, by the store's name for it, that was born before this epoch.
         case subject(String, epoch: UInt64)
     }
 
     private struct Generation {
-        var sessions: Set<RecordKey> = []
+        /// Sessions and replaceable records.
+        var records: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
         var subjects: [String: UInt64] = [:]
         /// By the steady clock; a new primary's clock may be far from the former one's.
         var began: ContinuousClock.Instant
 
-        var count: Int { self.sessions.count + self.lineages.count + self.subjects.count }
+        var count: Int { self.records.count + self.lineages.count + self.subjects.count }
 
         var endings: [Ending] {
-            self.sessions.map { .session($0) } + self.lineages.map { .lineage($0) }
+            self.records.map { $0.kind == .session ? .session($0) : .record($0) } + self.lineages.map { .lineage($0) }
                 + self.subjects.map { .subject($0.key, epoch: $0.value) }
         }
     }
@@ -83,7 +86,7 @@ package final class EndingMemory: Sendable {
                 Self.turn(&state, now, time)
             }
             switch ending {
-            case .session(let key): state.current.sessions.insert(key)
+            case .session(let key), .record(let key): state.current.records.insert(key)
             case .lineage(let lineage): state.current.lineages.insert(lineage)
             case .subject(let name, let epoch):
                 state.current.subjects[name] = max(state.current.subjects[name] ?? 0, epoch)
@@ -117,15 +120,31 @@ package final class EndingMemory: Sendable {
     ///
     /// - Parameter names: What the store calls a subject; asked only while subjects are kept.
     package func hasEnded(_ key: RecordKey, _ session: Session, names: (String) -> [String]) -> Bool {
+        self.hasEnded(key, since: session.issuedAt) { subjects in
+            names(session.subject).contains { name in subjects[name].map { session.epoch < $0 } ?? false }
+        }
+    }
+
+    /// The same for a replaceable record.
+    package func hasEnded(_ key: RecordKey, _ terms: RecordTerms, names: (String) -> [String]) -> Bool {
+        self.hasEnded(key, since: terms.since) { subjects in
+            guard let owner = terms.owner else { return false }
+            return names(owner.subject).contains { name in subjects[name].map { owner.epoch < $0 } ?? false }
+        }
+    }
+
+    /// - Parameter subjectHasEnded: Whether its subject has, by the epochs that are kept; asked only while there are any.
+    private func hasEnded(
+        _ key: RecordKey,
+        since: UnixTime,
+        subjectHasEnded: ([String: UInt64]) -> Bool
+    ) -> Bool {
         self.state.withLock { state in
             if state.isEmpty { return false }
-            if let barrier = state.barrier, session.issuedAt < barrier { return true }
+            if let barrier = state.barrier, since < barrier { return true }
             for generation in [state.current, state.previous] where generation.count > 0 {
-                if generation.sessions.contains(key) || generation.lineages.contains(key.lineage) { return true }
-                guard !generation.subjects.isEmpty else { continue }
-                for name in names(session.subject) {
-                    if let epoch = generation.subjects[name], session.epoch < epoch { return true }
-                }
+                if generation.records.contains(key) || generation.lineages.contains(key.lineage) { return true }
+                if !generation.subjects.isEmpty, subjectHasEnded(generation.subjects) { return true }
             }
             return false
         }

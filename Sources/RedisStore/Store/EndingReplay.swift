@@ -162,6 +162,7 @@ extension EndingMemory.Ending {
     fileprivate var place: [UInt8] {
         switch self {
         case .session(let key): Keyspace.idle(key)
+        case .record(let key): Keyspace.record(key)
         case .lineage(let lineage): Keyspace.lineage(lineage)
         case .subject(let name, _): Keyspace.epoch(name)
         }
@@ -170,7 +171,7 @@ extension EndingMemory.Ending {
     /// Whether a primary with this value there knows of the end.
     fileprivate func isKnown(by value: [UInt8]?) -> Bool {
         switch self {
-        case .session: return value == nil
+        case .session, .record: return value == nil
         // A lineage without a ledger has no sessions.
         case .lineage: return value?.elementsEqual("E".utf8) ?? true
         case .subject(_, let epoch):
@@ -187,11 +188,17 @@ extension EndingMemory.Ending {
                 keys: Keyspace.all(of: key) + [Keyspace.ending(key)],
                 arguments: [RedisStore.digits(RedisStore.margin)]
             )
+        case .record(let key):
+            ScriptCall(
+                Scripts.endRecord,
+                keys: [Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.ending(key)],
+                arguments: [RedisStore.digits(RedisStore.margin)]
+            )
         case .lineage(let lineage):
             ScriptCall(
                 Scripts.endLineage,
                 keys: [Keyspace.lineage(lineage), Keyspace.ending(lineage)],
-                arguments: [RedisStore.digits(RedisStore.markerLife), RedisStore.digits(RedisStore.margin)]
+                arguments: [RedisStore.digits(SingleUse.markerLife), RedisStore.digits(RedisStore.margin)]
             )
         case .subject(let name, let epoch):
             ScriptCall(

@@ -2,10 +2,10 @@ internal import Cryptography
 package import Sessions
 
 extension Keyspace {
-    /// The prefixes that caches follow: sessions, ended lineages and sessions, epochs of subjects, clients.
+    /// The prefixes that caches follow: sessions, what ended, epochs of subjects, documents.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
-    /// What a change of `key` ends; nil where it ends nothing that a cache holds, whoever wrote it.
+    /// What a change of `key` ends or changes; nil where that is nothing that a cache holds, whoever wrote it.
     ///
     /// A session is written once and then deleted or expires, an epoch moves only when its subject's sessions end. That a
     /// session is written is told too: it ends nothing that anybody has.
@@ -18,8 +18,12 @@ extension Keyspace {
         case UInt8(ascii: "s"):
             return Self.session(tag, rest)
         case UInt8(ascii: "f"):
-            guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else { return Self.session(tag, rest) }
+            guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else {
+                return Self.session(tag, rest) ?? Self.record(tag, rest)
+            }
             return .lineage(Self.lineage(tag))
+        case UInt8(ascii: "c"):
+            return Self.document(tag, rest)
         case UInt8(ascii: "e"):
             guard Self.isBase64URL(tag, count: Self.digestLength), rest.isEmpty else { return nil }
             return .subject(String(decoding: tag, as: UTF8.self))
@@ -29,9 +33,9 @@ extension Keyspace {
     }
 
     /// Whether a change of `key`, which ends something by `ended(byChangeOf:)`, always means that somebody ended it. A session's
-    /// record changes when it is written, too, and when it expires.
+    /// record changes when it is written, too, and when it expires; a document when it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
-        key.count > 3 && key[3] != UInt8(ascii: "s")
+        key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }
 
     private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
@@ -39,6 +43,36 @@ extension Keyspace {
             let digest = Digest256(base64URL: rest.dropFirst())
         else { return nil }
         return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
+    }
+
+    private static func record(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
+        let parts = rest.dropFirst(1)
+        guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"), let letter = parts.first,
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter), parts.dropFirst().first == UInt8(ascii: ":"),
+            let digest = Digest256(base64URL: parts.dropFirst(2))
+        else { return nil }
+        let kind = RecordKind(letter: letter)
+        return .record(RecordKey(kind: kind, lineage: Self.lineage(tag), digest: digest))
+    }
+
+    private static func document(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
+        let name = rest.dropFirst()
+        guard !tag.isEmpty, tag.allSatisfy(Self.isInCollectionName), rest.first == UInt8(ascii: ":"),
+            Self.isBase64URL(name, count: Self.digestLength)
+        else { return nil }
+        return .document(
+            DocumentName(
+                collection: String(decoding: tag, as: UTF8.self),
+                name: String(decoding: name, as: UTF8.self)
+            )
+        )
+    }
+
+    private static func isInCollectionName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
     }
 
     /// Characters of a lineage's tag.

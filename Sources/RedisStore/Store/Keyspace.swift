@@ -4,12 +4,11 @@ package import Sessions
 /// Where things lie in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag the hash slot, so a
 /// token, its marker, the session it makes, its idle key and the lineage's ledger share one. No part is a secret.
 package enum Keyspace {
-    /// The sealed session (`sp:s:`) or transfer token (`sp:t:`).
+    /// The sealed record, by the letter of its kind: a session (`sp:s:`), a transfer token (`sp:t:`).
     package static func record(_ key: RecordKey) -> [UInt8] {
-        switch key.kind {
-        case .session: Self.key("sp:s:{", key)
-        case .transfer: Self.key("sp:t:{", key)
-        }
+        var place = Self.key("sp:s:{", key)
+        if key.kind != .session { place[3] = key.kind.letter }
+        return place
     }
 
     /// All that decides whether a session lives, but for its subject: the record, its lineage's ledger, its idle key.
@@ -33,14 +32,33 @@ package enum Keyspace {
     /// Written only when the lineage ends, so that caches hear of it; nobody reads it.
     package static func ending(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
-    /// Written only when the session is ended, so that gateways can tell this from its birth and its expiry; never read.
-    package static func ending(_ session: RecordKey) -> [UInt8] { Self.key("sp:f:{", session) }
+    /// Written only when the session or replaceable record is ended, so that gateways can tell this from its birth and its
+    /// expiry; never read. Where it is no session, its kind's letter stands before the digest.
+    package static func ending(_ key: RecordKey) -> [UInt8] {
+        guard key.kind != .session else { return Self.key("sp:f:{", key) }
+        var bytes = Self.tagged("sp:f:{", key.lineage.tag)
+        bytes += [UInt8(ascii: ":"), key.kind.letter, UInt8(ascii: ":")]
+        key.digest.appendBase64URL(to: &bytes)
+        return bytes
+    }
 
     /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 
     /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often: outside what caches follow.
     package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }
+
+    /// What remembers an id that was presented once, under this name (`SealingKeyRing.names`). The tag, the same whatever the
+    /// name, makes all names of the id share a slot.
+    package static func once(_ name: String, tag: String) -> [UInt8] { Self.named("sp:o:{", tag, name) }
+
+    /// The sealed document with this name. All documents of a collection share a slot.
+    package static func document(_ name: DocumentName) -> [UInt8] {
+        Self.named("sp:c:{", name.collection, name.name)
+    }
+
+    /// The names of all documents of a collection, a line each. Outside what caches follow: its documents tell of changes.
+    package static func directory(_ collection: String) -> [UInt8] { Self.tagged("sp:d:{", collection) }
 
     // Built by hand: every read of a session makes three of them.
 
@@ -51,6 +69,10 @@ package enum Keyspace {
         bytes.append(contentsOf: tag.utf8)
         bytes.append(UInt8(ascii: "}"))
         return bytes
+    }
+
+    private static func named(_ prefix: StaticString, _ tag: String, _ name: String) -> [UInt8] {
+        Self.tagged(prefix, tag) + [UInt8(ascii: ":")] + Array(name.utf8)
     }
 
     private static func key(_ prefix: StaticString, _ key: RecordKey) -> [UInt8] {

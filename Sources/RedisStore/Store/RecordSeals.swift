@@ -6,29 +6,43 @@ internal import Vocabulary
 struct RecordSeals: Sendable {
     let ring: SealingKeyRing
 
-    func seal(_ session: Session, at place: [UInt8]) -> [UInt8] {
-        self.ring.seal(Records.encode(session), for: place)
+    /// Any record's bytes.
+    func seal(_ bytes: [UInt8], at place: [UInt8]) -> [UInt8] {
+        self.ring.seal(bytes, for: place)
     }
 
-    func seal(_ transfer: TransferToken, at place: [UInt8]) -> [UInt8] {
-        self.ring.seal(Records.encode(transfer), for: place)
+    func seal(_ session: Session, at place: [UInt8]) -> [UInt8] {
+        self.ring.seal(session.encoded, for: place)
     }
 
     func seal(_ marker: Marker, at place: [UInt8]) -> [UInt8] {
-        self.ring.seal(Records.encode(marker), for: place)
+        self.ring.seal(marker.encoded, for: place)
     }
 
     /// The session in these bytes. Whatever is wrong with them, there is a record: it is *unavailable*, never absent.
     func session(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Session {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.session(bytes) }
-    }
-
-    func transfer(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> TransferToken {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.transfer(bytes) }
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Session.decoded(bytes) }
     }
 
     func marker(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Marker {
-        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Records.marker(bytes) }
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Marker.decoded(bytes) }
+    }
+
+    func singleUse<Record: SingleUseRecord>(
+        _ bytes: [UInt8],
+        at place: [UInt8],
+        as kind: Record.Type
+    ) throws(StoreError) -> Record {
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Record.decoded(bytes) }
+    }
+
+    /// A replaceable record, or who wrote it.
+    func replaceable(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> ReplaceableEnvelope {
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try ReplaceableEnvelope(bytes) }
+    }
+
+    func document(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> DocumentEnvelope {
+        try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try DocumentEnvelope(bytes) }
     }
 
     private func open<Record>(

@@ -30,10 +30,11 @@ extension RedisStore {
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.epoch(of: session.session.subject, on: loop).flatMap { epoch in
             let parts = self.parts(of: session, epoch: epoch)
+            let ledgerLife = Self.digits(parts.life + Self.margin)
             let call = ScriptCall(
                 Scripts.createSession,
                 keys: [parts.key, Keyspace.lineage(session.key.lineage), parts.idleKey],
-                arguments: [parts.bytes, parts.life, parts.ledgerLife, parts.idle, parts.idleLife]
+                arguments: [parts.bytes, Self.digits(parts.life), ledgerLife, parts.idle, Self.digits(parts.idleLife)]
             )
             // 0: its lineage has ended, and the session is dead on arrival.
             return self.run(call, on: loop).map { _ in }
@@ -67,7 +68,7 @@ extension RedisStore {
     }
 
     /// Ends it in Redis, and keeps in mind what may have been done there.
-    private func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+    func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.client.evaluate(ending.call, on: loop).always { [endings] result in
             switch result {
             case .success(.error), .failure(RedisError.notSent): break
@@ -233,10 +234,9 @@ extension RedisStore {
         let key: [UInt8]
         let idleKey: [UInt8]
         let bytes: [UInt8]
-        let life: [UInt8]
-        let ledgerLife: [UInt8]
+        let life: Duration
         let idle: [UInt8]
-        let idleLife: [UInt8]
+        let idleLife: Duration
     }
 
     func parts(of new: NewSession, epoch: UInt64) -> SessionParts {
@@ -250,10 +250,9 @@ extension RedisStore {
             key: key,
             idleKey: Keyspace.idle(new.key),
             bytes: self.seals.seal(session, at: key),
-            life: Self.digits(life),
-            ledgerLife: Self.digits(life + Self.margin),
+            life: life,
             idle: idle.bytes,
-            idleLife: Self.digits(idle.idleLifetime + Self.margin)
+            idleLife: idle.idleLifetime + Self.margin
         )
     }
 }

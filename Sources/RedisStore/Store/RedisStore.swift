@@ -4,32 +4,39 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// Sessions and single-use tokens in Redis, shared by any number of gateways.
+/// Sessions and all other records in Redis, shared by any number of gateways.
 ///
-/// Records are sealed and immutable. They are read and judged here; Redis compares, acts and forgets. Every gateway judges
+/// Records are sealed, and Redis understands none of them. They are read and judged here; Redis compares, acts and forgets. Every gateway judges
 /// by the clock of Redis (`StoreClock`), and every key has a TTL a little longer than the life that is judged, so that what
 /// is left of their differences never makes Redis forget what is still alive.
 ///
 /// **Versions.** A compare-and-act must name the very bytes that were judged, and a 64-bit number cannot. So the store
-/// keeps the sealed bytes of the transfer tokens it read last beside the numbers it gave out, and the script compares
-/// those bytes with what lies in Redis. A version that is no longer kept consumes nothing: it is `.changed`, judge again.
+/// keeps the sealed bytes of the records it read last beside the numbers it gave out, and the script compares those bytes
+/// with what lies in Redis. A version that is no longer kept changes nothing: it is `.changed`, judge again.
 ///
 /// **Epochs** lie in a slot of their own, so a script cannot look at them together with a record. It need not: a session
 /// is born under the epoch that was read before it was written, and every read compares. An end that comes between finds
 /// the session dead on arrival.
-package final class RedisStore: SessionStore {
-    /// A marker outlives every transfer token (60 to 300 s) by a wide margin: a replay inside it is known as one.
-    static let markerLife = Duration.seconds(3600)
+package final class RedisStore: RecordStore {
     /// What keys outlive the life that is judged: more than gateways differ about the time (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
     /// No session lives longer than this, so an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
-    /// The sealed bytes of a transfer token that was read, under the version that was given out for them.
+    /// The value of a record that was read, under the version that was given out for it.
     struct Judged: Sendable {
         let version: RecordVersion
-        let bytes: [UInt8]
-        let transfer: TransferToken
+        let value: [UInt8]
+        let terms: RecordTerms
+        /// The attempt that wrote a replaceable record.
+        var attempt: AttemptID?
+    }
+
+    /// The same for a document.
+    struct JudgedDocument: Sendable {
+        let version: RecordVersion
+        let value: [UInt8]
+        let attempt: AttemptID
     }
 
     let client: RedisClient
@@ -37,6 +44,8 @@ package final class RedisStore: SessionStore {
     let clock: Clock
     let caches: SessionCaches
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
+    /// Apart, as a list has as many as a collection.
+    let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
     /// Whose record lies under a key, so that the epoch can be asked for together with the record. Never wrong: a key
     /// never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
@@ -84,6 +93,7 @@ package final class RedisStore: SessionStore {
     private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
         switch ended {
         case .session(let key): endings.note(.session(key))
+        case .record(let key): endings.note(.record(key))
         case .lineage(let lineage): endings.note(.lineage(lineage))
         case .subject(let name):
             client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
@@ -94,7 +104,7 @@ package final class RedisStore: SessionStore {
                 guard endings.epoch(of: name) + Self.echo < now else { return }
                 endings.note(.subject(name, epoch: now))
             }
-        case .all: break
+        case .document, .all: break
         }
     }
 
@@ -117,7 +127,7 @@ package final class RedisStore: SessionStore {
         RecordVersion(value: self.versions.add(1, ordering: .relaxed).newValue)
     }
 
-    // MARK: Steps that sessions and tokens share
+    // MARK: Steps that sessions and other records share
 
     /// Sends a command whose error replies and failures all mean that the store cannot say.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
@@ -135,6 +145,20 @@ package final class RedisStore: SessionStore {
             do throws(StoreError) { promise.succeed(try Self.reply(result)) } catch { promise.fail(error) }
         }
         return promise.futureResult
+    }
+
+    /// The same for a write that needs room: that there is none is an answer of its own. Its future may also fail with
+    /// `RedisError.unanswered`.
+    func write(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.client.evaluate(call, on: loop).flatMapThrowing { reply in
+            guard case .error(let error) = reply else { return reply }
+            throw error.writeRefusal?.code == "OOM" ? StoreError.full : StoreError.unavailable
+        }.flatMapErrorThrowing { error in
+            switch error {
+            case RedisError.unanswered, is StoreError: throw error
+            default: throw StoreError.unavailable
+            }
+        }
     }
 
     static func reply<Failure>(_ result: Result<RedisReply, Failure>) throws(StoreError) -> RedisReply {

@@ -26,7 +26,7 @@ package enum Scripts {
     /// ended; 1 when written.
     ///
     /// Keys: token, ledger. Arguments: bytes, TTL, ledger's TTL; TTLs in ms.
-    static let createTransfer = RedisScript(
+    static let createSingleUse = RedisScript(
         """
         \(Self.reign)
         local ledger = redis.call('GET', KEYS[2])
@@ -38,7 +38,7 @@ package enum Scripts {
         kind: .create
     )
 
-    /// The bytes of a reign's name in front of a token's own.
+    /// The bytes of a reign's name in front of a record's own.
     static let reignLength = 40
 
     /// The reign of the primary that runs the script: its `master_replid`, which is another after every start and every
@@ -46,44 +46,55 @@ package enum Scripts {
     ///
     /// It is another, too, when a primary that had no replica gets one, and where a cluster has moved the slot to: then the
     /// tokens of the last minute are refused, though nothing was forgotten.
-    private static let reign = """
+    static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
         """
 
     /// Makes the ledger, which was read into `ledger`, live as long as the record just written.
-    private static let outlive = """
+    private static let outlive = Self.outlive(for: "ARGV[3]")
+
+    static func outlive(for life: String) -> String {
+        """
         if not ledger then
-          redis.call('SET', KEYS[2], 'L', 'PX', ARGV[3])
-        elseif redis.call('PTTL', KEYS[2]) < tonumber(ARGV[3]) then
-          redis.call('PEXPIRE', KEYS[2], ARGV[3])
+          redis.call('SET', KEYS[2], 'L', 'PX', \(life))
+        elseif redis.call('PTTL', KEYS[2]) < tonumber(\(life)) then
+          redis.call('PEXPIRE', KEYS[2], \(life))
         end
         """
+    }
 
-    /// The compare-and-act on a single-use token: the standing marker if there is one, else 1 when done, 0 when the token
+    /// The compare-and-act on a single-use record: the standing marker if there is one, else 1 when done, 0 when the record
     /// is not what was judged or its parent is gone, -1 when it was written under another reign.
     ///
-    /// A failover or a restart can forget a marker and bring back the token. Whatever was
-    /// forgotten was written under an earlier reign, and so was its token: such tokens are never used again. This needs
+    /// A failover or a restart can forget a marker and bring back the record. Whatever was
+    /// forgotten was written under an earlier reign, and so was its record: such records are never used again. This needs
     /// neither clocks nor a key that all gateways share.
     ///
-    /// Keys: token, marker, ledger[, session, idle, parent]. Arguments: judged bytes (empty: nothing that could be
-    /// consumed was judged), marker, its TTL[, session, its TTL, ledger's TTL, idle value, idle TTL].
+    /// Keys: record, marker, ledger[, those of what is made][, parent]. Arguments: judged bytes (empty: nothing that could
+    /// be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's TTL[, and for each key of
+    /// what is made: value, TTL, whether it is written under the reign (`R`)].
     static let consume = RedisScript(
         """
         local marker = redis.call('GET', KEYS[2])
         if marker then return marker end
         if ARGV[1] == '' or redis.call('GET', KEYS[3]) ~= 'L' then return 0 end
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-        if KEYS[6] and redis.call('EXISTS', KEYS[6]) == 0 then return 0 end
+        local last = #KEYS
+        if ARGV[4] == 'P' then
+          if redis.call('EXISTS', KEYS[last]) == 0 then return 0 end
+          last = last - 1
+        end
         \(Self.reign)
         if string.sub(ARGV[1], 1, #reign) ~= reign then return -1 end
         redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-        if KEYS[4] then
-          redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
-          redis.call('SET', KEYS[5], ARGV[7], 'PX', ARGV[8])
-          if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[3], ARGV[6]) end
+        for index = 4, last do
+          local first = 6 + 3 * (index - 4)
+          local value = ARGV[first]
+          if ARGV[first + 2] == 'R' then value = reign .. value end
+          redis.call('SET', KEYS[index], value, 'PX', ARGV[first + 1])
         end
+        if last > 3 and redis.call('PTTL', KEYS[3]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[3], ARGV[5]) end
         redis.call('DEL', KEYS[1])
         return 1
         """,
@@ -146,7 +157,7 @@ package enum Scripts {
     )
 
     /// Writes the ledger's TTL anew, if there is a ledger.
-    private static let rewriteLedger = """
+    static let rewriteLedger = """
         local life = redis.call('PTTL', KEYS[2])
         if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
         """
@@ -212,61 +223,11 @@ package enum Scripts {
         kind: .endSubject
     )
 
-    /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is, and
-    /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds. No bucket is fuller
-    /// than full: a primary whose clock is behind the former one's locks nobody out for longer than that.
-    ///
-    /// Keys: bucket. Arguments: interval (ms), burst, cost.
-    static let allow = RedisScript(
-        """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local interval = ARGV[1] * 1000
-        local full = now + interval * ARGV[2]
-        local function keep(empty)
-          redis.call('SET', KEYS[1], string.format('%.0f', empty),
-            'PX', string.format('%.0f', math.ceil((empty - now) / 1000)))
-        end
-        local value = tonumber(redis.call('GET', KEYS[1]) or '0')
-        if value > full then
-          value = full
-          keep(full)
-        end
-        local filled = math.max(value, now) + interval * ARGV[3]
-        if filled > full then return math.ceil((filled - full) / 1000) end
-        keep(filled)
-        return 0
-        """,
-        kind: .allow,
-        // A count that is lost with its primary lets through one burst more.
-        isDurable: false
-    )
-
-    /// Takes a cost out of a rate limiter's bucket again, as far as it has not drained.
-    ///
-    /// Keys: bucket. Arguments: interval (ms), cost.
-    static let giveBack = RedisScript(
-        """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local empty = tonumber(redis.call('GET', KEYS[1]) or '0') - ARGV[1] * 1000 * ARGV[2]
-        if empty <= now then return redis.call('DEL', KEYS[1]) end
-        redis.call('SET', KEYS[1], string.format('%.0f', empty),
-          'PX', string.format('%.0f', math.ceil((empty - now) / 1000)))
-        return 0
-        """,
-        isDurable: false
-    )
-
-    /// Empties a rate limiter's bucket.
-    ///
-    /// Keys: bucket.
-    static let forgive = RedisScript("return redis.call('DEL', KEYS[1])", isDurable: false)
-
     /// All of them.
     package static let all = [
-        Self.createSession, Self.createTransfer, Self.consume, Self.confirm, Self.touch, Self.endSession,
-        Self.confirmEnd,
-        Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.allow, Self.giveBack, Self.forgive,
+        Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.endSession,
+        Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace, Self.replaceUnconfirmed,
+        Self.rewrite, Self.endRecord, Self.once, Self.putDocument, Self.deleteDocument, Self.allow, Self.giveBack,
+        Self.forgive,
     ]
 }

@@ -1,15 +1,15 @@
-/// The reply to `CLUSTER SLOTS`, which Redis knows since 3.0 (and later versions still know).
+/// The reply to `CLUSTER SLOTS`, which every version of Redis since 3.0 knows.
 package enum ClusterSlots {
-    /// What one reply may hold: every slot for itself, each with its primary and two replicas.
+    /// Limits of one reply: enough for every slot in an entry of its own, each with a primary and two replicas.
     static let limits = ReplyLimits(bytes: 16 << 20, elements: Topology.slotCount * 32)
 
-    /// Who serves which slots, as one node sees it. Each entry is `[first, last, primary, replica...]`, a node is
-    /// `[host, port, id, metadata...]`; later versions add to its end.
+    /// Which node serves which slots, as one node sees it. Each entry is `[first, last, primary, replica...]`, a node
+    /// is `[host, port, id, metadata...]`; later versions append to it.
     ///
-    /// Nil when the reply is not one, assigns a slot twice, or names no primary at all. Slots that nobody serves are left
-    /// out, and so are those of a primary whose address is not known.
+    /// nil when the reply is malformed, assigns a slot twice, or names no primary. Slots without a primary are left
+    /// out, and so are those of a primary whose address is unknown.
     ///
-    /// - Parameter asked: The node that answered: one that leaves the host out means its own.
+    /// - Parameter asked: The node that answered. A node may leave out its own host.
     package static func topology(_ reply: RedisReply, from asked: RedisEndpoint) -> Topology? {
         guard case .array(let entries) = reply, entries.count <= Topology.slotCount else { return nil }
         var ranges: [(slots: ClosedRange<UInt16>, primary: RedisEndpoint?)] = []
@@ -21,7 +21,7 @@ package enum ClusterSlots {
         guard zip(ranges, ranges.dropFirst()).allSatisfy({ $0.slots.upperBound < $1.slots.lowerBound }) else {
             return nil
         }
-        // Shards in the order of their first slots, so that equal views are equal topologies.
+        // Shards are ordered by their first slots, so that equal views give equal topologies.
         var shards: [Topology.Shard] = []
         var indices: [RedisEndpoint: Int] = [:]
         for (slots, primary) in ranges {
@@ -50,7 +50,7 @@ package enum ClusterSlots {
         switch node[0] {
         case .null: primary = Self.sameHost(as: asked, port: port)
         case .bulk(let host) where host.isEmpty: primary = Self.sameHost(as: asked, port: port)
-        // `?`: it is to be called by a name and was given none.
+        // `?`: the node is to be addressed by a host name and has none.
         case .bulk(let host) where host.elementsEqual("?".utf8): primary = nil
         case .bulk(let host): primary = RedisEndpoint(announcedHost: host, port: Int(clamping: port))
         default: return nil
@@ -65,7 +65,7 @@ package enum ClusterSlots {
 }
 
 extension Topology.Shard {
-    /// Adds slots that lie behind all that it has.
+    /// Appends slots that come after all slots so far.
     fileprivate mutating func append(_ range: ClosedRange<UInt16>) {
         if let last = self.slots.last, last.upperBound + 1 == range.lowerBound {
             self.slots[self.slots.count - 1] = last.lowerBound...range.upperBound

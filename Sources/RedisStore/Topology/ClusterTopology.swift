@@ -3,19 +3,20 @@ import Synchronization
 
 /// The primaries of a cluster and their slots, as one of its nodes sees them.
 ///
-/// Nodes agree after a moment, so one view is enough: `MOVED` mends what is out of date, and asks for another look. Only a
-/// view with fewer slots than are known is doubted, since a node that just joined, or lost its configuration, knows
-/// little: it is taken when the next answer, of another node if there is one, has fewer too. Nodes that serve are asked
-/// before the seeds, which may be retired: a primary that comes back after a failover holds itself for one for a while.
+/// Nodes agree after a moment, so one view is enough; `MOVED` corrects what is out of date and triggers another look.
+/// Only a view with fewer slots than are known is doubted, because a node that has just joined, or has lost its
+/// configuration, knows few. It is accepted when the next answer, from another node if there is one, has fewer too.
+/// Nodes that serve are asked before the seeds. A seed may be out of date: a primary that returns after a failover
+/// considers itself a primary for a while.
 final class ClusterTopology: TopologySource {
     private struct State {
-        /// Whose view was taken last: it is asked first.
+        /// The node whose view was accepted last. It is asked first.
         var guide: RedisEndpoint?
         /// The last answer had fewer slots than are known.
         var hadFewer = false
     }
 
-    /// How often the cluster is asked unasked.
+    /// How often the cluster is asked without a cause.
     private static let interval = Duration.seconds(10)
     /// How many of the primaries, and how many of the seeds, are asked in one round.
     private static let attempts = 4
@@ -45,7 +46,7 @@ final class ClusterTopology: TopologySource {
 
     func lookAgain() { self.lookout.lookAgain() }
 
-    /// nil: in a cluster the primaries decide, and the subscriptions at them tell which of them are heard.
+    /// nil: in a cluster the primaries themselves decide, and the subscriptions at them show which of them are heard.
     func heard(within time: Duration) -> Quorum? { nil }
 
     func shutDown() async { await self.lookout.shutDown() }
@@ -69,7 +70,7 @@ final class ClusterTopology: TopologySource {
         return nil
     }
 
-    /// Whom to ask, in this order.
+    /// The nodes to ask, in this order.
     private func nodes(_ current: Topology?) -> [RedisEndpoint] {
         let primaries = (current?.shards ?? []).map(\.endpoint)
         var nodes = self.state.withLock { $0.guide }.map { primaries.contains($0) ? [$0] : [] } ?? []

@@ -1,6 +1,6 @@
-/// Which of the 16,384 hash slots of a cluster a key lies in (Redis Cluster specification, "Hash tags").
+/// The hash slot of a key, one of 16,384 in a cluster (Redis Cluster specification, "Hash tags").
 package enum HashSlot {
-    /// The slot of `key`: of what stands between its first `{` and the next `}`, if anything does, else of all of it.
+    /// The slot of `key`: of the bytes between its first `{` and the next `}`, if there are any; else of the whole key.
     package static func of(_ key: [UInt8]) -> Int { Self.of(key[...]) }
 
     /// The same of bytes within others.
@@ -14,7 +14,7 @@ package enum HashSlot {
         return Int(Self.crc16(hashed)) % Topology.slotCount
     }
 
-    /// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, initially zero.
+    /// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, initial value 0.
     private static func crc16(_ bytes: ArraySlice<UInt8>) -> UInt16 {
         bytes.reduce(0) { crc, byte in
             (crc << 8) ^ Self.table[Int(UInt8(truncatingIfNeeded: crc >> 8) ^ byte)]

@@ -1,15 +1,15 @@
 package import NIOCore
 
-/// When to look for the primaries: at once when somebody is not served, but one round at a time, and with pauses between
-/// rounds that grow while they bring nothing new. Without clock and timers; times are those of a loop.
+/// When to look for the primaries: at once when a command cannot be served, but one round at a time, and with pauses
+/// that grow while rounds find nothing new. It has no clock and no timers; times are those of a loop.
 package struct LookPace: Sendable, Hashable {
-    /// What a round brought.
+    /// The result of a round.
     package enum Outcome: Sendable, Hashable {
-        /// Another topology than before.
+        /// A changed topology.
         case new
         /// The topology that was known.
         case same
-        /// None that can be used.
+        /// No usable topology.
         case nothing
     }
 
@@ -19,25 +19,25 @@ package struct LookPace: Sendable, Hashable {
     /// The pause while all is well.
     private let interval: Duration
     private var isLooking = false
-    /// Somebody asked for a round since the last one began.
+    /// A round was asked for since the last one began.
     private var isWanted = false
-    /// The round under way was asked for.
+    /// The current round was asked for.
     private var wasWanted = false
-    /// Rounds in a row that were asked for, or failed, and brought nothing new.
+    /// Rounds in a row that were asked for or failed, and found nothing new.
     private var vainRounds = 0
     private var lastEnd: NIODeadline?
     private var due = NIODeadline.distantFuture
 
-    /// - Parameter interval: How often to look unasked.
+    /// - Parameter interval: How often to look without a cause.
     package init(interval: Duration) {
         self.interval = interval
     }
 
-    /// A round is wanted; returns when it is to begin, nil when that is arranged already.
+    /// Asks for a round; returns when it is to begin, nil when one is scheduled already.
     ///
     /// - Parameters:
-    ///   - isNews: Somebody knows that there is something new: the pauses are short again.
-    ///   - chance: 0 to 1, at random: gateways that lost Redis together must not ask together.
+    ///   - isNews: The caller knows of a change, so the pauses are short again.
+    ///   - chance: Random, from 0 to 1, so that gateways that lost Redis together do not ask together.
     package mutating func want(isNews: Bool = false, at now: NIODeadline, chance: Double) -> NIODeadline? {
         if isNews { self.vainRounds = 0 }
         self.isWanted = true
@@ -48,7 +48,7 @@ package struct LookPace: Sendable, Hashable {
         return due
     }
 
-    /// The round that was due begins; false when one is under way.
+    /// The scheduled round begins; false when one is running.
     package mutating func begin() -> Bool {
         guard !self.isLooking else { return false }
         self.isLooking = true

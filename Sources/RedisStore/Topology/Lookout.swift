@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// Looks for the primaries again and again, at the pace of `LookPace`, and tells whenever they have changed. May be called
+/// Looks for the primaries repeatedly, at the pace of `LookPace`, and reports each change. Its functions may be called
 /// from any thread; its state is confined to its loop.
 final class Lookout: Sendable {
-    /// Told when a server answers the question for the primaries with an error.
+    /// Called when a server answers the question for the primaries with an error.
     typealias Refused = @Sendable (RedisEndpoint, RedisServerError) -> Void
-    /// One round, which must end whatever servers do: what was found, nil when nothing that can be used.
+    /// One round, which must end whatever servers do: returns what it found, or nil.
     typealias Look = @Sendable (_ current: Topology?, Refused) async -> Topology?
 
     private struct Running {
@@ -20,17 +20,17 @@ final class Lookout: Sendable {
 
     private let loop: any EventLoop
     private let interval: Duration
-    /// Nil before the start and after the end.
+    /// nil before the start and after the end.
     private let running: NIOLoopBoundBox<Running?>
 
-    /// - Parameter interval: How often to look unasked.
+    /// - Parameter interval: How often to look without a cause.
     init(every interval: Duration, on loop: any EventLoop) {
         self.loop = loop
         self.interval = interval
         self.running = NIOLoopBoundBox.makeEmptyBox(eventLoop: loop)
     }
 
-    /// Begins; `adopt` is called on the loop.
+    /// Starts; `adopt` is called on the loop.
     func start(adopt: @escaping @Sendable (Topology) -> Void, refused: @escaping Refused, look: @escaping Look) {
         self.loop.execute {
             self.running.value = Running(
@@ -45,7 +45,7 @@ final class Lookout: Sendable {
 
     /// Looks at once, or as soon as the pace allows.
     ///
-    /// - Parameter isNews: Somebody said that the primaries have changed.
+    /// - Parameter isNews: A server has announced that the primaries have changed.
     func lookAgain(isNews: Bool = false) {
         self.loop.execute {
             let due = self.running.value?.pace.want(isNews: isNews, at: .now(), chance: Double.random(in: 0...1))
@@ -53,7 +53,7 @@ final class Lookout: Sendable {
         }
     }
 
-    /// Ends with the round that is under way, which tells nothing any more.
+    /// Ends after the current round, whose result is dropped.
     func shutDown() async {
         let round = try? await self.loop.submit {
             defer { self.running.value = nil }

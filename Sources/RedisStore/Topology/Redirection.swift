@@ -1,4 +1,4 @@
-/// What a node of a cluster answers when it is not the one to ask: `MOVED 3999 127.0.0.1:6381`, `ASK ...`.
+/// The answer of a cluster's node that does not serve a key: `MOVED 3999 127.0.0.1:6381`, `ASK ...`.
 package struct Redirection: Sendable, Hashable {
     /// False: `ASK`, for this one command only.
     package let isMoved: Bool
@@ -7,8 +7,8 @@ package struct Redirection: Sendable, Hashable {
 
     /// Reads an error reply; nil when it is not a redirection.
     ///
-    /// - Parameter asked: The node that answered: one that leaves the host out means its own. (`?` means that the host is
-    ///   not known.)
+    /// - Parameter asked: The node that answered. A node may leave out its own host. (`?` means that the host is
+    ///   unknown.)
     package init?(_ error: RedisServerError, from asked: RedisEndpoint) {
         guard error.code == "MOVED" || error.code == "ASK" else { return nil }
         let words = error.message.split(separator: " ")

@@ -2,21 +2,22 @@ internal import NIOCore
 
 /// The primary that sentinels name (Redis documentation, "Sentinel client spec").
 ///
-/// Every sentinel is listened to, since any may be cut off from the rest. In each round all sentinels are asked at once, and an address counts only when the server there says that it is a
-/// primary: sentinels may be out of date, and a primary that came back may not know yet that it was replaced.
+/// The gateway listens to every sentinel, since any of them may be cut off from the rest. In each round all sentinels
+/// are asked at once. An address counts only when the server there reports that it is a primary: sentinels may be out
+/// of date, and a primary that has returned may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
-    /// How often sentinels are asked unasked, should all that usually makes one ask have failed: a lost connection to the
-    /// primary, and the news of another one.
+    /// How often sentinels are asked if all usual causes fail: a lost connection to the primary, and the news of
+    /// another one.
     private static let interval = Duration.seconds(10)
-    /// Where sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that was cut off from them
-    /// but not from this gateway keeps its connections: nothing else tells that it was replaced.
+    /// Where sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is cut off from
+    /// them but not from this gateway keeps its connections, so only this message tells that it was replaced.
     private static let newsChannel = "+switch-master"
-    /// Where the sentinel that fails over publishes `<role> <name> <host> <port> @ <primary's name> ...`: it tells a replica
-    /// to become the primary, and has seen that it did. Until most sentinels know, the old one takes writes, which its
-    /// other replicas confirm, and all of them are lost.
+    /// Where the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's name> ...`: it has
+    /// told a replica to become the primary, and then has seen that it did. Until most sentinels know, the old primary
+    /// takes writes, which its other replicas confirm, and all of them will be lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
-    /// Where it publishes `master <name> ...` when the replica does not become one. (What else is aborted has not begun
-    /// so far, and may be another sentinel's.)
+    /// Where it publishes `master <name> ...` when the replica does not become the primary. (Other aborts happen before
+    /// this point, and may be another sentinel's.)
     private static let abortChannel = "-failover-abort-slave-timeout"
 
     static var channels: [String] { [Self.newsChannel] + Self.beginChannels + [Self.abortChannel] }
@@ -82,7 +83,7 @@ final class SentinelTopology: TopologySource {
                 over: self.connector,
                 on: self.loop,
                 events: RedisSubscription.Events(
-                    // What was said before is not repeated.
+                    // Messages from before the subscription are not repeated, so ask.
                     up: { lookout.lookAgain() },
                     messages: { messages in
                         for message in messages {
@@ -100,7 +101,7 @@ final class SentinelTopology: TopologySource {
                             }
                         }
                     },
-                    // One that answers questions may still refuse to be listened to; a round tells what else is wrong.
+                    // A sentinel that answers questions may still refuse a subscription. A round reports other errors.
                     down: { _, refusal in
                         if let refusal { refused(sentinel, refusal) }
                     }
@@ -110,18 +111,18 @@ final class SentinelTopology: TopologySource {
         for subscription in self.subscriptions.value { subscription.start() }
     }
 
-    /// Sentinels have no databases, and a password of their own.
+    /// Sentinels have no databases, and have credentials of their own.
     private var greeting: [HandshakeStep] {
         RedisConfiguration.authentication(user: self.sentinels.user, password: self.sentinels.password)
     }
 
     // MARK: A round
 
-    /// What a server is that was named as the primary.
+    /// What a server is that a sentinel named as the primary.
     private enum Standing {
         case primary
         case replica
-        /// It will not say; the links will tell why.
+        /// It refuses to say; its links will report why.
         case refusing
         case unreachable
     }
@@ -143,13 +144,13 @@ final class SentinelTopology: TopologySource {
             }
             if votes.isComplete { break }
         }
-        // What cannot be used is told only where it says more than what is known: why there is no connection.
+        // An unusable primary is adopted only if none is known or if it refuses, so that the reason is reported.
         return (refusing ?? (current == nil ? unreachable : nil)).map { Topology($0) }
     }
 
     private typealias Answer = (sentinel: RedisEndpoint, replies: Result<[RedisReply], any Error>)
 
-    /// The sentinels' answers as they come, one for each. Whoever leaves early does not wait for the rest.
+    /// The sentinels' answers as they arrive, one for each. A caller that stops early does not wait for the rest.
     private func answers() -> AsyncStream<Answer> {
         let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
         for sentinel in self.sentinels.endpoints {
@@ -171,7 +172,7 @@ final class SentinelTopology: TopologySource {
     ) -> RedisEndpoint? {
         switch answer.map(\.first) {
         case .success(.null):
-            // Redis has no error of its own for this.
+            // Redis itself has no error for this case.
             refused(sentinel, RedisServerError(line: "NOMASTER this sentinel knows no primary of that name"))
         case .success(.error(let error)), .failure(RedisError.server(let error)):
             refused(sentinel, error)

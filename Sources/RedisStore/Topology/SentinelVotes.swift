@@ -1,19 +1,20 @@
-/// What sentinels answer when they are asked where the primary is, and whose word counts.
+/// The sentinels' answers to the question where the primary is, and which of them count.
 ///
 /// They may disagree: one that was cut off still names the old primary, and just after a failover only its leader names
-/// the new one. What most of them name is tried first, as soon as most have named it; the rest when all have answered.
+/// the new one. The address that most of them name is tried first, as soon as most have named it; the others when all
+/// have answered.
 package struct SentinelVotes: Sendable {
     private let voters: Int
     private var answers = 0
-    /// In the order in which they were first named.
+    /// In the order in which the addresses were first named.
     private var votes: [(endpoint: RedisEndpoint, count: Int)] = []
 
-    /// - Parameter voters: How many sentinels there are, whether they answer or not.
+    /// - Parameter voters: The number of sentinels, including those that do not answer.
     package init(voters: Int) {
         self.voters = voters
     }
 
-    /// One more has answered, or will not; nil when it named nobody.
+    /// One more sentinel has answered or failed; nil when it named no address.
     package mutating func add(_ endpoint: RedisEndpoint?) {
         self.answers += 1
         guard let endpoint else { return }
@@ -24,10 +25,10 @@ package struct SentinelVotes: Sendable {
         }
     }
 
-    /// All have answered, or will not.
+    /// Every sentinel has answered or failed.
     package var isComplete: Bool { self.answers >= self.voters }
 
-    /// Who may be taken for the primary by now, the likeliest first.
+    /// The addresses that may be the primary so far, the likeliest first.
     package var candidates: [RedisEndpoint] {
         let ranked = self.votes.indices
             .sorted { (self.votes[$1].count, $0) < (self.votes[$0].count, $1) }
@@ -37,8 +38,8 @@ package struct SentinelVotes: Sendable {
 }
 
 extension RedisEndpoint {
-    /// Reads the reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`, an address or (with `resolve-hostnames`) a host name and a
-    /// port; nil when it is neither.
+    /// Reads the reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`: an address or (with `resolve-hostnames`) a host name, and
+    /// a port; nil when it is neither.
     package init?(sentinelReply reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 2, case .bulk(let host) = parts[0],
             case .bulk(let digits) = parts[1], let port = Int(String(decoding: digits, as: UTF8.self))
@@ -46,7 +47,7 @@ extension RedisEndpoint {
         self.init(announcedHost: host, port: port)
     }
 
-    /// What servers announce of each other; nil when nobody could connect to it.
+    /// An address that a server announces; nil when it cannot be connected to.
     init?(announcedHost host: [UInt8], port: Int) {
         guard (1...255).contains(host.count), host.allSatisfy({ (0x21...0x7E).contains($0) }),
             (1...65_535).contains(port)

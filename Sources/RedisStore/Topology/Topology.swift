@@ -1,6 +1,6 @@
-/// Which primaries there are, and which hash slots each of them serves.
+/// The primaries, and the hash slots that each of them serves.
 package struct Topology: Sendable, Hashable {
-    /// How many hash slots a cluster has.
+    /// The number of hash slots of a cluster.
     package static let slotCount = 16_384
 
     /// One primary.
@@ -26,12 +26,12 @@ package struct Topology: Sendable, Hashable {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }
 
-    /// The primary whose clock counts: the one that serves the lowest slot, which all gateways see alike.
+    /// The primary whose clock counts: the one with the lowest slot, so that all gateways choose the same.
     package var timekeeper: RedisEndpoint? {
         self.shards.min { ($0.slots.first?.lowerBound ?? .max) < ($1.slots.first?.lowerBound ?? .max) }?.endpoint
     }
 
-    /// How many slots have a primary.
+    /// The number of slots that have a primary.
     package var coveredSlots: Int {
         self.shards.reduce(0) { $0 + $1.slots.reduce(0) { $0 + $1.count } }
     }

@@ -30,7 +30,7 @@ package struct Credentials: Equatable {
         route: RouteEntry,
         cookies: OwnCookies,
         parameter: HandoffParameter
-    ) -> Result<Credentials, Refusal> {
+    ) -> Result<Credentials, Reason> {
         var credentials = Credentials()
         if let line = head.line(.cookie) {
             credentials.cookies = cookies.find(in: head.fields[line].value, base)
@@ -44,8 +44,7 @@ package struct Credentials: Equatable {
         }
         var hasExplicit = false
         if let line = head.line(.authorization), route.settings.bearer == .gateway {
-            let value = head.fields[line].value
-            switch Self.scheme(value, base) {
+            switch AuthorizationField(head.fields[line].value, base) {
             case .bearer(let token):
                 credentials.presented = token.isEmpty ? .unusable(.credentialMalformed) : .explicit(token)
                 credentials.dropsAuthorization = true
@@ -55,35 +54,15 @@ package struct Credentials: Equatable {
                 credentials.presented = .unusable(.credentialMalformed)
                 credentials.dropsAuthorization = true
                 hasExplicit = true
-            case .other:
+            case .basic, .other:
                 break
             }
         }
         if let line = head.line(.sessionToken) {
-            guard !hasExplicit else { return .failure(Refusal(400, .credentialRepeated)) }
+            guard !hasExplicit else { return .failure(.credentialRepeated) }
             let value = head.fields[line].value
             credentials.presented = value.isEmpty ? .unusable(.credentialMalformed) : .explicit(value)
         }
         return .success(credentials)
-    }
-
-    private enum Scheme {
-        case bearer(Slice)
-        case dpop
-        case other
-    }
-
-    /// `auth-scheme 1*SP token68` (RFC 9110 11.4); the scheme is case-insensitive.
-    private static func scheme(_ value: Slice, _ base: Bytes) -> Scheme {
-        let bytes = value.bytes(in: base)
-        var end = 0
-        while end < bytes.count, bytes[end] != 0x20 { end += 1 }
-        let name = UnsafeBufferPointer(rebasing: bytes[0..<end])
-        if ByteClass.equal(name, "bearer") {
-            var start = end
-            while start < bytes.count, bytes[start] == 0x20 { start += 1 }
-            return .bearer(Slice(value.start + start, bytes.count - start))
-        }
-        return ByteClass.equal(name, "dpop") ? .dpop : .other
     }
 }

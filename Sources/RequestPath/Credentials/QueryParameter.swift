@@ -1,3 +1,5 @@
+import Vocabulary
+
 #if canImport(Glibc)
 import Glibc
 #endif
@@ -78,9 +80,7 @@ package struct HandoffParameter: Sendable {
         guard base[position] == 0x25 else { return false }
         var digits = position + 1
         while digits + 1 < end, base[digits] == 0x32, base[digits + 1] == 0x35 { digits += 2 }
-        guard digits + 1 < end, let high = Self.hex(base[digits]), let low = Self.hex(base[digits + 1]),
-            high << 4 | low == byte
-        else { return false }
+        guard digits + 1 < end, Hexadecimal.byte(base[digits], base[digits + 1]) == byte else { return false }
         position = digits + 2
         return true
     }
@@ -105,8 +105,8 @@ package struct HandoffParameter: Sendable {
         while index < end, base[index] != 0x3D {
             var byte = base[index]
             index += 1
-            if byte == 0x25, index + 1 < end, let high = Self.hex(base[index]), let low = Self.hex(base[index + 1]) {
-                byte = high << 4 | low
+            if byte == 0x25, index + 1 < end, let decoded = Hexadecimal.byte(base[index], base[index + 1]) {
+                byte = decoded
                 index += 2
             }
             guard matched < self.name.count, self.name[matched] == byte else { return nil }
@@ -115,11 +115,5 @@ package struct HandoffParameter: Sendable {
         guard matched == self.name.count else { return nil }
         let valueStart = min(index + 1, end)
         return Slice(valueStart, end - valueStart)
-    }
-
-    private static func hex(_ byte: UInt8) -> UInt8? {
-        if byte &- 0x30 <= 9 { return byte &- 0x30 }
-        let lower = (byte | 0x20) &- 0x61
-        return lower < 6 ? lower + 10 : nil
     }
 }

@@ -28,6 +28,13 @@ package enum Denial: Equatable, Sendable {
     case unauthenticated(Reason)
     /// Somebody is, and it does not suffice: 403.
     case forbidden(Reason)
+
+    /// Why, in either case.
+    package var reason: Reason {
+        switch self {
+        case .unauthenticated(let reason), .forbidden(let reason): reason
+        }
+    }
 }
 
 /// The facts of a request that the decision rests on; the session is resolved already.

@@ -8,7 +8,13 @@ extension DownstreamConnection {
     /// Sends an answer of ours and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         guard let context = self.context, self.phase != .closed else { return }
-        let answer = self.facts.wantsPage ? answer.page(for: self.facts) : answer
+        let answer =
+            self.facts.wantsPage
+            ? answer.page(
+                requestID: self.facts.requestID,
+                isForm: self.facts.method == .post,
+                hasHost: self.facts.host != nil
+            ) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()
         // A client that was not told to go on may send the body or not: only the connection's end settles it.
@@ -84,10 +90,6 @@ extension DownstreamConnection {
     func beginCollecting(_ pending: PendingEndpoint) {
         self.endpoint = pending
         self.collected = []
-        if let remaining = self.body.remaining, remaining > pending.endpoint.bodyLimit {
-            self.endpoint = nil
-            return self.answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID))
-        }
         if self.body.isDone { return self.callEndpoint() }
         self.phase = .collecting
         self.facts.lastProgress = self.loop.now

@@ -176,7 +176,7 @@ extension DownstreamConnection {
             buffer.withUnsafeReadableBytes { bytes in
                 guard let base = bytes.baseAddress else { return }
                 if !self.facts.crossOriginLines.isEmpty,
-                    !Self.allowsItself(head, base.assumingMemoryBound(to: UInt8.self))
+                    !CrossOrigin.allowsItself(head, base.assumingMemoryBound(to: UInt8.self))
                 {
                     changes.extraLines += self.facts.crossOriginLines
                 }

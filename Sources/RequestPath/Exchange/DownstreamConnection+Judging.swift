@@ -2,357 +2,187 @@ import AddressIntelligence
 import Endpoints
 import Handoff
 import NIOCore
+import Observability
 import Sessions
 import Settings
 import Vocabulary
 
-/// What is to be done with a request, or what it waits for.
+/// What is to be done with a judged request once its bytes are given back.
 enum Step {
     /// It was permitted, and its head towards the app is written.
     case forward
     case answer(LocalAnswer)
     /// One of our endpoints: its body is collected first.
     case collect(PendingEndpoint)
-    /// The store is asked for the session that these present.
-    case session(SessionRead, Credentials)
-    /// The session that a browser has already, before its transfer token is consumed in this attempt.
-    case existing(SessionRead, AttemptSecret)
+    /// The store is asked for a session.
+    case ask(SessionRead, SessionQuestion.Purpose)
     /// A transfer token is consumed.
-    case handoff(HandoffRequest, CachedSession?)
+    case consume(OutOfLine<HandoffRequest>)
 
     /// The request's head is needed again.
     var waits: Bool {
         switch self {
-        case .session, .existing, .handoff: true
+        case .ask, .consume: true
         case .forward, .answer, .collect: false
         }
     }
 }
 
-/// What is known of the request's session.
-enum SessionState {
-    case unresolved
-    /// Found, or not, for these credentials.
-    case resolved(CachedSession?, Credentials)
-    /// Found for a transfer token that is about to be consumed.
-    case existing(CachedSession?)
-}
-
-/// The life of a request up to its permit: route, credentials, handoff, session, decision, head. Each step reads the
-/// canonical request and nothing else, and the route is frozen before a credential is looked at.
+/// Drives the request's judge: looks sessions up, consumes tokens, records what was noticed, writes the permitted head.
 extension DownstreamConnection {
-    func judge(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ session: SessionState = .unresolved
-    ) -> Step {
-        if self.facts.route == nil, let step = self.chooseRoute(head, base) { return step }
-        guard let route = self.facts.route, let host = self.facts.host else {
-            return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
-        }
-        // All before the session was judged before it was waited for.
-        if case .resolved(_, let credentials) = session {
-            return self.decide(head, base, credentials, route, host, session)
-        }
-        let configuration = self.configuration
-        if let limit = route.maxBody ?? configuration.limits.body, case .length(let length) = head.framing,
-            length > limit
-        {
-            return .answer(.problem(413, .requestBodyTooLarge, requestID: self.facts.requestID))
-        }
-        if let preflight = self.preflight(head, base, route) { return .answer(preflight) }
-        let credentials: Credentials
-        switch Credentials.read(
-            head,
-            base,
-            route: route,
-            cookies: configuration.cookies(of: host),
-            parameter: configuration.parameter
+    private var given: JudgingContext {
+        JudgingContext(
+            configuration: self.configuration,
+            peer: self.peer,
+            now: self.loop.sessionNow,
+            scratch: self.loop.scratch.reading,
+            notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
-        {
-        case .success(let read): credentials = read
-        case .failure(let refusal):
-            return .answer(
-                self.refusal(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID), head, base)
-            )
-        }
-        self.clearAmbiguousCookies(credentials)
-        if route.settings.handoff, let step = self.handoff(head, base, credentials, route, host, session) {
-            return step
-        }
-        return self.decide(head, base, credentials, route, host, session)
     }
 
-    // MARK: Route
+    func judge(_ head: RequestHead, _ base: Bytes) -> Step {
+        let action = self.facts.judge.begin(head, base, self.given)
+        if let route = self.facts.judge.findings.route { self.facts.pool = self.loop.pool(route.upstreamIndex) }
+        return self.follow(action, head, base)
+    }
 
-    /// Freezes the route, or answers where there is none to freeze.
-    private func chooseRoute(_ head: RequestHead, _ base: Bytes) -> Step? {
-        let configuration = self.configuration
-        self.facts.clientAddress = self.clientAddress(head, base)
-        guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
-            return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
-        }
-        self.facts.host = host
-        if let id = self.trustedRequestID(head, base) { self.facts.requestID.given = id }
-        // It asks about the server, and that is the gateway (RFC 9110 9.3.7).
-        if head.hasAsteriskTarget(in: base) {
-            return .answer(LocalAnswer(status: 204, fields: [("Allow", MethodSet.allow)]))
-        }
-        let path = head.path.bytes(in: base)
-        let method = head.method.bytes(in: base)
-        switch PathReading.read(path, into: self.loop.scratch.reading) {
-        case .refused(let reason):
-            return .answer(.problem(400, reason, requestID: self.facts.requestID))
-        case .read(let reading):
-            switch configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
-            case .endpoint(let endpoint):
-                // A spelling that only reads like one of our paths could be another path to the app.
-                guard reading.isRaw else {
-                    return .answer(.problem(400, .pathAmbiguous, requestID: self.facts.requestID))
+    /// Does what can be done at once.
+    private func follow(_ action: consuming JudgeAction, _ head: RequestHead, _ base: Bytes) -> Step {
+        var next = action
+        while true {
+            if !self.facts.judge.findings.events.isEmpty { self.record(base) }
+            switch consume next {
+            case .ask(let question):
+                let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
+                let answer: SessionAnswer
+                switch self.loop.sessions.resolve(question.kind, token: token, now: self.loop.sessionNow) {
+                case .hit(let session): answer = .found(session)
+                case .miss(let read):
+                    if question.purpose == .request { self.facts.sessionSource = .store }
+                    return .ask(read, question.purpose)
+                case .otherKind: answer = .none
+                case .otherKey: answer = .otherKey
+                case .malformed: answer = .malformed
                 }
-                return .collect(PendingEndpoint(endpoint: endpoint, request: self.endpointRequest(head, base, host)))
-            case .methodNotAllowed(let allow):
-                return .answer(
-                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)])
-                )
-            case .none:
-                break
-            }
-            switch configuration.routes.match(host: host, head: head, base, reading: reading) {
-            case .route(let route):
-                self.facts.route = route
-                self.facts.pool = self.loop.pool(route.upstreamIndex)
-                return nil
-            case .notFound:
-                return .answer(.problem(404, .routeNotFound, requestID: self.facts.requestID))
-            case .methodNotAllowed(let allow):
-                return .answer(
-                    .problem(405, .routeMethodNotAllowed, requestID: self.facts.requestID, fields: [("Allow", allow)])
-                )
-            case .refused(let reason):
-                return .answer(.problem(400, reason, requestID: self.facts.requestID))
+                if question.purpose == .request { self.noteSession(answer, in: .l1) }
+                next = self.facts.judge.sessionFound(answer, head, base, self.given)
+            case .consume(let request):
+                return .consume(request)
+            case .collect(let call):
+                return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
+            case .permitted(let permit, let identity):
+                self.write(permit, identity, head, base)
+                return .forward
+            case .answer(let answer):
+                return .answer(answer)
             }
         }
     }
 
-    private var peerIsTrusted: Bool { self.configuration.clientAddress.trusts(self.peer) }
-
-    private func clientAddress(_ head: RequestHead, _ base: Bytes) -> IPAddress {
-        let rule = self.configuration.clientAddress
-        guard rule.trusts(self.peer) else {
-            if !self.loop.hasToldStrayForwarding { self.noteStrayForwarding(head, base) }
-            return self.peer
-        }
-        let role: FieldRole = rule.header == .xForwardedFor ? .forwardedFor : .forwarded
-        var values: [UnsafeBufferPointer<UInt8>] = []
-        for index in 0..<head.fields.count where head.fields[index].role == role {
-            values.append(head.fields[index].value.bytes(in: base))
-        }
-        return rule.client(peer: self.peer, values: values)
-    }
-
-    /// Tells once of a field by which a proxy names its clients, from a peer that is not believed: as a rule a proxy that
-    /// `trusted_proxies` should name.
-    private func noteStrayForwarding(_ head: RequestHead, _ base: Bytes) {
-        if head.line(.forwardedFor) != nil {
-            self.loop.tellStrayForwarding("X-Forwarded-For", self.peer)
-        } else if head.line(.forwarded) != nil {
-            self.loop.tellStrayForwarding("Forwarded", self.peer)
-        } else if head.line(.managed) != nil {
-            for index in 0..<head.fields.count where head.fields[index].role == .managed {
-                guard ByteClass.equal(head.fields[index].name.bytes(in: base), "x-real-ip") else { continue }
-                return self.loop.tellStrayForwarding("X-Real-IP", self.peer)
-            }
-        }
-    }
-
-    /// A trusted proxy's request id, if it is short and of token characters: it goes into logs and answers.
-    private func trustedRequestID(_ head: RequestHead, _ base: Bytes) -> [UInt8]? {
-        guard let value = head.value(.requestID, in: base), self.peerIsTrusted, (1...64).contains(value.count),
-            value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
-        else { return nil }
-        return Array(value)
-    }
-
-    private func endpointRequest(_ head: RequestHead, _ base: Bytes, _ host: HostEntry) -> EndpointRequest {
-        var fields: [(name: String, value: String)] = []
-        for index in 0..<head.fields.count {
-            let line = head.fields[index]
-            // What only the gateway may say is not there for its endpoints either.
-            guard !line.isDropped || line.role == .upgrade else { continue }
-            let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
-            fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
-        }
-        return EndpointRequest(
-            method: String(decoding: head.method.bytes(in: base), as: UTF8.self),
-            path: String(decoding: head.path.bytes(in: base), as: UTF8.self),
-            query: QueryText.parameters(head.query.bytes(in: base)),
-            fields: fields,
-            body: [],
-            address: self.facts.clientAddress ?? self.peer,
-            origin: host.publicURL.description,
-            authority: host.publicURL.authority,
-            isSecure: host.publicURL.isHTTPS,
-            requestID: self.facts.requestID.text
-        )
-    }
-
-    // MARK: Session and decision
-
-    private func decide(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ credentials: Credentials,
-        _ route: RouteEntry,
-        _ host: HostEntry,
-        _ state: SessionState
-    ) -> Step {
-        var evidence = Evidence(
-            session: nil,
-            missing: .credentialMissing,
-            isExplicit: false,
-            isCrossSite: false,
-            bindingMismatch: nil,
-            now: self.loop.sessionNow
-        )
-        if route.settings.auth != .public {
-            switch self.resolve(head, base, credentials, host, state, &evidence) {
-            case .some(let step): return step
-            case .none: break
-            }
-        }
-        switch Decision.judge(route, evidence) {
-        case .permitted(let permit):
-            return self.forward(head, base, credentials, host, permit)
-        case .denied(let denial):
-            self.audit(denial, of: evidence.session, head, base)
-            return .answer(self.denied(denial, head, base, route, credentials, evidence.session?.session))
-        }
-    }
-
-    /// Fills in the session; a step when the store has to be asked.
+    /// - Parameter source: Where a session was looked for.
     @inline(__always)
-    private func resolve(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ credentials: Credentials,
-        _ host: HostEntry,
-        _ state: SessionState,
-        _ evidence: inout Evidence
-    ) -> Step? {
-        let kind: Session.Kind
-        let token: Slice
-        switch credentials.presented {
-        case .none:
-            if credentials.cookies.sessionIsAmbiguous {
-                evidence.missing = .credentialAmbiguousCookie
-                self.auditAmbiguousCookies(head, base, host)
-            }
-            return nil
-        case .unusable(let reason):
-            evidence.isExplicit = true
-            evidence.missing = reason
-            return nil
-        case .explicit(let value):
-            evidence.isExplicit = true
-            kind = .native
-            token = value
-        case .cookie where self.facts.ignoresSessionCookie:
-            evidence.missing = self.facts.note ?? .sessionUnknown
-            return nil
-        case .cookie(let value):
-            kind = .web
-            token = value
-        }
-        evidence.missing = .sessionUnknown
-        var found: CachedSession?
-        switch state {
-        case .resolved(let session, _):
-            found = session
-        case .unresolved, .existing:
-            switch self.loop.sessions.resolve(
-                kind,
-                token: UnsafeRawBufferPointer(token.bytes(in: base)),
-                now: self.loop.sessionNow
-            )
-            {
-            case .hit(let session):
-                found = session
-                self.facts.sessionSource = .l1
-            case .miss(let read):
-                self.facts.sessionSource = .store
-                return .session(read, credentials)
-            case .otherKind:
-                break
-            case .otherKey:
-                evidence.missing = .credentialOtherKey
-            case .malformed:
-                evidence.missing = .credentialMalformed
-            }
-        }
-        guard let session = found else {
-            self.loop.metrics.sessionResolved(.none)
-            return nil
-        }
-        self.loop.metrics.sessionResolved(self.facts.sessionSource)
-        // A cookie is good on the host it was made for and on no other (RFC 6265 8.6: cookies do not respect ports).
-        if kind == .web, session.session.host != host.publicURL.authority {
-            evidence.missing = .sessionOtherHost
-            return nil
-        }
-        evidence.session = session
-        if kind == .web {
-            evidence.isCrossSite = CrossSite.isSuspect(
-                head,
-                base,
-                origin: host.origin,
-                trusted: self.facts.route?.trustedOrigins ?? []
-            )
-        }
-        if let route = self.facts.route, route.settings.liveBinding != .none {
-            evidence.bindingMismatch = self.liveBindingMismatch(route.settings.liveBinding, session.session, head, base)
-        }
-        return nil
+    private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
+        guard case .found = answer else { return self.loop.metrics.sessionResolved(.none) }
+        self.facts.sessionSource = source
+        self.loop.metrics.sessionResolved(source)
     }
 
-    /// The device that uses the session now against the one it was made for.
-    func liveBindingMismatch(
-        _ mode: BindingMode,
-        _ session: Session,
+    /// Records what the judge noticed.
+    private func record(_ base: Bytes) {
+        let events = self.facts.judge.findings.events
+        self.facts.judge.findings.events = []
+        for event in events {
+            switch event {
+            case .audit(let event):
+                self.configuration.audit.emit(event)
+            case .ambiguousCookies(let values, let event):
+                let known = values.compactMap {
+                    self.loop.sessions.cache.lookup(
+                        UnsafeRawBufferPointer($0.bytes(in: base)),
+                        now: self.loop.sessionNow
+                    )
+                }
+                self.configuration.audit.emit(event.naming(known, on: self.facts.host?.publicURL.authority))
+            case .turnedAway(let reason, let request):
+                self.configuration.handoff?.turnAway(reason, request)
+            case .strayForwarding(let field):
+                self.loop.tellStrayForwarding(field, self.peer)
+            }
+        }
+    }
+
+    // MARK: Waiting
+
+    /// What a request has waited for.
+    private enum Arrival {
+        case session(CachedSession?, SessionQuestion.Purpose)
+        case handoff(HandoffOutcome)
+        /// With the reason of the refusal where a session was asked for.
+        case unavailable(StoreError, Reason)
+    }
+
+    /// Does what judging came to.
+    func take(_ step: Step) {
+        switch step {
+        case .forward:
+            self.startExchange()
+        case .answer(let answer):
+            self.answer(answer)
+        case .collect(let pending):
+            self.beginCollecting(pending)
+        case .ask(let read, let purpose):
+            let exchange = self.beginWaiting()
+            // No future: every request pays for it whose session is not in the cache.
+            read.whenFound { result in
+                guard self.isWaiting(in: exchange) else { return }
+                switch result {
+                case .success(let session): self.resume(.session(session, purpose))
+                case .failure(let error): self.resume(.unavailable(error, read.failure))
+                }
+            }
+        case .consume(let request):
+            guard let consumer = self.configuration.handoff else {
+                return self.resume(.unavailable(.unavailable, .storeUnavailable))
+            }
+            self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
+                connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
+            }
+        }
+    }
+
+    /// Goes on with a request that waited.
+    private func resume(_ arrival: Arrival) {
+        guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
+        let step = bytes.withUnsafeReadableBytes { bytes -> Step in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                return .answer(.problem(400, .requestMalformed, closes: true))
+            }
+            switch arrival {
+            case .session(let session, let purpose):
+                let answer: SessionAnswer = session.map { .found($0) } ?? .none
+                if purpose == .request { self.noteSession(answer, in: .store) }
+                return self.follow(self.facts.judge.sessionFound(answer, head, base, self.given), head, base)
+            case .handoff(let outcome):
+                return self.follow(self.facts.judge.handoffEnded(outcome, head, base, self.given), head, base)
+            case .unavailable(let error, let reason):
+                return self.follow(self.facts.judge.unavailable(error, reason, head, base, self.given), head, base)
+            }
+        }
+        if !step.waits { self.releaseWaiting() }
+        self.take(step)
+        self.process()
+    }
+
+    // MARK: Forwarding
+
+    /// Writes the one head that may go to the app.
+    private func write(
+        _ permit: consuming Permit,
+        _ identity: ContiguousArray<UInt8>?,
         _ head: RequestHead,
         _ base: Bytes
-    ) -> Reason? {
-        let now = self.configuration.devices.facts(
-            address: self.facts.clientAddress ?? self.peer,
-            userAgent: nil
-        )
-        guard let made = session.device else { return .bindingIPMismatch }
-        return BindingJudge.judge(mode, minted: made, presented: now)
-    }
-
-    // MARK: Forward
-
-    /// Consumes the permit: writes the one head that may go to the app.
-    private func forward(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ credentials: Credentials,
-        _ host: HostEntry,
-        _ permit: consuming Permit
-    ) -> Step {
-        let configuration = self.configuration
-        var identity: ContiguousArray<UInt8>?
-        if let session = permit.session {
-            self.facts.session = session
-            switch self.identityLines(session) {
-            case .success(let lines): identity = lines
-            case .failure(let refusal):
-                return .answer(.problem(refusal.status, refusal.reason, requestID: self.facts.requestID))
-            }
-        }
-        if let lines = permit.route.crossOriginLines {
-            self.facts.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
-        }
+    ) {
+        guard let host = self.facts.host else { return }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
         var buffer = self.loop.takeBuffer()
@@ -360,33 +190,42 @@ extension DownstreamConnection {
             head,
             base,
             permit: permit,
-            credentials: credentials,
+            credentials: self.facts.judge.credentials,
             facts: ForwardedFacts(
                 address: address,
                 hostLines: host.forwardedLines,
                 requestID: self.facts.requestID,
                 identity: identity
             ),
-            cookies: configuration.cookies(of: host),
-            parameter: configuration.parameter,
+            cookies: self.configuration.cookies(of: host),
+            parameter: self.configuration.parameter,
             into: &buffer
         )
         self.upstreamHead = buffer
         self.permit = consume permit
-        return .forward
     }
+}
 
-    /// The session's identity lines, made once per session, loop and configuration.
-    @inline(__always)
-    private func identityLines(_ session: CachedSession) -> Result<ContiguousArray<UInt8>, Refusal> {
-        let configuration = self.configuration
-        if let ready = session.rendering(generation: configuration.generation) { return .success(ready) }
-        switch configuration.identity.render(session.session) {
-        case .success(let ready):
-            session.setRendering(ready, generation: configuration.generation)
-            return .success(ready)
-        case .failure(let refused):
-            return .failure(Refusal(403, refused.reason))
-        }
+/// What the judge has found, under the names by which the exchange uses it.
+extension ExchangeFacts {
+    var requestID: RequestID {
+        @inline(__always) get { self.judge.findings.requestID }
+        @inline(__always) set { self.judge.findings.requestID = newValue }
     }
+    @inline(__always) var clientAddress: IPAddress? { self.judge.findings.clientAddress }
+    @inline(__always) var host: HostEntry? { self.judge.findings.host }
+    @inline(__always) var route: RouteEntry? { self.judge.findings.route }
+    var session: CachedSession? {
+        @inline(__always) get { self.judge.findings.session }
+        @inline(__always) set { self.judge.findings.session = newValue }
+    }
+    /// Lines of ours that are due on the answer, the app's or ours.
+    var extraLines: [[UInt8]] {
+        @inline(__always) get { self.judge.findings.answerLines }
+        @inline(__always) set { self.judge.findings.answerLines = newValue }
+    }
+    @inline(__always) var crossOriginLines: [UInt8] { self.judge.findings.crossOriginLines }
+    @inline(__always) var note: Reason? { self.judge.findings.note }
+    @inline(__always) var handoff: TransferTokenResult? { self.judge.findings.handoff }
+    @inline(__always) var binding: JudgedBinding? { self.judge.findings.binding }
 }

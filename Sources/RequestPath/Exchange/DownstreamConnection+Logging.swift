@@ -50,50 +50,7 @@ extension DownstreamConnection {
 
 // MARK: Handoff and binding
 
-/// A device binding that was judged, for the log.
-struct JudgedBinding {
-    enum Outcome: String {
-        case match, mismatch, unknown
-        /// Judged, and let pass whatever it was.
-        case dryRun = "dry_run"
-
-        /// nil: the reason is none of a binding.
-        init?(_ reason: Reason?) {
-            switch reason {
-            case .bindingIPMismatch, .bindingASNMismatch: self = .mismatch
-            case .bindingASNUnknown: self = .unknown
-            default: return nil
-            }
-        }
-    }
-
-    var mode: BindingMode
-    var outcome: Outcome
-
-    /// `ip/mismatch`
-    var text: String { "\(self.mode.rawValue)/\(self.outcome.rawValue)" }
-}
-
 extension DownstreamConnection {
-    /// Notes for the log what a transfer token came to.
-    func noteHandoff(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        guard self.loop.accessLog != nil else { return }
-        let recorded: HandoffRecord.Outcome
-        let binding: JudgedBinding.Outcome?
-        switch outcome {
-        case .signedIn: (recorded, binding) = (.signedIn, request.client.bindingDryRun ? .dryRun : .match)
-        case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
-        case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
-        case .unavailable: (recorded, binding) = (.unavailable, nil)
-        }
-        // The words are those of the metrics.
-        self.facts.handoff =
-            HandoffRecord(outcome: recorded, requestID: "", clientID: "", device: request.device).result
-        if request.client.binding != .none, let binding {
-            self.facts.binding = JudgedBinding(mode: request.client.binding, outcome: binding)
-        }
-    }
-
     /// A token that was refused before it was looked up.
     private static func handoffWord(_ reason: Reason) -> String? {
         reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil

@@ -229,18 +229,17 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         case .refused(let refusal):
             self.beginFacts(keepsAlive: false)
             // Of a head that is only too large it can be told who sent it.
-            if refusal.status == 414 || refusal.status == 431 {
+            if refusal == .requestLineTooLong || refusal == .requestFieldsTooLarge {
                 self.facts.wantsPage = buffer.withUnsafeReadableBytes {
                     Navigation.seemsToWantPage($0.bindMemory(to: UInt8.self))
                 }
             }
             self.answer(
                 .problem(
-                    refusal.status,
-                    refusal.reason,
+                    refusal,
                     requestID: self.facts.requestID,
                     // No host or path was looked at, so these are the methods that some route may take (RFC 9110 15.5.6).
-                    fields: refusal.status == 405 ? [("Allow", MethodSet.allow)] : [],
+                    fields: refusal == .requestMethod ? [("Allow", MethodSet.allow)] : [],
                     closes: true
                 )
             )
@@ -306,52 +305,12 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         self.take(step)
     }
 
-    /// Goes on with a request that waited, with what it waited for.
-    func resumeJudging(_ session: SessionState) {
-        guard self.phase == .waiting, let head = self.waitingHead, let bytes = self.waitingBytes else { return }
-        let step = bytes.withUnsafeReadableBytes { bytes -> Step in
-            guard let base = bytes.baseAddress else { return .answer(.problem(400, .requestMalformed, closes: true)) }
-            return self.judge(head, base.assumingMemoryBound(to: UInt8.self), session)
-        }
-        if !step.waits { self.releaseWaiting() }
-        self.take(step)
-        self.process()
-    }
-
     func releaseWaiting() {
         if let head = self.waitingHead {
             self.loop.giveBack(head)
             self.waitingHead = nil
         }
         self.waitingBytes = nil
-    }
-
-    /// Does what judging came to.
-    private func take(_ step: Step) {
-        switch step {
-        case .forward:
-            self.startExchange()
-        case .answer(let answer):
-            self.answer(answer)
-        case .collect(let pending):
-            self.beginCollecting(pending)
-        case .session(let read, let credentials):
-            self.await(read) { connection, result in
-                switch result {
-                case .success(let session): connection.resumeJudging(.resolved(session, credentials))
-                case .failure: connection.unavailable(read.failure)
-                }
-            }
-        case .handoff(let request, let session):
-            self.beginHandoff(request, session)
-        case .existing(let read, let attempt):
-            self.await(read) { connection, result in
-                switch result {
-                case .success(let session): connection.resumeJudging(.existing(session))
-                case .failure: connection.handoffFailed(.unavailable, attempt)
-                }
-            }
-        }
     }
 
     /// Waits for a future of this loop; the answer to a request that is over is nobody's.
@@ -363,15 +322,6 @@ package final class DownstreamConnection: ChannelDuplexHandler {
         future.assumeIsolated().whenComplete { if self.isWaiting(in: exchange) { then(self, $0) } }
     }
 
-    /// The same for a session, which no future brings: every request pays for it whose session is not in the cache.
-    private func await(
-        _ read: SessionRead,
-        _ then: @escaping (DownstreamConnection, Result<CachedSession?, StoreError>) -> Void
-    ) {
-        let exchange = self.beginWaiting()
-        read.whenFound { if self.isWaiting(in: exchange) { then(self, $0) } }
-    }
-
     /// From now on the request waits, in the exchange that is returned.
     func beginWaiting() -> UInt64 {
         self.phase = .waiting
@@ -380,20 +330,15 @@ package final class DownstreamConnection: ChannelDuplexHandler {
 
     /// Whether the same request still waits.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
-
-    func unavailable(_ reason: Reason) {
-        self.releaseWaiting()
-        self.answer(.problem(503, reason, requestID: self.facts.requestID))
-        self.process()
-    }
 }
 
 /// What is known of the exchange under way, for its end, its log line and its deadlines.
 struct ExchangeFacts {
+    /// The request's judge, with what it found.
+    var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
     var isOpen = false
     var startedAt = NIODeadline.uptimeNanoseconds(0)
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
-    var requestID = RequestID(seed: 0, sequence: 0)
     var method = KnownMethod.other
     var minorVersion = 1
     var keepsAlive = false
@@ -402,35 +347,13 @@ struct ExchangeFacts {
     /// A person looks at the answer: a refusal is a page.
     var wantsPage = false
     var requestFraming = BodyFraming.none
-    var clientAddress: IPAddress?
-    var host: HostEntry?
-    var route: RouteEntry?
     /// The app's pool under the configuration that chose the route, whatever a reload does meanwhile.
     var pool: UpstreamPool?
-    var session: CachedSession?
     /// The session ended while the request was under way.
     var hasSessionEnded = false
     var sessionSource = SessionSource.none
-    /// Lines of ours that are due on the answer, whoever gives it.
-    var extraLines: [[UInt8]] = []
-    /// The CORS lines of the route for this origin, due unless the answer has its own. Empty until the request is permitted.
-    var crossOriginLines: [UInt8] = []
     var status = 0
     var reason: Reason?
-    /// What was noticed and did not decide the request, such as a refused transfer token; for the log alone.
-    var note: Reason?
-    /// The places whose transfer token was tried or turned away.
-    var triedHandoffs: Set<HandoffTransport> = []
-    /// The values of the request's handoff cookies: those that go when one of them is dealt with.
-    var handoffCookies: [[UInt8]] = []
-    /// What the browser shows of handoff cookies that were dealt with before.
-    var handoffMarks: [UInt8] = []
-    /// The browser repeats a handoff, or tries to: its attempt cookie goes with the final answer.
-    var hasAttemptCookie = false
-    /// The transfer token is not in the URL any more but in the attempt cookie.
-    var hasMovedToken = false
-    /// The session of the cookie was another user's and ended with a transfer token.
-    var ignoresSessionCookie = false
     /// Bytes that waited for the client when deadlines were looked at last.
     var waitingBytes = 0
     var answerFraming = OutgoingFraming.asIs
@@ -443,9 +366,6 @@ struct ExchangeFacts {
     /// When the head was sent to the app, and how long it took to the answer's; only while an access log is written.
     var sentAt: NIODeadline?
     var upstreamTime: TimeAmount?
-    /// What became of a transfer token, and of the device that presented it; for the log alone.
-    var handoff: TransferTokenResult?
-    var binding: JudgedBinding?
     var responseDeadline = NIODeadline.distantFuture
     var bytesOut = 0
     /// The head's bytes, only while an access log is written.

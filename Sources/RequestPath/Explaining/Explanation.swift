@@ -6,303 +6,271 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What would become of a request, in words: the steps of `DownstreamConnection` with the same parts, but nothing is
-/// sent, asked or consumed (`sallyport explain`).
+/// What would become of a request, in words: the steps of its `RequestJudge`. Nothing is sent, asked, consumed or recorded
+/// (`sallyport explain`).
 package struct Explanation: Sendable {
     /// The steps in their order; each with what is to be said of it.
     package private(set) var steps: [(title: String, lines: [String])] = []
-
-    private let configuration: PathConfiguration
-    private let peer: IPAddress
-    private let now: UnixTime
 
     /// Explains the request whose head is `bytes`.
     ///
     /// - Parameters:
     ///   - peer: The address from which it comes.
-    ///   - session: What its credential would turn out to be; nil: nothing that lives. To be used on its own loop.
+    ///   - session: The one session that lives, for the request that presents its token; nil: none does. To be used on its
+    ///     own loop.
+    ///   - authority: Tells tokens of ours from others.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
         session: CachedSession?,
+        authority: TokenAuthority,
         configuration: PathConfiguration,
         now: UnixTime
     ) {
-        self.configuration = configuration
-        self.peer = peer
-        self.now = now
         let head = RequestHead(fieldCount: configuration.limits.fieldCount)
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
             switch configuration.requestParser.parse(base, bytes.count, into: head) {
-            case .complete: self.explain(head, base, session)
-            case .incomplete: self.say("request", ["the head does not come to an end"])
-            case .refused(let refusal):
-                let allow = refusal.status == 405 ? MethodSet.allow : nil
-                self.say("request", [Self.refused(refusal.status, refusal.reason, allow: allow)])
+            case .complete:
+                withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count + 1) { scratch in
+                    let given = JudgingContext(
+                        configuration: configuration,
+                        peer: peer,
+                        now: now,
+                        scratch: scratch,
+                        notesStrayForwarding: false
+                    )
+                    self.explain(head, base, given, Known(live: session, authority: authority))
+                }
+            case .incomplete:
+                self.say("request", ["the head does not come to an end"])
+            case .refused(let reason):
+                let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
+                self.say("request", [Self.words(.problem(reason, fields: allow))])
             }
         }
+    }
+
+    /// The device that a session has which the sender of this head makes: its address behind trusted proxies, and the
+    /// network of that. The peer's for a head that is refused.
+    package static func device(
+        of bytes: [UInt8],
+        from peer: IPAddress,
+        configuration: PathConfiguration
+    ) -> DeviceFacts {
+        let head = RequestHead(fieldCount: configuration.limits.fieldCount)
+        let address = bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress,
+                configuration.requestParser.parse(base, bytes.count, into: head) == .complete
+            else { return peer }
+            return configuration.clientAddress.client(of: head, base, peer: peer)
+        }
+        return configuration.devices.facts(address: address, userAgent: nil)
     }
 
     private mutating func say(_ title: String, _ lines: [String]) {
         self.steps.append((title, lines))
     }
 
-    private static func refused(_ status: Int, _ reason: Reason, allow: String? = nil) -> String {
-        "refused: \(status) \(StatusText.phrase(status)), \(reason.rawValue)\(allow.map { "; Allow: \($0)" } ?? "")"
-    }
-
-    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        String(decoding: bytes, as: UTF8.self)
-    }
-
     // MARK: Steps
 
-    private mutating func explain(_ head: RequestHead, _ base: Bytes, _ session: CachedSession?) {
-        let address = self.clientAddress(head, base)
-        let path = head.path.bytes(in: base)
+    /// What lives, and how it is found.
+    private struct Known {
+        let live: CachedSession?
+        let authority: TokenAuthority
+
+        func answer(_ question: SessionQuestion, _ base: Bytes) -> SessionAnswer {
+            switch self.authority.read(.session, UnsafeRawBufferPointer(question.token.bytes(in: base))) {
+            case .otherKey: return .otherKey
+            case .malformed: return .malformed
+            case .record(let key):
+                guard let live = self.live, live.key == key, live.session.kind == question.kind else { return .none }
+                return .found(live)
+            }
+        }
+    }
+
+    private mutating func explain(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ known: Known
+    ) {
+        var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
+        // A reason that was only assumed, in order to go on, is none to tell.
+        var isAssumed = false
+        var next = judge.begin(head, base, given)
+        self.tellRequest(head, base, given, judge.findings)
+        if judge.findings.route != nil { self.tellRoute(head, base, given, judge.findings) }
+        if judge.findings.stage > .credentials { self.tellCredentials(judge) }
+        while true {
+            self.tellTurnedAway(&judge.findings)
+            switch consume next {
+            case .ask(let question):
+                let answer = known.answer(question, base)
+                if question.purpose == .request { self.tellSession(answer) }
+                next = judge.sessionFound(answer, head, base, given)
+            case .consume(let request):
+                self.tellConsumption(request.value, judge)
+                isAssumed = request.value.transport == .query
+                next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), head, base, given)
+            case .collect(let call):
+                let line = "answered by the gateway's own \(call.value.endpoint.path)"
+                return self.say("route", self.reading(head, base, given) + [line])
+            case .permitted(let permit, let identity):
+                return self.tellForwarding(head, base, given, judge, permit, identity)
+            case .answer(var answer):
+                if isAssumed { answer.reason = nil }
+                return self.tell(answer, head, base, given, judge.findings)
+            }
+        }
+    }
+
+    private mutating func tellRequest(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ findings: JudgeFindings
+    ) {
+        let address = findings.clientAddress ?? given.peer
         self.say(
             "request",
             [
                 "method   \(Self.text(head.method.bytes(in: base)))",
                 "host     \(Self.text(head.authority.bytes(in: base)))",
-                "path     \(Self.text(path))",
+                "path     \(Self.text(head.path.bytes(in: base)))",
                 // A query can hold a token.
                 "query    \(head.hasQuery ? "\(head.query.length) bytes" : "none")",
-                "client   \(address)\(address == self.peer ? "" : ", as \(self.peer) says")",
+                "client   \(address)\(address == given.peer ? "" : ", as \(given.peer) says")",
             ]
         )
-        guard let host = self.configuration.routes.host(for: head.authority.bytes(in: base)) else {
-            return self.say("route", [Self.refused(404, .routeNotFound), "no configured host has this name"])
-        }
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: path.count + 1) { scratch in
-            switch PathReading.read(path, into: scratch) {
-            case .refused(let reason): self.say("route", [Self.refused(400, reason)])
-            case .read(let reading): self.explainRoute(head, base, host, reading, session, address)
-            }
-        }
     }
 
-    private mutating func explainRoute(
+    private mutating func tellRoute(
         _ head: RequestHead,
         _ base: Bytes,
-        _ host: HostEntry,
-        _ reading: PathReading,
-        _ session: CachedSession?,
-        _ address: IPAddress
+        _ given: JudgingContext,
+        _ findings: JudgeFindings
     ) {
-        let read = reading.isRaw ? [] : ["the path reads as \(Self.text(reading.bytes))"]
-        let method = head.method.bytes(in: base)
-        switch self.configuration.endpoints.match(reading.bytes, method: method, servesSignIn: host.servesSignIn) {
-        case .endpoint(let endpoint):
-            let isOurs = reading.isRaw
-            let line = isOurs ? "answered by the gateway's own \(endpoint.path)" : Self.refused(400, .pathAmbiguous)
-            return self.say("route", read + [line])
-        case .methodNotAllowed(let allow):
-            let refused = Self.refused(405, .routeMethodNotAllowed, allow: allow)
-            return self.say("route", read + [refused, "the path is the gateway's own"])
-        case .none:
-            break
-        }
-        switch self.configuration.routes.match(host: host, head: head, base, reading: reading) {
-        case .notFound:
-            self.say("route", read + [Self.refused(404, .routeNotFound)])
-        case .methodNotAllowed(let allow):
-            self.say("route", read + [Self.refused(405, .routeMethodNotAllowed, allow: allow)])
-        case .refused(let reason):
-            let why =
-                reason == .pathAmbiguous ? ["an app may read the path as one of a route that demands otherwise"] : []
-            self.say("route", read + [Self.refused(400, reason)] + why)
-        case .route(let route):
-            var lines = read
-            let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
-            lines.append("\(host.publicURL)\(route.settings.path)\(name)")
-            lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
-            if let client = route.settings.client, route.settings.handoff {
-                lines.append("handoff as client \(client)")
-            }
-            if route.preflight(head) != nil {
-                return self.say("route", lines + ["answered by the gateway itself, as a CORS preflight"])
-            }
-            self.say("route", lines)
-            self.explainCredentials(head, base, host, route, session, address)
-        }
+        guard let route = findings.route, let host = findings.host else { return }
+        let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
+        var lines = self.reading(head, base, given)
+        lines.append("\(host.publicURL)\(route.settings.path)\(name)")
+        lines.append("auth \(route.settings.auth.rawValue), to \(route.settings.upstream)")
+        if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
+        self.say("route", lines)
     }
 
-    private mutating func explainCredentials(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ host: HostEntry,
-        _ route: RouteEntry,
-        _ session: CachedSession?,
-        _ address: IPAddress
-    ) {
-        let read = Credentials.read(
-            head,
-            base,
-            route: route,
-            cookies: self.configuration.cookies(of: host),
-            parameter: self.configuration.parameter
-        )
-        guard case .success(let credentials) = read else {
-            if case .failure(let refusal) = read {
-                self.say("credentials", [Self.refused(refusal.status, refusal.reason)])
-            }
-            return
-        }
+    private mutating func tellCredentials(_ judge: RequestJudge) {
         var lines: [String] = []
-        switch credentials.presented {
+        switch judge.credentials.presented {
         case .none: lines.append("none")
         case .explicit: lines.append("a bearer token")
         case .unusable(let reason): lines.append("one that cannot be used: \(reason.rawValue)")
         case .cookie: lines.append("a session cookie")
         }
-        if credentials.cookies.sessionIsAmbiguous {
+        if judge.credentials.cookies.sessionIsAmbiguous {
             let reason = Reason.credentialAmbiguousCookie.rawValue
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
-        if route.settings.handoff, credentials.cookies.hasHandoff || credentials.handoffParameter != nil {
-            let client = route.settings.client.flatMap { self.configuration.clients.client($0) }
-            var places: [(transport: HandoffTransport, text: String)] = []
-            if credentials.cookies.hasHandoff { places.append((.cookie, "cookies")) }
-            if credentials.handoffParameter != nil { places.append((.query, "query")) }
-            for place in places {
-                let end =
-                    if !Navigation.mayConsume(head, base) {
-                        ", which this request may not use"
-                    } else if client?.takes(place.transport) == true {
-                        ": it would be consumed first, which is not tried here"
-                    } else {
-                        ", where its client takes none: it is removed"
-                    }
-                lines.append("a transfer token in the \(place.text)\(end)")
+        if judge.findings.route?.settings.handoff == true {
+            // What is not tried goes no further either; what is tried is a step of its own.
+            let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
+            let end = isDealtWith ? "" : ", which this request may not use"
+            if judge.credentials.cookies.hasHandoff { lines.append("a transfer token in the cookies\(end)") }
+            if judge.credentials.handoffParameter != nil { lines.append("a transfer token in the query\(end)") }
+            if judge.credentials.movedToken != nil {
+                lines.append("a transfer token that was moved from the query into the attempt cookie\(end)")
             }
         }
         self.say("credentials", lines)
-        self.explainDecision(head, base, host, route, credentials, session, address)
     }
 
-    private mutating func explainDecision(
-        _ head: RequestHead,
-        _ base: Bytes,
-        _ host: HostEntry,
-        _ route: RouteEntry,
-        _ credentials: Credentials,
-        _ session: CachedSession?,
-        _ address: IPAddress
-    ) {
-        var evidence = Evidence(
-            session: nil,
-            missing: .credentialMissing,
-            isExplicit: false,
-            isCrossSite: false,
-            bindingMismatch: nil,
-            now: self.now
-        )
-        var kind: Session.Kind?
-        switch credentials.presented {
-        case .none:
-            if credentials.cookies.sessionIsAmbiguous { evidence.missing = .credentialAmbiguousCookie }
-        case .unusable(let reason):
-            evidence.isExplicit = true
-            evidence.missing = reason
-        case .explicit:
-            evidence.isExplicit = true
-            kind = .native
+    private mutating func tellTurnedAway(_ findings: inout JudgeFindings) {
+        for case .turnedAway(let reason, let request) in findings.events {
+            let place = request.transport == .cookie ? "cookies" : "query"
+            self.say("handoff", ["the token in the \(place) is not tried: \(reason.rawValue)"])
+        }
+        findings.events = []
+    }
+
+    private mutating func tellConsumption(_ request: HandoffRequest, _ judge: RequestJudge) {
+        switch request.transport {
         case .cookie:
-            kind = .web
-            evidence.isCrossSite = CrossSite.isSuspect(head, base, origin: host.origin, trusted: route.trustedOrigins)
-        }
-        if let kind {
-            evidence.missing = .sessionUnknown
-            if session?.session.kind == kind { evidence.session = session }
-        }
-        if let session = evidence.session?.session, let made = session.device {
-            let now = self.configuration.devices.facts(address: address, userAgent: nil)
-            evidence.bindingMismatch = BindingJudge.judge(route.settings.liveBinding, minted: made, presented: now)
-        }
-        let live = evidence.session?.session
-        self.say("session", [live.map { "\($0.kind.rawValue), of \($0.subject)" } ?? "none that lives"])
-        switch Decision.judge(route, evidence) {
-        case .permitted(let permit):
-            self.explainForwarding(head, base, host, credentials, permit, address)
-        case .denied(let denial):
-            let form = DenialForm.of(
-                denial,
-                head,
-                base,
-                route.settings,
-                session: live,
-                provider: self.configuration.settings.provider,
-                now: self.now
+            self.say(
+                "handoff",
+                [
+                    "the token in the cookies would be consumed first, which is not tried here",
+                    "if it signs the user in: 303 to the same URL; if not, it is cleared, and the request goes on:",
+                ]
             )
-            self.say("decision", [Self.told(denial, form)])
+        case .query:
+            let place = judge.credentials.handoffParameter == nil ? "attempt cookie" : "query"
+            self.say("handoff", ["the token in the \(place) would be consumed first, which is not tried here"])
         }
     }
 
-    private static func told(_ denial: Denial, _ form: DenialForm) -> String {
-        let reason =
-            switch denial {
-            case .forbidden(let reason), .unauthenticated(let reason): reason
-            }
-        return switch form {
-        case .signIn(isAgain: false): "303 to the login page, \(reason.rawValue)"
-        case .signIn(isAgain: true): "303 to the login page, to sign in again, \(reason.rawValue)"
-        case .unauthorized: self.refused(401, reason)
-        case .forbidden: self.refused(403, reason)
-        }
+    private mutating func tellSession(_ answer: SessionAnswer) {
+        guard case .found(let session) = answer else { return self.say("session", ["none that lives"]) }
+        self.say("session", ["\(session.session.kind.rawValue), of \(session.session.subject)"])
     }
 
-    private mutating func explainForwarding(
+    private mutating func tell(
+        _ answer: LocalAnswer,
         _ head: RequestHead,
         _ base: Bytes,
-        _ host: HostEntry,
-        _ credentials: Credentials,
-        _ permit: consuming Permit,
-        _ address: IPAddress
+        _ given: JudgingContext,
+        _ findings: JudgeFindings
     ) {
-        var identity: ContiguousArray<UInt8>?
-        if let session = permit.session {
-            switch self.configuration.identity.render(session.session) {
-            case .success(let lines): identity = ContiguousArray(lines)
-            case .failure(let refusal):
-                let field = refusal.field.map { " (\($0))" } ?? ""
-                return self.say("decision", [Self.refused(403, refusal.reason) + field])
+        var lines = [Self.words(answer, of: findings.host)]
+        guard findings.stage == .route else {
+            if let field = findings.unwritableField { lines[0] += " (\(field))" }
+            return self.say(findings.stage == .credentials ? "credentials" : "decision", lines)
+        }
+        if let route = findings.route {
+            if route.preflight(head) != nil, answer.reason != .requestBodyTooLarge {
+                lines.append("answered by the gateway itself, as a CORS preflight")
+            }
+            return self.say("decision", lines)
+        }
+        if findings.host == nil {
+            lines.append("no configured host has this name")
+        } else {
+            lines = self.reading(head, base, given) + lines
+            if answer.reason == .pathAmbiguous {
+                lines.append("an app may read the path as one of a route that demands otherwise")
             }
         }
+        self.say("route", lines)
+    }
+
+    private mutating func tellForwarding(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ judge: RequestJudge,
+        _ permit: consuming Permit,
+        _ identity: ContiguousArray<UInt8>?
+    ) {
+        guard let host = judge.findings.host else { return }
         var buffer = ByteBuffer()
         RequestWriter.write(
             head,
             base,
             permit: permit,
-            credentials: credentials,
+            credentials: judge.credentials,
             facts: ForwardedFacts(
-                address: Array(address.description.utf8),
+                address: Array((judge.findings.clientAddress ?? given.peer).description.utf8),
                 hostLines: host.forwardedLines,
-                requestID: RequestID(seed: 0, sequence: 0),
+                requestID: judge.findings.requestID,
                 identity: identity
             ),
-            cookies: self.configuration.cookies(of: host),
-            parameter: self.configuration.parameter,
+            cookies: given.configuration.cookies(of: host),
+            parameter: given.configuration.parameter,
             into: &buffer
         )
         self.say("decision", ["forwarded"])
         let lines = String(decoding: buffer.readableBytesView, as: UTF8.self).split(separator: "\r\n")
         self.say("head towards the app", lines.map(Self.redacted))
-    }
-
-    /// A password or token of the app's is none of the reader's business.
-    private static func redacted(_ line: Substring) -> String {
-        line.lowercased().hasPrefix("authorization:") ? "Authorization: <redacted>" : String(line)
-    }
-
-    private func clientAddress(_ head: RequestHead, _ base: Bytes) -> IPAddress {
-        let rule = self.configuration.clientAddress
-        let role: FieldRole = rule.header == .xForwardedFor ? .forwardedFor : .forwarded
-        var values: [UnsafeBufferPointer<UInt8>] = []
-        for index in 0..<head.fields.count where head.fields[index].role == role {
-            values.append(head.fields[index].value.bytes(in: base))
-        }
-        return rule.client(peer: self.peer, values: values)
     }
 }

@@ -153,7 +153,7 @@ package enum RequestWriter {
             switch line.role {
             case .other: break
             case .authorization: drops = drops || credentials.dropsAuthorization || route.replacesAuthorization
-            case .sessionToken: drops = true
+            case .sessionToken: drops = drops || !route.leavesSessionToken
             case .dpop: drops = drops || route.settings.bearer == .gateway
             case .host: drops = true
             case .methodOverride: drops = drops || route.dropsMethodOverride

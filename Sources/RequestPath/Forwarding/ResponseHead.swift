@@ -17,7 +17,6 @@ package final class ResponseHead {
     /// NTLM and Negotiate bind an identity to the connection: it must not carry another client (CVE-2026-88007).
     package var bindsConnection = false
     package var isEventStream = false
-    package var hasDate = false
     package var hasCacheControl = false
     package var hasLocation = false
     /// `Connection` names a field of this hop.
@@ -37,7 +36,6 @@ package final class ResponseHead {
         self.upgradesToWebSocket = false
         self.bindsConnection = false
         self.isEventStream = false
-        self.hasDate = false
         self.hasCacheControl = false
         self.hasLocation = false
         self.nominates = false
@@ -187,8 +185,6 @@ package struct ResponseParser: Sendable {
         case .contentType:
             let type = UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3B && $0 != 0x20 })
             if ByteClass.equal(type, "text/event-stream") { head.isEventStream = true }
-        case .date:
-            head.hasDate = true
         case .cacheControl:
             head.hasCacheControl = true
         case .location:

@@ -1,13 +1,10 @@
 package import Sessions
 package import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// A path into a session, as `identity.headers` and the presets name it; read once, used for every new session.
+/// A path to a value in a session, as `identity.headers` and the presets write it. It is parsed once and used for every
+/// new session.
 package struct IdentityPath: Sendable {
-    /// What a path may begin with, for messages.
+    /// The first parts that a path may have, for messages.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -21,11 +18,11 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// Whether the value is a list by its meaning, so that a lone string is a list of one: a user who may edit a trait
-    /// could otherwise write `staff,admin` where an app looks for groups.
+    /// Whether the value is always a list, so that a single string is a list of one element. Otherwise a user who may
+    /// edit a trait could write `staff,admin` where an app reads a list of groups.
     package let isList: Bool
 
-    /// nil when `text` can name nothing.
+    /// nil when `text` is not a path to any value.
     package init?(_ text: String) {
         guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
             return nil
@@ -57,7 +54,7 @@ package struct IdentityPath: Sendable {
         case .aal: .string(session.aal.rawValue)
         case .methods: .array(session.methods.map { .string($0) })
         case .scopes: .array(session.scopes.map { .string($0) })
-        case .authenticatedAt: .string(Self.timestamp(session.authenticatedAt))
+        case .authenticatedAt: .string(session.authenticatedAt.rfc3339Seconds)
         case .origin: .string(session.origin.rawValue)
         case .clientID: session.clientID.map { .string($0) }
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
@@ -65,7 +62,8 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value where it is one text in a document of the session's, in UTF-8 as it lies there: most values are.
+    /// The value where it is a string in one of the session's documents, as the UTF-8 that is stored there. Most values
+    /// are.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
@@ -83,15 +81,5 @@ package struct IdentityPath: Sendable {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
-    }
-
-    /// RFC 3339 in UTC, to the second.
-    private static func timestamp(_ time: UnixTime) -> String {
-        var seconds = time_t(time.seconds)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-        return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
     }
 }

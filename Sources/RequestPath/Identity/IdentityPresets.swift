@@ -1,7 +1,7 @@
 import Settings
 
 extension IdentityProfile {
-    /// The fields of a preset: what apps that were written for another gateway expect.
+    /// The fields of a preset: those that apps written for another gateway expect.
     static func fields(_ preset: IdentitySettings.Preset) -> [IdentitySettings.Field] {
         let pairs: [(String, String)] =
             switch preset {

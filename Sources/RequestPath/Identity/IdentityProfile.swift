@@ -1,3 +1,4 @@
+import Cryptography
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -5,20 +6,20 @@ package import Vocabulary
 /// Why a session's identity cannot be put into fields.
 package struct IdentityRefusal: Error, Equatable, Sendable {
     package let reason: Reason
-    /// The field that could not be written; nil when they are too much together.
+    /// The field that could not be written; nil when all fields together are too large.
     package let field: String?
 }
 
-/// Which fields tell an app who the user is, and which fields therefore nobody else may send it.
+/// The fields that tell an app who the user is. A client's fields of these names are removed.
 package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
-    /// What is stripped from every request before a field of ours is set.
+    /// The names that are removed from every request before our fields are set.
     package let managed: ManagedNames
     /// A field and where its value is.
     private struct Source {
         let name: String
         let path: IdentityPath
-        /// What its line begins with.
+        /// The line up to its value.
         let beginning: [UInt8]
 
         init(name: String, path: IdentityPath) {
@@ -28,7 +29,7 @@ package struct IdentityProfile: Sendable {
         }
     }
 
-    /// What names nothing has been refused with the settings (`problems`).
+    /// The fields. A path that leads to no value was refused with the settings (`problems`).
     private let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
@@ -45,21 +46,22 @@ package struct IdentityProfile: Sendable {
         self.maxSize = settings.maxSize
     }
 
-    /// The identity brings an `Authorization` of its own.
+    /// Whether the identity has its own `Authorization`.
     package var replacesAuthorization: Bool {
         self.basic != nil || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
 
-    /// Normalised names (lower case, `-` for all that is no letter or digit) that are stripped from every request.
+    /// Normalised names (lower case, `-` for every byte that is not a letter or digit) that are removed from every
+    /// request.
     package var managedNames: [String] { self.managed.names }
 
-    /// Normalised prefixes whose every name is stripped: what an app of one of the presets could believe.
+    /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
     package var managedPrefixes: [String] { self.managed.prefixes }
 
     // MARK: Rendering
 
-    /// The lines for `session`, ready to be copied into a request. A value that is missing gives no line, never an
-    /// empty one (CVE-2026-30851).
+    /// The lines for `session`, ready to be copied into a request. A missing value gives no line, never an empty one
+    /// (CVE-2026-30851).
     package func render(_ session: Session) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
         var lines = ContiguousArray<UInt8>()
         lines.reserveCapacity(256)
@@ -88,7 +90,7 @@ package struct IdentityProfile: Sendable {
             }
             let credentials = Array(user.utf8) + [UInt8(ascii: ":")] + basic.password.bytes
             lines.append(contentsOf: "Authorization: Basic ".utf8)
-            lines.append(contentsOf: Base64Text.encode(credentials))
+            lines.append(contentsOf: Base64.encoded(credentials))
             Self.endLine(&lines)
         }
         guard lines.count <= self.maxSize else {
@@ -104,42 +106,42 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// What is wrong with the settings, in words; with any of it a client could set a field that the app believes, or
-    /// an app could misread one.
+    /// What is wrong with the settings, as messages. Each problem would let a client set a field that the app believes,
+    /// or make an app misread a field.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]
         for field in settings.fields {
             let name = ManagedNames.normalized(field.name)
             if !field.name.utf8.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }) || field.name.isEmpty {
-                problems.append("identity.headers: \(field.name) is no field name")
+                problems.append("identity.headers: \(field.name) is not a valid field name")
             }
             if field.name.utf8.count > FieldNames.longestName {
                 problems.append("identity.headers: \(field.name) is longer than \(FieldNames.longestName) bytes")
             }
             if let other = spellings.updateValue(field.name, forKey: name) {
-                problems.append("identity.headers: \(field.name) and \(other) are one name to an app")
+                problems.append("identity.headers: \(field.name) and \(other) are the same name to many apps")
             }
             if Self.isTaken(name) {
-                problems.append("identity.headers: \(field.name) means something else in HTTP or is set by the gateway")
+                problems.append("identity.headers: \(field.name) has another meaning, or the gateway already sets it")
             }
             if IdentityPath(field.path) == nil {
-                problems.append("identity.headers: \(field.path) is no path into a session")
+                problems.append("identity.headers: \(field.path) is not a path to a value of a session")
             }
         }
         if let path = settings.basic?.usernamePath, IdentityPath(path) == nil {
-            problems.append("identity.basic.username: \(path) is no path into a session")
+            problems.append("identity.basic.username: \(path) is not a path to a value of a session")
         }
         let delimiter = Unicode.Scalar(settings.delimiter)
         if !(0x21..<0x7F).contains(settings.delimiter) || delimiter.properties.isAlphabetic
             || (0x30...0x39).contains(settings.delimiter) || delimiter == "%"
         {
-            problems.append("identity.delimiter: a visible character that is no letter, digit or %")
+            problems.append("identity.delimiter must be one visible character other than a letter, a digit or %")
         }
         return problems
     }
 
-    /// Names that the request path gives a meaning (a client's field of that name would not be stripped) or writes.
+    /// Names that the request path interprets (so that a client's field of that name would not be removed) or writes.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
         let written = ["for", "host", "proto", "port", "prefix"].map { "x-forwarded-\($0)" } + ["x-request-id"]

@@ -1,16 +1,16 @@
 import Vocabulary
 
-/// Writes values of a session as the text of a field: what comes out means one thing, or nothing comes out.
+/// Writes values of a session as the text of a field. A value that a reader could misunderstand is refused.
 struct IdentityText {
-    /// Stands between the elements of a list.
+    /// The separator of the elements of a list.
     let delimiter: UInt8
 
-    /// The value cannot be a field's text without meaning something else.
+    /// The text could be read as another value.
     struct Unsafe: Error {}
 
-    /// Appends a value as text; nothing when there is none, for no field is ever empty.
+    /// Appends a value as text. A missing value appends nothing, because no field is ever empty.
     ///
-    /// - Parameter isList: the field is a list even where the session has one element of it as a string.
+    /// - Parameter isList: The field is a list, also where the session has a single string.
     func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         switch value {
         case nil, .null, .object: break
@@ -20,7 +20,7 @@ struct IdentityText {
         }
     }
 
-    /// Appends a text that lies in a document.
+    /// Appends a string that is stored in a document.
     func append(_ text: ArraySlice<UInt8>, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         if text.withUnsafeBufferPointer({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
     }
@@ -49,11 +49,10 @@ struct IdentityText {
         }
     }
 
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
-    /// CR, LF and NUL are refused, not mended (CVE-2023-27493). Other controls, bytes beyond ASCII, `%`, and spaces at
-    /// either end, which a reader would trim away, are percent-encoded: decoding gives the value back.
-    /// True when the text is unsafe.
+    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
+    /// trim. Decoding gives the value back. CR, LF and NUL are refused instead (CVE-2023-27493).
+    ///
+    /// - Returns: True when the text is unsafe.
     private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
         if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
             bytes.append(contentsOf: source)
@@ -64,9 +63,7 @@ struct IdentityText {
             switch byte {
             case 0x00, 0x0A, 0x0D: return true
             case _ where isOuterSpace, 0x25, 0x01..<0x20, 0x7F...:
-                bytes.append(0x25)
-                bytes.append(Self.digits[Int(byte >> 4)])
-                bytes.append(Self.digits[Int(byte & 15)])
+                Hexadecimal.appendEscape(of: byte, to: &bytes)
             default: bytes.append(byte)
             }
         }

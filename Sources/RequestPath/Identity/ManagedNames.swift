@@ -1,15 +1,15 @@
 /// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
 ///
-/// One name is every spelling that some app could fold into it: upper and lower case, and any byte that is no letter or
-/// digit for `-` (CVE-2025-64484, CVE-2026-52845).
+/// A name stands for every spelling that some app could map to it: upper and lower case, and any byte that is not a
+/// letter or digit in the place of `-` (CVE-2025-64484, CVE-2026-52845).
 package struct ManagedNames: Sendable {
     /// Names in lower case with `-`.
     package let names: [String]
-    /// What such names may begin with.
+    /// Prefixes of such names.
     package let prefixes: [String]
     private let table: FieldNames
 
-    /// - Parameter configured: the names of the identity's fields, in any spelling.
+    /// - Parameter configured: The names of the identity's fields, in any spelling.
     package init(configured: [String]) {
         let own = configured.map(Self.normalized)
         self.names = Set(Self.always + own.filter { $0 != "authorization" }).sorted()
@@ -20,7 +20,7 @@ package struct ManagedNames: Sendable {
     /// Whether the name is managed.
     ///
     /// - Parameters:
-    ///   - name: normalised; of a long name the first `FieldNames.longestName` bytes.
+    /// - name: Normalised. Of a long name only the first `FieldNames.longestName` bytes.
     ///   - hash: `FieldNames.hash` over the whole name.
     @inline(__always)
     package func contains(normalizedName name: UnsafeBufferPointer<UInt8>, hash: UInt32) -> Bool {
@@ -28,7 +28,7 @@ package struct ManagedNames: Sendable {
         return self.table.role(base, name.count, hash) == .managed
     }
 
-    /// Whether the name is managed, whatever its spelling; for names that the parser has not seen.
+    /// Whether the name is managed, in any spelling. For names that the parser has not normalised.
     package func contains(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: FieldNames.longestName) { folded in
             var hash = FieldNames.hashSeed
@@ -42,7 +42,7 @@ package struct ManagedNames: Sendable {
         }
     }
 
-    /// The one spelling of a name.
+    /// The normalised spelling of a name.
     package static func normalized(_ name: String) -> String {
         String(decoding: name.utf8.map(Self.folded), as: UTF8.self)
     }
@@ -53,8 +53,8 @@ package struct ManagedNames: Sendable {
         return byte &- 0x30 <= 9 || byte &- 0x61 < 26 ? byte : UInt8(ascii: "-")
     }
 
-    /// Names that some framework or proxy takes for the truth about the client, the host, the path or the method, and
-    /// `Proxy`, which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
+    /// Names that some framework or proxy believes about the client, the host, the path or the method; and `Proxy`,
+    /// which a CGI turns into `HTTP_PROXY` (CVE-2016-5385).
     private static let always = [
         "auth0-forwarded-for", "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded",
         "proxy", "proxy-client-ip", "true-client-ip", "wl-proxy-client-ip", "x-client-ip", "x-cluster-client-ip",
@@ -62,7 +62,7 @@ package struct ManagedNames: Sendable {
         "x-proxyuser-ip", "x-real-ip", "x-remote-addr", "x-remote-ip", "x-remote-user",
     ]
 
-    /// The namespaces of the gateway, of every preset (so that a changed preset opens nothing) and of forwarding.
+    /// Prefixes of the gateway, of every preset (so that changing the preset exposes nothing) and of forwarding.
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-",
     ]

@@ -1,9 +1,5 @@
 package import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// `IMF-fixdate` (RFC 9110 5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
@@ -13,13 +9,11 @@ package enum HTTPDate {
 
     /// `time` as it stands in `Date`.
     package static func text(_ time: UnixTime) -> String {
-        var seconds = time_t(time.seconds)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func two(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let civil = CivilTime(seconds: time.seconds)
+        func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
         return """
-            \(self.days[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(self.months[Int(parts.tm_mon)]) \
-            \(parts.tm_year + 1900) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT
+            \(self.days[civil.weekday]), \(two(civil.day)) \(self.months[civil.month - 1]) \(civil.year) \
+            \(two(civil.hour)):\(two(civil.minute)):\(two(civil.second)) GMT
             """
     }
 }

@@ -1,4 +1,5 @@
 import AddressIntelligence
+package import Clients
 import Endpoints
 package import Handoff
 import NIOCore
@@ -74,7 +75,8 @@ package final class PathConfiguration: Sendable {
         generation: UInt64,
         identity: IdentityProfile,
         handoff: HandoffConsumer?,
-        devices: DeviceObserver
+        devices: DeviceObserver,
+        clients: ClientRegistry
     ) {
         self.settings = settings
         self.routes = routes
@@ -83,7 +85,7 @@ package final class PathConfiguration: Sendable {
         self.generation = generation
         self.metrics = PathMetricIDs(
             registry: registry,
-            routes: routes.entries.map(\.name),
+            routes: (routes.entries + endpoints.routes).map(\.name),
             upstreams: settings.upstreams.map(\.name)
         )
         self.limits = settings.limits
@@ -148,7 +150,7 @@ package final class PathConfiguration: Sendable {
         )
         self.handoff = handoff
         self.devices = devices
-        self.clients = ClientRegistry(settings.clients)
+        self.clients = clients
     }
 
     /// The session cookie of a host.

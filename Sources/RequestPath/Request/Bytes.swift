@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// The bytes of a head where they lie in its buffer; valid only inside the closure that lent them.
+/// The bytes of a head in the buffer that holds it. Valid only inside the closure that lends them.
 package typealias Bytes = UnsafePointer<UInt8>
 
 /// A run of bytes by offset into the buffer it was parsed from, so that it outlives the pointer.
@@ -32,11 +32,11 @@ package struct Slice: Sendable, Equatable {
 
 /// Byte classes and comparisons that the parsers share.
 package enum ByteClass {
-    /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and what is no token
-    /// byte to 0. Servers that hand fields over as variables write each byte that is no letter or digit as `_`
-    /// (RFC 3875 4.1.18; lighttpd does so with all fifteen).
+    /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and every other
+    /// byte to 0. Servers that pass fields as variables write each byte that is not a letter or digit as `_` (RFC 3875
+    /// 4.1.18; lighttpd does so for all fifteen).
     ///
-    /// A `static let` of pointer type is checked for initialisation at each use, so the parsers hold a copy of it.
+    /// A `static let` of pointer type is checked for initialisation at each use, so the parsers keep a copy of it.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
         let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
         table.initialize(repeating: 0, count: 256)
@@ -51,7 +51,7 @@ package enum ByteClass {
 
     /// True when the bytes hold a control character other than TAB: NUL, bare CR and DEL among them (RFC 9110 5.5).
     ///
-    /// Eight bytes at a time in general registers; comparisons of `SIMD16<UInt8>` compile to byte loops.
+    /// Reads eight bytes at a time in general registers, because comparisons of `SIMD16<UInt8>` compile to byte loops.
     @inline(__always)
     package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
         var index = 0
@@ -60,7 +60,7 @@ package enum ByteClass {
             let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
             let low = (word &- 0x2020_2020_2020_2020) & ~word
             let seven = (delete &- 0x0101_0101_0101_0101) & ~delete
-            // A TAB trips the first test too: those eight bytes are looked at one by one.
+            // A TAB also passes the first test, so these eight bytes are checked one by one.
             if (low | seven) & 0x8080_8080_8080_8080 != 0, self.hasControlBytewise(bytes + index, 8) { return true }
             index &+= 8
         }
@@ -78,7 +78,7 @@ package enum ByteClass {
         return false
     }
 
-    /// The digits as a number; nil when there are none, more than 18, or anything but digits.
+    /// The digits as a number; nil when there are none, more than 18, or another byte among them.
     @inline(__always)
     package static func decimal(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !bytes.isEmpty, bytes.count <= 18 else { return nil }
@@ -131,7 +131,7 @@ package enum ByteClass {
         return UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// Calls `body` with each element of a comma-separated list, trimmed; empty elements are left out (RFC 9110 5.6.1).
+    /// Calls `body` with each element of a comma-separated list, trimmed. Empty elements are skipped (RFC 9110 5.6.1).
     package static func forEachElement(
         of list: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>) -> Void

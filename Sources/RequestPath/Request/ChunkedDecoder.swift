@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// Decodes a chunked body (RFC 9112 7.1) without looking at anything twice: extensions and trailers are dropped.
+/// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions and trailers are dropped.
 ///
-/// Feed it bytes; it says how many to skip and how many to pass on.
+/// Feed it bytes; it returns how many to skip and how many to pass on.
 package struct ChunkedDecoder: Sendable, Equatable {
     package enum Step: Equatable {
         /// The next `count` bytes are framing and are consumed.
@@ -40,18 +40,19 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private var state = State.sizeStart
     private var remaining = 0
-    /// Bytes of one chunk's leading zeros and extensions, or of the trailers: bounded, as many of them are an attack
-    /// (CVE-2023-39326). They are counted for each chunk anew: a signature on every chunk is honest however long the body is.
+    /// Bytes of one chunk's leading zeros and extensions, or of the trailers. They are limited, because many of them
+    /// are an attack (CVE-2023-39326). The count starts again with each chunk, so that a long body with a signature on
+    /// every chunk passes.
     private var overhead = 0
     private static let overheadLimit = 16_384
-    /// The name of the trailer being read, in lower case, as far as it matters.
+    /// The first bytes of the name of the trailer being read, in lower case: as many as the longest forbidden name has.
     private var trailerName: [UInt8] = []
 
     package init() {}
 
     package var isDone: Bool { self.state == .done }
 
-    /// Looks at the next bytes; call again with what follows until everything is consumed or `.end` comes.
+    /// Reads the next bytes. Call it again with the rest until everything is consumed or `.end` is returned.
     package mutating func next(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
         if self.state == .data, self.remaining > 0 {
             let count = min(self.remaining, bytes.count)
@@ -65,19 +66,22 @@ package struct ChunkedDecoder: Sendable, Equatable {
             index &+= 1
             switch self.state {
             case .sizeStart:
-                guard let digit = Self.hexValue(byte) else { return .malformed }
+                guard let digit = Hexadecimal.value(byte) else { return .malformed }
                 self.overhead = 0
-                self.state = .size(value: digit, digits: digit == 0 ? 0 : 1)
+                self.state = .size(value: Int(digit), digits: digit == 0 ? 0 : 1)
             case .size(let value, let digits):
-                if let digit = Self.hexValue(byte) {
+                if let digit = Hexadecimal.value(byte) {
                     if value == 0 {
-                        // `1*HEXDIG`: any number of zeros may stand in front (RFC 9112 7.1).
+                        // `1*HEXDIG` allows any number of leading zeros (RFC 9112 7.1).
                         self.overhead += 1
                         guard self.overhead <= Self.overheadLimit else { return .malformed }
                     }
-                    // 15 hex digits stay within Int; nobody sends an exbibyte.
+                    // 15 hexadecimal digits fit in Int and are more than any body has.
                     guard digits < 15 else { return .malformed }
-                    self.state = .size(value: value << 4 | digit, digits: value == 0 && digit == 0 ? 0 : digits + 1)
+                    self.state = .size(
+                        value: value << 4 | Int(digit),
+                        digits: value == 0 && digit == 0 ? 0 : digits + 1
+                    )
                     continue
                 }
                 self.remaining = value
@@ -96,7 +100,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 if self.overhead > Self.overheadLimit { return .malformed }
             case .extensionStart, .extensionName, .extensionNameEnd, .extensionValueStart, .extensionValue,
                 .extensionQuoted, .extensionQuotedPair, .extensionValueEnd:
-                // Whatever an extension says is dropped, but it has to be one: other readers may end the line elsewhere.
+                // Extensions are dropped, but only after their syntax is checked: another reader may end a malformed
+                // line elsewhere.
                 self.overhead += 1
                 guard self.overhead <= Self.overheadLimit, let next = self.afterExtension(byte) else {
                     return .malformed
@@ -131,7 +136,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
             case .trailerName:
                 self.overhead += 1
                 if byte == 0x3A {
-                    // Fields that frame, route or authenticate do not come late (RFC 9110 6.5.1).
+                    // A trailer must not hold fields for framing, routing or authentication (RFC 9110 6.5.1).
                     guard !Self.isForbiddenTrailer(self.trailerName) else { return .malformed }
                     self.state = .trailerValue
                 } else if self.trailerName.count < 32, ByteClass.normalizedToken[Int(byte)] != 0 {
@@ -156,7 +161,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return .skip(index)
     }
 
-    /// The state behind one byte of `chunk-ext` (RFC 9112 7.1.1); nil: not an extension.
+    /// The state after one byte of `chunk-ext` (RFC 9112 7.1.1); nil when the byte is not allowed there.
     private func afterExtension(_ byte: UInt8) -> State? {
         let isToken = ByteClass.normalizedToken[Int(byte)] != 0
         let isBlank = byte == 0x20 || byte == 0x09
@@ -199,12 +204,6 @@ package struct ChunkedDecoder: Sendable, Equatable {
     }
 
     @inline(__always)
-    private static func hexValue(_ byte: UInt8) -> Int? {
-        if byte &- 0x30 <= 9 { return Int(byte &- 0x30) }
-        let lower = (byte | 0x20) &- 0x61
-        return lower < 6 ? Int(lower) + 10 : nil
-    }
-
     private static func isControl(_ byte: UInt8) -> Bool {
         (byte < 0x20 && byte != 0x09) || byte == 0x7F
     }

@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Settings
 
-/// Whose request it is: the peer, or what trusted peers say of it.
+/// Finds the client's address: the peer's, or the one that trusted peers report.
 package struct ClientAddressRule: Sendable {
     private let trusted: CIDRSet
     private let hasTrusted: Bool
@@ -13,20 +13,20 @@ package struct ClientAddressRule: Sendable {
         self.header = header
     }
 
-    /// True when the fields of this peer are believed.
+    /// Whether this peer's forwarding fields are believed.
     @inline(__always)
     package func trusts(_ peer: IPAddress) -> Bool {
         self.hasTrusted && self.trusted.contains(peer)
     }
 
-    /// The right-most hop that is not one of ours: whoever wrote what stands left of it could have made it up
-    /// (oauth2-proxy PR #3478). A hop that is no address ends the walk at the last good one: the proxy that
-    /// wrote it stands for its clients, and never an address that one of them chose.
+    /// The right-most address that is not a trusted proxy. A client can invent everything to the left of it
+    /// (oauth2-proxy PR #3478). An element that is not an address ends the search at the last good one, the proxy that
+    /// wrote the element, so that a client can never choose the result.
     ///
-    /// The lists are read from their ends: what a client put before a trusted proxy's own element, an open quote for
-    /// instance, cannot change how that element is read. Allocates nothing.
+    /// The lists are read from their ends, so that nothing that a client puts before a trusted proxy's element, for
+    /// example an open quote, changes how that element is read. Allocates nothing.
     ///
-    /// - Parameter values: the values of the configured field, in the order of its lines.
+    /// - Parameter values: The values of the configured field, in the order of its lines.
     package func client(
         peer: IPAddress,
         values: some BidirectionalCollection<UnsafeBufferPointer<UInt8>>
@@ -49,8 +49,18 @@ package struct ClientAddressRule: Sendable {
         return last
     }
 
-    /// Where the element that ends at `end` begins: after the comma before it. In `Forwarded` a comma within quotes
-    /// separates nothing.
+    /// The same for the fields of `head`.
+    package func client(of head: RequestHead, _ base: Bytes, peer: IPAddress) -> IPAddress {
+        let role: FieldRole = self.header == .xForwardedFor ? .forwardedFor : .forwarded
+        var values: [UnsafeBufferPointer<UInt8>] = []
+        for index in 0..<head.fields.count where head.fields[index].role == role {
+            values.append(head.fields[index].value.bytes(in: base))
+        }
+        return self.client(peer: peer, values: values)
+    }
+
+    /// The start of the element that ends at `end`: after the comma before it. A comma within quotes of a `Forwarded`
+    /// field does not count.
     private func elementStart(_ value: UnsafeBufferPointer<UInt8>, _ end: Int) -> Int {
         var index = end
         var isQuoted = false

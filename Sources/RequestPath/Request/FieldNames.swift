@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// What a field means to the gateway. Everything it does not know is `other` and passes.
+/// What a field means to the gateway. A field that it does not know is `other` and is forwarded.
 package enum FieldRole: UInt8, Sendable {
     case other = 0
     // Framing and routing.
@@ -11,26 +11,26 @@ package enum FieldRole: UInt8, Sendable {
     case connection, keepAlive, proxyConnection, proxyAuthorization, te, trailer, upgrade, http2Settings
     // Credentials.
     case authorization, cookie, sessionToken, dpop
-    // What the browser says of the request.
+    // What the browser says about the request.
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
-    // What a trusted proxy says of the client; always replaced by our own.
+    // What a trusted proxy says about the client; always replaced by our own.
     case forwardedFor, forwarded, requestID
-    // Asks the app to take the request for one with another method.
+    // Asks the app to treat the request as one with another method.
     case methodOverride
     // For the log.
     case userAgent, referer
-    // An identity or forwarding field in any spelling: never the client's to set.
+    // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
-    // Of an answer only.
-    case location, setCookie, cacheControl, vary, authenticate, date, contentType
+    // Of a response only.
+    case location, setCookie, cacheControl, vary, authenticate, contentType
 
-    /// Hop-by-hop fields end here, whether or not `Connection` names them.
+    /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
     package var isHopByHop: Bool {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// A second field of this name would let two readers see two different requests: 400.
+    /// A second field of this name is refused with 400, because two readers could pick different ones.
     @inline(__always)
     package var isSingleton: Bool {
         switch self {
@@ -42,11 +42,11 @@ package enum FieldRole: UInt8, Sendable {
     }
 }
 
-/// Finds the role of a field by its normalised name (`ByteClass.normalizedToken`): one hash, one comparison.
+/// Finds the role of a field by its normalised name (`ByteClass.normalizedToken`) with one hash and one comparison.
 ///
-/// Two spellings that a CGI-like app would fold into one variable are one name here (CVE-2025-64484).
+/// Two spellings that a CGI app maps to one variable are one name here (CVE-2025-64484).
 package final class FieldNames: @unchecked Sendable {
-    // Immutable after init; the pointers are freed with the object.
+    // Immutable after init. The pointers are freed in deinit.
     private struct Entry {
         var hash: UInt32
         var role: FieldRole
@@ -69,9 +69,9 @@ package final class FieldNames: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - roles: lower-case names and what they mean.
-    ///   - managedNames: normalised names that only the gateway may set.
-    ///   - managedPrefixes: normalised prefixes of such names, e.g. `x-auth-`.
+    /// - roles: Lower-case names and their meanings.
+    /// - managedNames: Normalised names that only the gateway may set.
+    /// - managedPrefixes: Normalised prefixes of such names, e.g. `x-auth-`.
     package init(roles: [(String, FieldRole)], managedNames: [String], managedPrefixes: [String]) {
         var wanted: [String: FieldRole] = [:]
         for name in managedNames { wanted[name] = .managed }
@@ -115,7 +115,7 @@ package final class FieldNames: @unchecked Sendable {
         return .other
     }
 
-    /// The role of a name in any spelling; for the rare path (`Connection`), not for every field.
+    /// The role of a name in any spelling. Used for names in `Connection`, not for every field.
     package func role(of name: UnsafeBufferPointer<UInt8>) -> FieldRole {
         guard name.count <= Self.longestName else { return .other }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
@@ -129,7 +129,7 @@ package final class FieldNames: @unchecked Sendable {
         }
     }
 
-    /// The names of a request that mean something to the gateway.
+    /// The names in a request that the gateway interprets.
     package static let requestRoles: [(String, FieldRole)] = [
         ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
         ("expect", .expect), ("connection", .connection), ("keep-alive", .keepAlive),
@@ -145,12 +145,12 @@ package final class FieldNames: @unchecked Sendable {
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
     ]
 
-    /// The names of an answer that mean something to the gateway.
+    /// The names in a response that the gateway interprets.
     package static let responseRoles: [(String, FieldRole)] = [
         ("content-length", .contentLength), ("transfer-encoding", .transferEncoding), ("connection", .connection),
         ("keep-alive", .keepAlive), ("proxy-connection", .proxyConnection), ("te", .te), ("trailer", .trailer),
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
-        ("vary", .vary), ("www-authenticate", .authenticate), ("date", .date), ("content-type", .contentType),
+        ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
         ("x-request-id", .requestID),
     ]
 }

@@ -10,7 +10,7 @@ package struct FieldLine {
     package var isDropped: Bool
 }
 
-/// The field lines of one head in storage that is reused for the next.
+/// The field lines of one head, in storage that is reused for the next head.
 package struct FieldLines: ~Copyable {
     private let lines: UnsafeMutablePointer<FieldLine>
     package let capacity: Int
@@ -57,14 +57,14 @@ package enum BodyFraming: Equatable, Sendable {
     case none
     case length(Int)
     case chunked
-    /// Answers only: the body ends with the connection.
+    /// Responses only: the body ends with the connection.
     case untilClose
 }
 
-/// The canonical request: what routing, authorisation, logging and forwarding read, and nothing else.
+/// The request that routing, authorisation, logging and forwarding all read.
 ///
-/// Slices refer to the buffer the head was parsed from. One object per loop is filled again and again; an exchange that
-/// has to wait takes it along and gives it back.
+/// Slices refer to the buffer from which the head was parsed. Each loop has one object that is filled again for each
+/// request; an exchange that has to wait takes it and returns it later.
 package final class RequestHead {
     package var fields: FieldLines
     package var method = Slice.empty
@@ -78,9 +78,9 @@ package final class RequestHead {
     /// `Host`, validated.
     package var authority = Slice.empty
     package var minorVersion = 1
-    /// Bytes of the head, the empty line included: the body begins here.
+    /// The length of the head with its empty line: the offset of the body.
     package var byteCount = 0
-    /// Where the field lines begin.
+    /// The offset of the field lines.
     package var fieldsStart = 0
     package var framing = BodyFraming.none
     package var keepsAlive = true
@@ -90,7 +90,7 @@ package final class RequestHead {
     /// The index of the first line with each role; -1: absent.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
-    /// The method as one of the common ones.
+    /// The method, where it is one of the common ones.
     package var knownMethod = KnownMethod.other
 
     package init(fieldCount: Int) {
@@ -117,7 +117,7 @@ package final class RequestHead {
         return self.fields[index].value.bytes(in: base)
     }
 
-    /// Notes that line `index` has `role`; false when it is not the first.
+    /// Records that line `index` has `role`; false when another line already has it.
     @inline(__always)
     func note(_ role: FieldRole, at index: Int) -> Bool {
         guard self.firstLines[Int(role.rawValue)] < 0 else { return false }
@@ -145,15 +145,16 @@ package final class RequestHead {
     }
 }
 
-/// The methods that something here depends on.
+/// The methods that the gateway treats differently.
 package enum KnownMethod: UInt8, Sendable {
     case get, head, post, put, patch, delete, options, other
 
-    /// Safe (RFC 9110 9.2.1): needs no cross-site check.
+    /// Whether it is safe (RFC 9110 9.2.1), so that it needs no cross-site check.
     @inline(__always)
     package var isSafe: Bool { self == .get || self == .head || self == .options }
 
-    /// Idempotent (RFC 9110 9.2.2): may be sent again when a reused connection died without an answer.
+    /// Whether it is idempotent (RFC 9110 9.2.2), so that it may be sent again when a reused connection is lost before
+    /// a response.
     @inline(__always)
     package var isIdempotent: Bool {
         switch self {

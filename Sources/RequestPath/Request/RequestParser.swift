@@ -4,26 +4,15 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Why a head is not taken: the status and the reason id.
-package struct Refusal: Error, Equatable, Sendable {
-    package var status: Int
-    package var reason: Reason
-
-    package init(_ status: Int, _ reason: Reason) {
-        self.status = status
-        self.reason = reason
-    }
-}
-
-/// What the parser makes of the bytes so far.
+/// The result for the bytes received so far.
 package enum ParseResult: Equatable {
-    /// All bytes so far are fine; the head is not whole yet.
+    /// The bytes are valid so far, and the head is not complete.
     case incomplete
     case complete
-    case refused(Refusal)
+    case refused(Reason)
 }
 
-/// The sizes a request head may have.
+/// The limits of a request head.
 package struct HeadLimits: Sendable {
     package var line: Int
     package var field: Int
@@ -38,9 +27,10 @@ package struct HeadLimits: Sendable {
     }
 }
 
-/// Parses a request head once, where it lies, and refuses whatever two readers could read in two ways (RFC 9112).
+/// Parses a request head once, in its buffer, and refuses everything that two readers could read differently (RFC
+/// 9112).
 ///
-/// Nothing is normalised: what is accepted goes to the app as it came.
+/// Nothing is normalised: an accepted request is forwarded as it came.
 package struct RequestParser: Sendable {
     package let names: FieldNames
     package let limits: HeadLimits
@@ -60,17 +50,17 @@ package struct RequestParser: Sendable {
         head.reset()
         var start = 0
         // "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line (CRLF)
-        // received prior to the request-line" (RFC 9112 2.2): exactly one.
+        // received prior to the request-line" (RFC 9112 2.2). We ignore one.
         if count >= 1, base[0] == 0x0D {
             if count == 1 { return .incomplete }
-            guard base[1] == 0x0A else { return .refused(Refusal(400, .requestMalformed)) }
+            guard base[1] == 0x0A else { return .refused(.requestMalformed) }
             start = 2
         }
         guard let lineFeed = memchr(base + start, 0x0A, count - start) else {
             return self.partialRequestLine(base, start, count)
         }
         let lineEnd = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
-        if lineEnd - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        if lineEnd - start > self.limits.line { return .refused(.requestLineTooLong) }
         if let refusal = self.requestLine(base, start, lineEnd, head) { return .refused(refusal) }
         var position = lineEnd + 1
         head.fieldsStart = position
@@ -85,7 +75,7 @@ package struct RequestParser: Sendable {
                 break
             }
             if end &+ 1 &- fieldsStart > self.limits.fields || end &- position > self.limits.field {
-                return .refused(Refusal(431, .requestFieldsTooLarge))
+                return .refused(.requestFieldsTooLarge)
             }
             if let refusal = self.field(base, position, end, head) { return .refused(refusal) }
             position = end &+ 1
@@ -94,22 +84,22 @@ package struct RequestParser: Sendable {
         return .complete
     }
 
-    /// Checks what can be checked of a request line without its end, so that garbage is answered at once.
+    /// Checks the part of a request line that has arrived, so that garbage is refused before the line ends.
     private func partialRequestLine(_ base: Bytes, _ start: Int, _ count: Int) -> ParseResult {
-        if count - start > self.limits.line { return .refused(Refusal(414, .requestLineTooLong)) }
+        if count - start > self.limits.line { return .refused(.requestLineTooLong) }
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
         guard index < count else { return .incomplete }
-        guard base[index] == 0x20, index > start else { return .refused(Refusal(400, .requestMethod)) }
+        guard base[index] == 0x20, index > start else { return .refused(.requestMalformed) }
         index += 1
         let target = index
         while index < count, base[index] != 0x20 {
-            if base[index] &- 0x21 >= 0x5E || base[index] == 0x23 { return .refused(Refusal(400, .requestTarget)) }
+            if base[index] &- 0x21 >= 0x5E || base[index] == 0x23 { return .refused(.requestTarget) }
             index += 1
         }
         guard index < count else { return .incomplete }
-        guard index > target else { return .refused(Refusal(400, .requestTarget)) }
-        // "HTTP/1.x" CR, as far as it has come.
+        guard index > target else { return .refused(.requestTarget) }
+        // The part of "HTTP/1.x" CR that has arrived.
         let version: StaticString = "HTTP/1."
         index += 1
         for offset in 0..<(count - index) {
@@ -120,33 +110,33 @@ package struct RequestParser: Sendable {
                 case 7: byte == 0x30 || byte == 0x31
                 default: offset == 8 && byte == 0x0D
                 }
-            guard isExpected else { return .refused(Refusal(400, .requestVersion)) }
+            guard isExpected else { return .refused(.requestMalformed) }
         }
         return .incomplete
     }
 
     private func partialField(_ base: Bytes, _ start: Int, _ count: Int, _ fieldsStart: Int) -> ParseResult {
         if count - start > self.limits.field || count - fieldsStart > self.limits.fields {
-            return .refused(Refusal(431, .requestFieldsTooLarge))
+            return .refused(.requestFieldsTooLarge)
         }
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
         guard index < count else { return .incomplete }
-        // The CR of the empty line, or the colon behind a name; nothing else can come to be right.
+        // Valid so far only if this is the CR of the empty line, or a name that still lacks its colon.
         let isEnd = index == start && base[index] == 0x0D && index + 1 == count
         let isName = index > start && base[index] == 0x3A
-        return isEnd || isName ? .incomplete : .refused(Refusal(400, .requestMalformed))
+        return isEnd || isName ? .incomplete : .refused(.requestMalformed)
     }
 
     // MARK: Request line
 
-    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), single spaces, nothing else.
-    private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
-        guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return Refusal(400, .requestMalformed) }
+    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
+    private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
+        guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return .requestMalformed }
         let end = lineFeed - 1
         var index = start
         while self.table[Int(base[index])] != 0 { index &+= 1 }
-        guard index > start, base[index] == 0x20 else { return Refusal(400, .requestMethod) }
+        guard index > start, base[index] == 0x20 else { return .requestMalformed }
         head.method = Slice(start, index - start)
         head.knownMethod = Self.knownMethod(base + start, index - start)
         let targetStart = index + 1
@@ -156,43 +146,45 @@ package struct RequestParser: Sendable {
             let byte = base[index]
             if byte == 0x20 { break }
             if byte == 0x3F, queryMark < 0 { queryMark = index }
-            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a fragment is never sent (RFC 9112 3.2; CVE-2026-41059).
-            if byte &- 0x21 >= 0x5E || byte == 0x23 { return Refusal(400, .requestTarget) }
+            // Controls, SP, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2;
+            // CVE-2026-41059).
+            if byte &- 0x21 >= 0x5E || byte == 0x23 { return .requestTarget }
             index &+= 1
         }
-        guard index > targetStart else { return Refusal(400, .requestTarget) }
+        guard index > targetStart else { return .requestTarget }
         head.target = Slice(targetStart, index - targetStart)
-        // "HTTP/1.1" or "HTTP/1.0", to the end of the line.
-        guard end - index == 9, base[index] == 0x20 else { return Refusal(400, .requestMalformed) }
+        // "HTTP/1.1" or "HTTP/1.0" must end the line.
+        guard end - index == 9, base[index] == 0x20 else { return .requestMalformed }
         let version = base + index + 1
         guard version[0] == 0x48, version[1] == 0x54, version[2] == 0x54, version[3] == 0x50, version[4] == 0x2F,
             version[5] &- 0x30 <= 9, version[6] == 0x2E, version[7] &- 0x30 <= 9
-        else { return Refusal(400, .requestVersion) }
-        guard version[5] == 0x31, version[7] <= 0x31 else { return Refusal(505, .requestVersion) }
+        else { return .requestMalformed }
+        guard version[5] == 0x31, version[7] <= 0x31 else { return .requestVersion }
         head.minorVersion = Int(version[7] &- 0x30)
         head.keepsAlive = head.minorVersion == 1
         return self.target(base, queryMark, head)
     }
 
-    /// Origin-form; `*` for OPTIONS; absolute-form, which is cut down to its origin-form part once `Host` has agreed.
-    private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Refusal? {
-        // CONNECT would make us a tunnel, TRACE an echo of credentials: neither is a gateway's business.
+    /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
+    /// with `Host`.
+    private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials.
         let method = head.method.bytes(in: base)
-        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return Refusal(405, .requestMethod) }
-        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return Refusal(405, .requestMethod) }
+        if method.count == 7, memcmp(method.baseAddress!, "CONNECT", 7) == 0 { return .requestMethod }
+        if method.count == 5, memcmp(method.baseAddress!, "TRACE", 5) == 0 { return .requestMethod }
         var start = head.target.start
         let end = head.target.end
         head.authority = .empty
         if base[start] != 0x2F {
             if end - start == 1, base[start] == 0x2A {
-                guard head.knownMethod == .options else { return Refusal(400, .requestTarget) }
+                guard head.knownMethod == .options else { return .requestTarget }
                 head.path = head.target
                 return nil
             }
-            guard let slash = self.absoluteForm(base, start, end, head) else { return Refusal(400, .requestTarget) }
+            guard let slash = self.absoluteForm(base, start, end, head) else { return .requestTarget }
             start = slash
-            // `http://host` and `http://host?query` have an empty path, which no app would see as we do.
-            guard start < end, base[start] == 0x2F else { return Refusal(400, .requestTarget) }
+            // `http://host` and `http://host?query` have an empty path, which apps read differently.
+            guard start < end, base[start] == 0x2F else { return .requestTarget }
             head.target = Slice(start, end - start)
         }
         if queryMark >= 0 {
@@ -205,7 +197,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// The offset after `http://authority`, whose authority is kept for the comparison with `Host`.
+    /// The offset after `http://authority`. The authority is kept for the comparison with `Host`.
     private func absoluteForm(_ base: Bytes, _ start: Int, _ end: Int, _ head: RequestHead) -> Int? {
         var index = start
         let bytes = UnsafeBufferPointer(start: base + start, count: end - start)
@@ -247,11 +239,11 @@ package struct RequestParser: Sendable {
 
     /// `field-name ":" OWS field-value OWS CRLF`. No space before the colon (RFC 9112 5.1: "MUST reject"), no folding (5.2).
     @inline(__always)
-    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Refusal? {
+    private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         let end = lineFeed &- 1
-        guard end > start, base[end] == 0x0D else { return Refusal(400, .requestMalformed) }
+        guard end > start, base[end] == 0x0D else { return .requestMalformed }
         var role = FieldRole.other
-        // A spelling that only some readers take for the name itself.
+        // Whether the name is a spelling that only some readers map to the known name.
         var isAlias = false
         var hasUnderscore = false
         var index = start
@@ -274,16 +266,16 @@ package struct RequestParser: Sendable {
                 role = self.names.role(name, min(index &- start, FieldNames.longestName), hash)
             }
         }
-        guard index > start, base[index] == 0x3A else { return Refusal(400, .requestMalformed) }
+        guard index > start, base[index] == 0x3A else { return .requestMalformed }
         var valueStart = index &+ 1
         var valueEnd = end
         while valueStart < valueEnd, base[valueStart] == 0x20 || base[valueStart] == 0x09 { valueStart &+= 1 }
         while valueEnd > valueStart, base[valueEnd &- 1] == 0x20 || base[valueEnd &- 1] == 0x09 { valueEnd &-= 1 }
-        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return Refusal(400, .requestMalformed) }
+        if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return .requestMalformed }
         if index &- start > FieldNames.longestName, role != .managed { role = .other }
         var isDropped = false
         if isAlias {
-            // `Content_Length` is not Content-Length to us, but may be to an app behind a CGI-like interface.
+            // `Content_Length` is not Content-Length here, but may be for an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
             if hasUnderscore, self.dropsUnderscore { isDropped = true }
@@ -299,41 +291,41 @@ package struct RequestParser: Sendable {
                 isDropped: isDropped
             )
         )
-        guard kept else { return Refusal(431, .requestFieldsTooLarge) }
+        guard kept else { return .requestFieldsTooLarge }
         if role != .other { return self.note(role, line, base, head) }
         return nil
     }
 
-    /// What a known field does to the head.
-    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Refusal? {
+    /// Records what a known field means for the head.
+    private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Reason? {
         let isFirst = head.note(role, at: line)
         if !isFirst, role.isSingleton {
             switch role {
-            case .host: return Refusal(400, .requestHost)
-            case .contentLength, .transferEncoding: return Refusal(400, .requestFraming)
-            case .authorization, .sessionToken, .dpop, .cookie: return Refusal(400, .credentialRepeated)
-            default: return Refusal(400, .requestMalformed)
+            case .host: return .requestHost
+            case .contentLength, .transferEncoding: return .requestFraming
+            case .authorization, .sessionToken, .dpop, .cookie: return .credentialRepeated
+            default: return .requestMalformed
             }
         }
         let value = head.fields[line].value.bytes(in: base)
         switch role {
         case .contentLength:
-            // One field, one number: lists and signs are how two parsers come to two lengths (RFC 9112 6.3).
-            guard let length = ByteClass.decimal(value) else { return Refusal(400, .requestFraming) }
-            if head.hasTransferEncoding { return Refusal(400, .requestFraming) }
+            // One field with one number. Two parsers can read a list or a sign as different lengths (RFC 9112 6.3).
+            guard let length = ByteClass.decimal(value) else { return .requestFraming }
+            if head.hasTransferEncoding { return .requestFraming }
             head.framing = .length(length)
         case .transferEncoding:
             guard head.minorVersion == 1, ByteClass.equal(value, "chunked"), head.framing == .none else {
-                return Refusal(400, .requestFraming)
+                return .requestFraming
             }
             head.framing = .chunked
             head.hasTransferEncoding = true
         case .expect:
-            guard ByteClass.equal(value, "100-continue") else { return Refusal(417, .requestExpectation) }
+            guard ByteClass.equal(value, "100-continue") else { return .requestExpectation }
             head.expectsContinue = head.minorVersion == 1
             head.fields[line].isDropped = true
         case .host:
-            guard HostField.isValid(value) else { return Refusal(400, .requestHost) }
+            guard HostField.isValid(value) else { return .requestHost }
         case .managed, .forwardedFor, .forwarded, .requestID:
             head.fields[line].isDropped = true
         default:
@@ -342,15 +334,16 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    // MARK: The head as a whole
+    // MARK: The whole head
 
-    private func conclude(_ base: Bytes, _ head: RequestHead) -> Refusal? {
-        guard let host = head.line(.host) else { return Refusal(400, .requestHost) }
+    private func conclude(_ base: Bytes, _ head: RequestHead) -> Reason? {
+        guard let host = head.line(.host) else { return .requestHost }
         let authority = head.fields[host].value
         if !head.authority.isEmpty {
-            // RFC 9112 3.2.2: absolute-form and Host name the same thing, or somebody is being misled.
+            // The authority of absolute-form must equal Host, else an intermediary and we may serve different hosts
+            // (RFC 9112 3.2.2).
             guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
-                return Refusal(400, .requestHost)
+                return .requestHost
             }
         }
         head.authority = authority
@@ -359,9 +352,9 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// `Connection`: persistence, upgrade, and the fields it takes off the message (RFC 9110 7.6.1).
-    private func connection(_ base: Bytes, _ head: RequestHead) -> Refusal? {
-        var refusal: Refusal?
+    /// `Connection`: persistence, upgrade, and the fields that it removes from the message (RFC 9110 7.6.1).
+    private func connection(_ base: Bytes, _ head: RequestHead) -> Reason? {
+        var refusal: Reason?
         var closes = false
         var upgrades = false
         for index in 0..<head.fields.count where head.fields[index].role == .connection {
@@ -387,13 +380,13 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Takes a field that `Connection` names off the message, unless it is one that must not be taken off: a client that
-    /// nominates an identity or forwarding field wants ours removed (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
-    private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Refusal? {
-        for byte in token where self.table[Int(byte)] == 0 { return Refusal(400, .requestMalformed) }
+    /// Removes a field that `Connection` names, except one that must stay: a client that names an identity or
+    /// forwarding field wants to remove ours (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
+        for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)
         if role.isHopByHop { return nil }
-        guard role == .other else { return Refusal(400, .requestConnectionNamesIdentity) }
+        guard role == .other else { return .requestConnectionNamesIdentity }
         for index in 0..<head.fields.count {
             if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
                 head.fields[index].isDropped = true
@@ -403,7 +396,7 @@ package struct RequestParser: Sendable {
     }
 }
 
-/// The grammar of `Host` that a gateway can route by: a name or an address and an optional port.
+/// The grammar of `Host` that the gateway accepts: a name or an address, and an optional port.
 package enum HostField {
     /// `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
     package static func isValid(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -413,7 +406,7 @@ package enum HostField {
             index = 1
             while index < value.count, value[index] != 0x5D {
                 let byte = value[index]
-                guard Self.isHex(byte) || byte == 0x3A || byte == 0x2E else { return false }
+                guard Hexadecimal.value(byte) != nil || byte == 0x3A || byte == 0x2E else { return false }
                 index += 1
             }
             guard index > 2, index < value.count else { return false }
@@ -433,7 +426,4 @@ package enum HostField {
         return port <= 65_535
     }
 
-    private static func isHex(_ byte: UInt8) -> Bool {
-        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
-    }
 }

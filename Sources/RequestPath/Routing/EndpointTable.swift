@@ -1,50 +1,102 @@
 package import Endpoints
+import Settings
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
-/// The gateway's own endpoints by path. They take precedence over routes: on hosts that have them the listed paths are not
-/// the app's, and `check` says so.
+/// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them the listed paths
+/// are not the app's, and `check` says so.
 package struct EndpointTable: Sendable {
-    package let endpoints: [Endpoint]
-    private let paths: [[UInt8]]
-    /// Longer paths than any of ours are not compared.
-    private let longest: Int
+    /// An endpoint forwards to an upstream that does not exist.
+    package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
+        package let name: String
 
-    package init(_ endpoints: [Endpoint]) {
-        self.endpoints = endpoints
-        self.paths = endpoints.map { Array($0.path.utf8) }
-        self.longest = self.paths.map(\.count).max() ?? 0
+        package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
-    package enum Match: Sendable {
-        case none
-        case endpoint(Endpoint)
-        /// The path is ours, the method is not: the value of `Allow`.
-        case methodNotAllowed(String)
-    }
+    /// The routes by which forwarding endpoints are judged, one for each host that serves them; their `index` follows
+    /// those of the route table.
+    package let routes: [RouteEntry]
+    /// In the order of the route table's hosts.
+    private let paths: [EndpointPaths]
+    /// Those of `paths`, side by side.
+    private let filters: [EndpointPaths.Filter]
+    private let listed: [(path: String, scope: EndpointScope)]
 
-    /// Looks the reading of a path up.
-    package func match(
-        _ path: UnsafeBufferPointer<UInt8>,
-        method: UnsafeBufferPointer<UInt8>,
-        servesSignIn: Bool
-    ) -> Match {
-        guard path.count <= self.longest, let base = path.baseAddress else { return .none }
-        var allowed: [String] = []
-        for index in self.paths.indices where self.paths[index].count == path.count {
-            let isEqual = self.paths[index].withUnsafeBufferPointer { memcmp($0.baseAddress!, base, path.count) == 0 }
-            guard isEqual, servesSignIn || self.endpoints[index].scope == .everyHost else { continue }
-            let endpoint = self.endpoints[index]
-            if endpoint.methods.contains(where: { $0.utf8.elementsEqual(method) }) { return .endpoint(endpoint) }
-            allowed += endpoint.methods
+    /// - Parameters:
+    ///   - endpoints: Those that the gateway answers.
+    ///   - forwarding: Those that the identity provider answers.
+    ///   - table: The hosts.
+    ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
+    package init(
+        _ endpoints: [Endpoint],
+        forwarding: [ForwardingEndpoint],
+        on table: RouteTable,
+        upstreams: [String]
+    ) throws(UnknownUpstream) {
+        var forwards: [(endpoint: ForwardingEndpoint, upstream: Int)] = []
+        for endpoint in forwarding {
+            guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
+                throw UnknownUpstream(name: endpoint.upstream)
+            }
+            forwards.append((endpoint, upstream))
         }
-        return allowed.isEmpty ? .none : .methodNotAllowed(allowed.joined(separator: ", "))
+        var routes: [RouteEntry] = []
+        self.paths = table.hosts.map { host in
+            func isServed(_ scope: EndpointScope) -> Bool { scope == .everyHost || host.servesSignIn }
+            var entries = endpoints.filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
+            for (endpoint, upstream) in forwards where isServed(endpoint.scope) {
+                let index = table.entries.count + routes.count
+                let route = RouteEntry(forwarding: endpoint, on: host, index: index, upstreamIndex: upstream)
+                routes.append(route)
+                entries.append(EndpointPaths.Entry(endpoint, by: route))
+            }
+            return EndpointPaths(entries)
+        }
+        self.filters = self.paths.map(\.filter)
+        self.routes = routes
+        self.listed = endpoints.map { ($0.path, $0.scope) } + forwarding.map { ($0.pattern.text, $0.scope) }
     }
 
-    /// The paths that a host takes from its app.
+    /// Looks the reading of a path up among the paths of `host`, one of the route table's. Nearly every request is the
+    /// app's, and its path is of a length that none of ours has.
+    @inline(__always)
+    package func match(
+        _ reading: PathReading,
+        method: UnsafeBufferPointer<UInt8>,
+        host: HostEntry
+    ) -> EndpointMatch {
+        guard self.filters[host.index].admits(reading.bytes.count) else { return .none }
+        return self.paths[host.index].match(reading.bytes, method: method, isRaw: reading.isRaw)
+    }
+
+    /// The paths that a host takes from its app, parameters as `{name}`.
     package func takenPaths(servesSignIn: Bool) -> [String] {
-        Array(Set(self.endpoints.filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
+        Array(Set(self.listed.filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()
+    }
+}
+
+extension RouteEntry {
+    /// The route of an endpoint that the provider answers: public, without limits of its own, and with the provider's own
+    /// credentials.
+    fileprivate convenience init(
+        forwarding endpoint: ForwardingEndpoint,
+        on host: HostEntry,
+        index: Int,
+        upstreamIndex: Int
+    ) {
+        let authority = host.publicURL.authority
+        var settings = RouteSettings(path: endpoint.pattern.text, upstream: endpoint.upstream, auth: .public)
+        settings.name = authority + endpoint.pattern.text
+        settings.methods = endpoint.methods
+        settings.bearer = .app
+        self.init(
+            index: index,
+            settings: settings,
+            authority: authority,
+            sharesPath: false,
+            upstreamIndex: upstreamIndex,
+            replacesAuthorization: false,
+            leavesSessionToken: true,
+            demands: -1,
+            requirement: 0
+        )
     }
 }

@@ -1,23 +1,23 @@
 package import Settings
 
-/// A host that is served, with its routes.
+/// A served host with its routes.
 package final class HostEntry: Sendable {
     package let index: Int
     package let settings: HostSettings
     package let routes: [RouteEntry]
-    /// `X-Forwarded-Host` and `X-Forwarded-Proto` as the public URL has them, ready to be written.
+    /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to be written.
     package let forwardedLines: [UInt8]
     /// The public origin, as browsers write it in `Origin`.
     package let origin: [UInt8]
     let tree: RouteTree
-    /// All routes make the same demands for every method, so it does not matter how a path is read.
+    /// All routes make the same demands for every method, so the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as an app finds them that takes upper and lower case for one; nil where all tell them apart, or where it
-    /// does not matter.
+    /// The routes as an app sees them that ignores letter case; nil where all apps of the host tell cases apart, or
+    /// where it makes no difference.
     let foldedTree: RouteTree?
-    /// A path without capitals comes to the same by both trees.
+    /// Whether folding changes no pattern. Then a path without capitals gets the same result from both trees.
     let hasFoldedPatterns: Bool
-    /// For each of `routes`: a request that passes it would pass every one of them.
+    /// For each of `routes`: whether a request that passes it would pass every other route.
     private let isStrictest: [Bool]
 
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
@@ -38,7 +38,7 @@ package final class HostEntry: Sendable {
         self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)
     }
 
-    /// Whether a request that passes `route`, one of this host's, would pass every other one as well.
+    /// Whether a request that passes `route`, which is one of this host's, would pass every other route.
     @inline(__always)
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.routes[0].index] }
 
@@ -49,8 +49,8 @@ package final class HostEntry: Sendable {
 
 /// Finds a host by the bytes of `Host`.
 ///
-/// Upper and lower case are one, one dot at the end of the name does not count (CVE-2022-23632), and a name without its
-/// port is looked for when name and port are not found.
+/// Letter case is ignored, one dot at the end of the name is ignored (CVE-2022-23632), and the name is looked up
+/// without its port when name and port together are not found.
 struct HostDirectory: Sendable {
     private struct Slot {
         var key: [UInt8]
@@ -60,7 +60,7 @@ struct HostDirectory: Sendable {
     private let slots: [Slot?]
     private let mask: Int
 
-    /// The longest `Host` that can be one (RFC 1035 2.3.4, and a port).
+    /// The longest `Host` that can match (RFC 1035 2.3.4, and a port).
     private static let longest = 262
 
     init(_ hosts: [HostSettings]) {
@@ -71,7 +71,7 @@ struct HostDirectory: Sendable {
         }
         let names = Dictionary(grouping: hosts.indices, by: { hosts[$0].publicURL.host })
         for (name, indices) in names {
-            // A name with several ports stands for the one that needs none; without such a one it stands for none.
+            // A name with several ports stands for the host with the default port, if there is one.
             let plain = indices.first { hosts[$0].publicURL.port == nil }
             if let index = plain ?? (indices.count == 1 ? indices.first : nil) { keys[name] = index }
         }
@@ -88,7 +88,7 @@ struct HostDirectory: Sendable {
         self.mask = capacity - 1
     }
 
-    /// The index of the host that `authority` (`name[:port]`) names; nil: none.
+    /// The index of the host that `authority` (`name[:port]`) names; nil when there is none.
     func index(of authority: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !authority.isEmpty, authority.count <= Self.longest else { return nil }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longest) { key in
@@ -118,7 +118,7 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Where the name ends and `:port` begins; colons within brackets belong to the name.
+    /// The end of the name, where `:port` begins. Colons within brackets belong to the name.
     private static func nameEnd(_ authority: UnsafeBufferPointer<UInt8>) -> Int {
         var index = authority.count
         while index > 0 {

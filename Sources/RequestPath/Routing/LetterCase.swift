@@ -1,10 +1,10 @@
-/// Upper and lower case taken for one, as IIS, ASP.NET, Express and the file systems of Windows and macOS take them.
+/// Compares paths without regard to letter case, as IIS, ASP.NET, Express and the file systems of Windows and macOS do.
 ///
-/// Apps differ beyond ASCII (ordinal comparison, JavaScript's `i`, a locale's rules, full folding), so everything that one
-/// of them takes for the same letter is the same here, also where that turns a letter beyond ASCII into an ASCII one: a
-/// path is refused for it at worst, and only where its folded form is that of a stricter route.
+/// Apps differ beyond ASCII (ordinal comparison, JavaScript's `i`, a locale's rules, full folding). So two letters are
+/// equal here if any of these rules makes them equal, even where that maps a letter beyond ASCII to an ASCII one. The
+/// only cost is that a path is refused whose folded form is that of a stricter route.
 enum LetterCase {
-    /// Whether folding leaves `bytes` as they are because they are ASCII without capitals; false is no statement.
+    /// True when `bytes` are ASCII without capitals, so that folding changes nothing. False says nothing.
     @inline(__always)
     static func isFolded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var marks: UInt8 = 0
@@ -12,7 +12,8 @@ enum LetterCase {
         return marks == 0
     }
 
-    /// Calls `body` with the folded form of a path's reading, which is UTF-8 or, where it is not, mended as apps mend it.
+    /// Calls `body` with the folded form of a path's reading. Bytes that are not UTF-8 are repaired as apps repair
+    /// them.
     static func withFolded<Value>(
         _ bytes: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>) -> Value
@@ -31,10 +32,11 @@ enum LetterCase {
             if scalar.isASCII {
                 result.append(self.folded(UInt8(scalar.value)))
             } else if scalar == "\u{130}" {
-                // Lower-cased by Unicode's rules a dot above stays; by Turkish ones it is `i`.
+                // Unicode's rules keep a dot above when lower-casing; Turkish rules make it `i`.
                 result.append(UInt8(ascii: "i"))
             } else {
-                // By way of the upper case, which is one for the lower-case forms of a letter (U+03C3, U+03C2; U+017F, s).
+                // Upper-case first, because several lower-case letters share one upper case (U+03C3, U+03C2; U+017F,
+                // s).
                 for upper in scalar.properties.uppercaseMapping.unicodeScalars {
                     result.append(contentsOf: upper.properties.lowercaseMapping.utf8)
                 }

@@ -1,9 +1,11 @@
-/// What an app may do to a path before it looks at it.
+import Vocabulary
+
+/// What an app may do to a path before it uses it.
 ///
-/// No app does everything: nginx decodes and merges, servlet containers drop `;parameters` and then decode, some decode
-/// twice, file systems of Windows ignore dots and spaces at the end of a name. A path is safe to route when all of them
-/// arrive at routes that demand the same (`HostEntry.match`). Two habits more are judged for every reading: taking upper
-/// and lower case for one (`LetterCase`), and taking the end of a path for information (`RouteTree.judgingPathInfo`).
+/// Apps differ: nginx decodes and merges slashes, servlet containers drop `;parameters` and then decode, some decode
+/// twice, Windows file systems ignore dots and spaces at the end of a name. A path is safe to route when all of these
+/// lead to routes with the same demands (`HostEntry.match`). Two more habits are checked for every reading: ignoring
+/// letter case (`LetterCase`), and treating the end of a path as path information (`RouteTree.judgingPathInfo`).
 package struct PathHabits: OptionSet, Sendable {
     package let rawValue: UInt8
 
@@ -13,36 +15,36 @@ package struct PathHabits: OptionSet, Sendable {
 
     /// `%61` is `a`.
     package static let decodes = PathHabits(rawValue: 1)
-    /// `%2F` is a separator; otherwise it stays as it is, part of its segment.
+    /// `%2F` separates segments. Without this habit it stays as it is, within its segment.
     package static let splitsEncodedSlash = PathHabits(rawValue: 2)
     /// `%2561` is `a`.
     package static let decodesTwice = PathHabits(rawValue: 4)
-    /// `;` ends a segment before anything is decoded (RFC 3986 3.3).
+    /// `;` ends a segment before decoding (RFC 3986 3.3).
     package static let dropsParameters = PathHabits(rawValue: 8)
     /// `;` and `%3B` end a segment.
     package static let dropsEncodedParameters = PathHabits(rawValue: 16)
-    /// Dots and spaces at the end of a segment do not count.
+    /// Dots and spaces at the end of a segment are ignored.
     package static let trims = PathHabits(rawValue: 32)
     /// `//` is `/`.
     package static let merges = PathHabits(rawValue: 64)
-    /// The decoded path is taken for a URL: `%23` and `%3F` end it (CVE-2026-41059).
+    /// The decoded path is parsed as a URL: `%23` and `%3F` end it (CVE-2026-41059).
     package static let reparses = PathHabits(rawValue: 128)
 
     /// The reading by which routes are matched: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
 
-    /// How many of them there are.
+    /// The number of habits.
     package var count: Int { self.rawValue.nonzeroBitCount }
 
-    /// Whether an app could have exactly these habits, and no smaller set reads the path alike, in a path in which
-    /// `present` are the habits that matter.
+    /// Whether an app could have exactly these habits, and no smaller set gives the same reading of a path in which
+    /// only the habits `present` matter.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
             .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses,
         ]
         if !self.contains(.decodes), !self.isDisjoint(with: needDecoding) { return false }
         if self.contains([.dropsParameters, .dropsEncodedParameters]) { return false }
-        // Who decodes twice has met the encoded slash at the first time.
+        // Decoding twice includes decoding the slash the first time.
         if self.contains(.decodesTwice), present.contains(.splitsEncodedSlash) {
             return self.contains(.splitsEncodedSlash)
         }
@@ -52,9 +54,9 @@ package struct PathHabits: OptionSet, Sendable {
     /// Writes the path as an app with these habits reads it.
     ///
     /// - Parameters:
-    ///   - raw: a path that begins with `/` and whose escapes are well-formed.
-    ///   - output: room for `raw.count` bytes; no reading is longer.
-    /// - Returns: the number of bytes written.
+    /// - raw: A path that begins with `/` and has only well-formed escapes.
+    /// - output: Room for `raw.count` bytes; no reading is longer.
+    /// - Returns: The number of bytes written.
     func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
         var count = self.copy(raw, output)
         if self.contains(.decodes) { count = self.decode(output, count) }
@@ -98,7 +100,7 @@ package struct PathHabits: OptionSet, Sendable {
             }
             read &+= 3
             if keepsSlash, byte == UInt8(ascii: "/") {
-                // One spelling for both cases of the hexadecimal digit.
+                // Writes one spelling for both cases of the hexadecimal digit.
                 bytes[write] = UInt8(ascii: "%")
                 bytes[write + 1] = UInt8(ascii: "2")
                 bytes[write + 2] = UInt8(ascii: "F")
@@ -111,7 +113,7 @@ package struct PathHabits: OptionSet, Sendable {
         return write
     }
 
-    /// What is done segment by segment once the separators are known.
+    /// Tidies each segment once the separators are known.
     private func tidy(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
         var read = 0
         var write = 0
@@ -134,19 +136,19 @@ package struct PathHabits: OptionSet, Sendable {
     }
 }
 
-/// Escapes that appear only when a path has been decoded once: `%252e` hides `%2e`.
+/// Escapes that appear only after decoding once: `%252e` contains `%2e`.
 enum HiddenEscapes {
     struct Result {
         var count: Int
-        /// At least one was there.
+        /// There was at least one.
         var isChanged = false
-        /// One of them is a separator, a control or not UTF-8.
+        /// One of them is a separator, a control character or not UTF-8.
         var isForbidden = false
-        /// What they bring that apps read in more than one way.
+        /// The habits that matter because of them.
         var habits: PathHabits = []
     }
 
-    /// Decodes in place; a `%` without two hexadecimal digits is a percent sign.
+    /// Decodes in place. A `%` without two hexadecimal digits is a percent sign.
     static func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Result {
         var result = Result(count: 0)
         var read = 0
@@ -201,29 +203,11 @@ enum PathSegments {
         return end
     }
 
-    /// Whether the segment is `.` or `..`, spaces at its end aside: it leads elsewhere than it says (RFC 3986 5.2.4).
+    /// Whether the segment is `.` or `..`, ignoring spaces at its end: it leads to another path (RFC 3986 5.2.4).
     static func isDots(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         var end = end
         while end > start, bytes[end - 1] == 0x20 { end &-= 1 }
         guard end - start == 1 || end - start == 2 else { return false }
         return bytes[start] == UInt8(ascii: ".") && bytes[end - 1] == UInt8(ascii: ".")
-    }
-}
-
-/// Hexadecimal digits (RFC 3986 2.1: upper and lower case are equivalent).
-enum Hexadecimal {
-    @inline(__always)
-    static func value(_ byte: UInt8) -> UInt8? {
-        if byte &- 0x30 <= 9 { return byte &- 0x30 }
-        let letter = (byte | 0x20) &- 0x61
-        return letter < 6 ? letter &+ 10 : nil
-    }
-
-    /// The byte that the escape at `index` stands for; nil when two hexadecimal digits do not follow.
-    @inline(__always)
-    static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
-        guard index &+ 2 < count, let high = Self.value(bytes[index &+ 1]), let low = Self.value(bytes[index &+ 2])
-        else { return nil }
-        return high << 4 | low
     }
 }

@@ -1,37 +1,39 @@
 package import Vocabulary
 
-/// A path that means one thing, and what it means.
+/// An accepted path and its reading. `habits` says in which ways apps could still read it differently.
 ///
-/// The pointers are those of the request's buffer and of the scratch: valid until either is used for the next path.
+/// The pointers refer to the request's buffer and to the scratch memory. They are valid until either is used for the
+/// next path.
 package struct PathReading {
-    /// What became of reading a path.
+    /// The result of reading a path.
     package enum Outcome {
         case read(PathReading)
-        /// 400: two readers could read it in two ways, or none can.
+        /// 400: apps could read the path differently, or none can read it.
         case refused(Reason)
     }
 
-    /// The bytes as they came; these are forwarded.
+    /// The bytes as they came. These are forwarded.
     package let raw: UnsafeBufferPointer<UInt8>
-    /// The path percent-decoded once, runs of `/` merged, `;parameters` dropped per segment; by these bytes routes are
-    /// matched. An encoded slash stays `%2F`.
+    /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
+    /// matched by these bytes. An encoded slash stays `%2F`.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The habits by which apps could come to different readings; empty for nearly every request: its reading is `raw`.
+    /// The habits by which apps could read the path differently. Empty for nearly every request: then the reading is
+    /// `raw`.
     package let habits: PathHabits
     /// Whether the path is the gateway's own on every host: `/.sallyport` and all below it.
     package let isReserved: Bool
 
-    /// The path is its own reading, byte for byte.
+    /// Whether the reading equals the path, byte for byte.
     package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
 
-    /// The path holds `%2F`: only routes that say so take it.
+    /// Whether the path holds `%2F`, which only routes take that allow it.
     package var hasEncodedSlash: Bool { self.habits.contains(.splitsEncodedSlash) }
 
     /// Reads `raw`, the origin-form target up to `?`.
     ///
-    /// A path of plain bytes is looked at once, eight bytes at a time, and nothing is copied.
+    /// A path of plain bytes is read once, eight bytes at a time, and not copied.
     ///
-    /// - Parameter scratch: where a reading goes that is not its own; a path that does not fit is refused.
+    /// - Parameter scratch: Memory for a reading that differs from the path. A path that does not fit is refused.
     @inline(__always)
     package static func read(
         _ raw: UnsafeBufferPointer<UInt8>,
@@ -43,8 +45,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether no app reads the path as anything but its bytes, and it is not ours: no `%`, `;`, `\`, `//`, no segment
-    /// that begins or ends with a dot.
+    /// Whether every app reads the path as its bytes, and the path is not the gateway's: no `%`, `;`, `\` or `//`, and
+    /// no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
@@ -54,7 +56,8 @@ package struct PathReading {
         var afterDot: UInt64 = 0
         while index &+ 8 <= count {
             let word = UInt64(littleEndian: UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
-            // A borrow may mark the byte above a marked one too: that sends a path the slow way, never past it.
+            // A borrow may also mark the byte above a marked one. That only sends a path to the slow check, never past
+            // it.
             let slash = Self.mark(word, 0x2F2F_2F2F_2F2F_2F2F)
             let dot = Self.mark(word, 0x2E2E_2E2E_2E2E_2E2E)
             var odd = Self.mark(word, 0x2525_2525_2525_2525) | Self.mark(word, 0x3B3B_3B3B_3B3B_3B3B)
@@ -100,13 +103,13 @@ package struct PathReading {
         if let reason = inspection.refusal(raw, output) { return .refused(reason) }
         let habits = inspection.habits
         var bytes = raw
-        // Dots and spaces at the end alone leave the reading what the path is.
+        // Dots and spaces at the end alone do not change the reading.
         if !habits.isDisjoint(with: .reading) {
             let count = PathHabits.reading.read(raw, into: output)
             bytes = UnsafeBufferPointer(start: output, count: count)
         }
         let isReserved = Self.isReserved(bytes)
-        // What is ours by one reading and the app's by the other is nobody's.
+        // A path that is the gateway's by one reading and the app's by another is refused.
         guard isReserved == Self.isReserved(raw) else { return .refused(.pathAmbiguous) }
         return .read(PathReading(raw: raw, bytes: bytes, habits: habits, isReserved: isReserved))
     }
@@ -122,16 +125,16 @@ package struct PathReading {
     }
 }
 
-/// Looks for what must not be in a path and for what apps read differently.
+/// Finds what a path must not hold, and what apps read differently.
 private struct PathInspection {
     private(set) var habits: PathHabits = []
     private var hasEncodedPercent = false
 
-    /// Why the path is refused; nil when it is not, and then `habits` tells how it can be read.
+    /// Why the path is refused; nil when it is accepted, and then `habits` says how it can be read.
     mutating func refusal(_ raw: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<UInt8>) -> Reason? {
         if let reason = self.refusal(ofBytes: raw) { return reason }
         let eager: PathHabits = [.decodes, .splitsEncodedSlash]
-        // What is dropped before decoding and after it differs where an escape stands behind the `;`.
+        // Dropping parameters before or after decoding gives different results where an escape follows the `;`.
         if self.habits.contains([.decodes, .dropsParameters]) { self.habits.insert(.dropsEncodedParameters) }
         let count = eager.read(raw, into: scratch)
         if let reason = self.refusal(ofSegments: scratch, count) { return reason }
@@ -160,7 +163,7 @@ private struct PathInspection {
     private mutating func refusal(ofEscaped byte: UInt8) -> Reason? {
         self.habits.insert(.decodes)
         switch byte {
-        // Controls, and the two bytes that begin nothing but overlong forms of ASCII (RFC 3629 3).
+        // Control characters, and the two bytes that begin only overlong forms of ASCII (RFC 3629 3).
         case 0..<0x20, 0x7F, 0xC0, 0xC1: return .pathBadEscape
         case UInt8(ascii: "\\"): return .pathBackslash
         case UInt8(ascii: "/"): self.habits.insert(.splitsEncodedSlash)
@@ -172,11 +175,11 @@ private struct PathInspection {
         return nil
     }
 
-    /// Looks at a decoded path, separators and all.
+    /// Checks a decoded path with its separators.
     private mutating func refusal(ofSegments bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         for index in 0..<max(count - 1, 0) {
             let next = bytes[index + 1]
-            // The other overlong forms; the rest of Latin-1 is some old app's business.
+            // The other overlong forms. Other bytes beyond ASCII may be Latin-1 of an old app.
             if bytes[index] == 0xE0, (0x80..<0xA0).contains(next) { return .pathBadEscape }
             if bytes[index] == 0xF0, (0x80..<0x90).contains(next) { return .pathBadEscape }
         }
@@ -189,22 +192,22 @@ private struct PathInspection {
             if trimmed < end { self.habits.insert(.trims) }
             if trimmed == start, next < count { self.habits.insert(.merges) }
             if self.isOdd(beforeEnd: bytes, start, end) { return .pathDotSegment }
-            // Trailing dots and spaces may also stand behind the parameters.
+            // Dots and spaces may also follow the parameters.
             if PathSegments.trimmed(bytes, end, next) < next { self.habits.insert(.trims) }
             start = next + 1
         }
         return nil
     }
 
-    /// Notes dots and spaces before a `#` or `?`, which are at the end of the path for an app that takes it for a URL; true
-    /// when they make a dot segment.
+    /// Records dots and spaces before a `#` or `?`, which end the path for an app that parses it as a URL. True when
+    /// they make a dot segment.
     private mutating func isOdd(beforeEnd bytes: UnsafeMutablePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         guard let cut = (start..<end).first(where: { PathHabits.endsPath(bytes[$0]) }) else { return false }
         if PathSegments.trimmed(bytes, start, cut) < cut { self.habits.insert(.trims) }
         return PathSegments.isDots(bytes, start, cut)
     }
 
-    /// Looks at what a second decoding would bring to light.
+    /// Checks what a second decoding would produce.
     private mutating func refusal(ofHidden bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         let hidden = HiddenEscapes.decode(bytes, count)
         guard hidden.isChanged else { return nil }

@@ -2,42 +2,43 @@ package import NIOCore
 package import Settings
 internal import Vocabulary
 
-/// A route, ready to be matched and followed: made when the configuration is loaded, never changed.
+/// A route, ready to be matched: made when the configuration is loaded and never changed.
 package final class RouteEntry: Sendable {
-    /// The place of the route among those of all hosts.
+    /// The index of the route among the routes of all hosts.
     package let index: Int
     /// The label in logs and metrics.
     package let name: String
-    package let nameBytes: [UInt8]
     package let settings: RouteSettings
-    /// The place of the route's upstream in `Settings.upstreams`.
+    /// The index of the route's upstream in `Settings.upstreams`.
     package let upstreamIndex: Int
-    /// `Host:` and the line's end as the app gets it: the route's own name for the app, or the host's public one. What the
-    /// client wrote (a port, a dot at the end, capitals) would let it choose what the app makes of its own URLs.
+    /// The `Host` line that the app gets: the route's own name for the app, or the host's public one. The client's own
+    /// spelling (a port, a dot at the end, capitals) is not passed on, because an app may build URLs from it.
     package let hostLine: [UInt8]
-    /// The route demands something of a session beyond being one.
+    /// Whether the route demands more of a session than that it exists.
     package let hasRequirements: Bool
-    /// Bytes of the largest body; nil: the limit of all routes.
+    /// The largest body in bytes; nil: the limit of all routes.
     package let maxBody: Int?
-    /// The app gets basic authentication from the gateway, so no `Authorization` of a client reaches it.
+    /// The gateway sends basic authentication to the app, so a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// Equal for routes of the table that demand the same of a request, whichever the app behind them.
+    /// The upstream is the identity provider: `X-Session-Token` is its own and reaches it.
+    package let leavesSessionToken: Bool
+    /// Equal for routes of the table that make the same demands of a request, whichever their app.
     package let demands: Int
 
     /// Origins besides the host's own that may send unsafe requests with a cookie.
     package let trustedOrigins: [[UInt8]]
-    /// Lines by which other origins may read the answers; nil: the app decides alone.
+    /// Lines that let other origins read the responses; nil: the app alone decides.
     let crossOriginLines: CrossOriginLines?
-    /// How long the app may take to begin its answer; nil: as long as on all routes.
+    /// How long the app may take to begin its response; nil: the limit of all routes.
     package let responseTimeout: TimeAmount?
-    /// Other methods of the same path lead elsewhere, so a field that names another method does not reach the app.
+    /// The same path with other methods leads to another route, so a field that overrides the method is removed.
     package let dropsMethodOverride: Bool
     let methods: MethodSet
     let strictness: Strictness
 
     /// - Parameters:
     ///   - authority: The public name and port of the host.
-    ///   - sharesPath: Another route has the same path, with other methods.
+    /// - sharesPath: Another route has the same path with other methods.
     init(
         index: Int,
         settings: RouteSettings,
@@ -45,18 +46,19 @@ package final class RouteEntry: Sendable {
         sharesPath: Bool,
         upstreamIndex: Int,
         replacesAuthorization: Bool,
+        leavesSessionToken: Bool = false,
         demands: Int,
         requirement: Int
     ) {
         self.index = index
         self.name = settings.name
-        self.nameBytes = Array(settings.name.utf8)
         self.settings = settings
         self.upstreamIndex = upstreamIndex
         self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)
         self.hasRequirements = !settings.require.isEmpty
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
+        self.leavesSessionToken = leavesSessionToken
         self.demands = demands
         self.trustedOrigins = settings.trustedOrigins.map { Array($0.utf8) }
         self.crossOriginLines = settings.cors.map { CrossOriginLines($0) }
@@ -67,7 +69,7 @@ package final class RouteEntry: Sendable {
     }
 }
 
-/// What a route demands of a request: two readings of one path may lead to different routes, but not to different
+/// What a route demands of a request. Two readings of one path may lead to different routes, but not to different
 /// demands.
 struct Demands: Equatable {
     var auth: AuthRequirement
@@ -89,15 +91,15 @@ struct Demands: Equatable {
     }
 }
 
-/// How closed a route is: what a session has to be and to show.
+/// How strict a route is: what it demands of a session.
 struct Strictness: Equatable {
     /// public, optional, required.
     private var rank: UInt8 = 0
-    /// The number of the requirement; 0: none; -1: several, which no one route meets.
+    /// The number of the requirement. 0: none. -1: several, which no single route meets.
     private var requirement = 0
     private var binding: BindingMode?
 
-    /// Nothing is closed.
+    /// Demands nothing.
     init() {}
 
     init(_ settings: RouteSettings, requirement: Int) {
@@ -111,7 +113,7 @@ struct Strictness: Equatable {
         self.binding = settings.liveBinding == .none ? nil : settings.liveBinding
     }
 
-    /// Adds what another route closes.
+    /// Adds the demands of another route.
     mutating func add(_ other: Strictness) {
         self.rank = max(self.rank, other.rank)
         if self.requirement == 0 {
@@ -119,11 +121,11 @@ struct Strictness: Equatable {
         } else if other.requirement != 0, other.requirement != self.requirement {
             self.requirement = -1
         }
-        // Of two bindings neither is the wider one; demanding the first suffices to keep the second from being nothing.
+        // Two different bindings cannot be ordered. The first stands for both: a route without it does not cover the sum.
         self.binding = self.binding ?? other.binding
     }
 
-    /// Whether whoever passes here also passes `other`.
+    /// Whether every request that passes here also passes `other`.
     func covers(_ other: Strictness) -> Bool {
         self.rank >= other.rank
             && (other.requirement == 0 || self.requirement == other.requirement)
@@ -131,13 +133,13 @@ struct Strictness: Equatable {
     }
 }
 
-/// The methods that a route takes, byte for byte (RFC 9110 9.1: the method is case-sensitive).
+/// The methods that a route takes. They are compared byte by byte, because methods are case-sensitive (RFC 9110 9.1).
 struct MethodSet: Sendable, Equatable {
-    /// The names in alphabetical order; empty: every method but CONNECT and TRACE.
+    /// The names in alphabetical order. Empty: every registered method except CONNECT and TRACE.
     let names: [String]
     private let bytes: [[UInt8]]
 
-    /// - Parameter methods: as configured; empty for all. `GET` brings `HEAD` along (RFC 9110 9.3.2).
+    /// - Parameter methods: As configured; empty for all. `GET` includes `HEAD` (RFC 9110 9.3.2).
     init(_ methods: [String]) {
         let all = Set(methods.contains("GET") ? methods + ["HEAD"] : methods)
         self.names = all.sorted()
@@ -145,11 +147,11 @@ struct MethodSet: Sendable, Equatable {
     }
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
-    /// `Allow` of a route that takes every method.
+    /// The `Allow` value of a route that takes every method.
     static let allow = MethodSet.common.joined(separator: ", ")
 
-    /// The registered methods (IANA, RFC 9110 16.1) but CONNECT and TRACE, the usual ones first. What an app makes of a
-    /// method that nobody knows is not ours to guess: a route has to name it.
+    /// The registered methods (IANA, RFC 9110 16.1) except CONNECT and TRACE, the usual ones first. A route has to name
+    /// any other method, because the gateway cannot know what an app does with it.
     private static let registered = [
         "GET", "POST", "HEAD", "PUT", "OPTIONS", "DELETE", "PATCH", "PROPFIND", "PROPPATCH", "REPORT", "MKCOL", "COPY",
         "MOVE", "LOCK", "UNLOCK", "SEARCH", "QUERY", "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "LABEL",
@@ -169,12 +171,12 @@ struct MethodSet: Sendable, Equatable {
         return self.bytes.contains { $0.count == method.count && $0.elementsEqual(method) }
     }
 
-    /// Whether some method is taken by both.
+    /// Whether both sets contain some method.
     func intersects(_ other: MethodSet) -> Bool {
         self.isUnrestricted || other.isUnrestricted || self.names.contains(where: other.names.contains)
     }
 
-    /// Whether some request would be taken by both and by neither first.
+    /// Whether two routes with these sets would both take some request and neither takes precedence.
     func overlaps(_ other: MethodSet) -> Bool {
         self.isUnrestricted == other.isUnrestricted
             && (self.isUnrestricted || self.names.contains(where: other.names.contains))

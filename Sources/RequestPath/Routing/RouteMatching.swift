@@ -1,9 +1,9 @@
 import Settings
 import Vocabulary
 
-/// How a host's routes are matched: every app, whatever it does to a path, has to arrive at the same demands.
+/// Matches a host's routes so that every app, however it reads a path, is reached with the same demands.
 extension HostEntry {
-    /// A path with more than these many oddities is not worth the readings it would take.
+    /// A path to which more habits than this apply is refused, because every subset of them would have to be read.
     private static let mostHabits = 5
 
     @inline(__always)
@@ -12,7 +12,7 @@ extension HostEntry {
         _ rawPath: UnsafeBufferPointer<UInt8>,
         _ reading: PathReading
     ) -> RouteMatch {
-        // What is ours is never the app's, whether or not an endpoint is there.
+        // A reserved path never reaches the app, even where no endpoint exists.
         if reading.isReserved { return .notFound }
         let match = self.match(reading.bytes, method)
         guard case .route(let route) = match else { return match }
@@ -22,7 +22,7 @@ extension HostEntry {
         return reading.habits.isEmpty ? match : self.agreed(route, method, rawPath, reading.habits)
     }
 
-    /// The route of one reading, what it is if the path goes on behind that of an exact route included.
+    /// The route of one reading. Where the path goes on behind an exact route, that route is judged too.
     @inline(__always)
     private func match(
         _ path: UnsafeBufferPointer<UInt8>,
@@ -34,7 +34,7 @@ extension HostEntry {
         return self.tree.judgingPathInfo(route, leaf, path, method)
     }
 
-    /// Whether an app that takes upper and lower case for one would be at demands that `route` does not make.
+    /// Whether the same path without regard to letter case leads to demands that `route` does not make.
     @inline(__always)
     private func demandsMoreByCase(
         than route: RouteEntry,
@@ -46,9 +46,10 @@ extension HostEntry {
         return LetterCase.withFolded(path) { tree.demandsMore(than: route, $0, method) }
     }
 
-    /// `chosen` if every app would be at a route with the same demands, whatever of its habits it has.
+    /// `chosen` if every combination of the habits leads to a route with the same demands.
     ///
-    /// A reading that leads to no route cannot lead past one, so it does not count: `/x;jsessionid=1` is `/x`. It does when
+    /// A reading that leads to no route cannot lead past one, so it is ignored: `/x;jsessionid=1` is `/x`. It counts
+    /// when an exact route comes before it, which an app may run with the rest as path information.
     /// an exact route stands in front of it, which may be run with the rest for its path information.
     private func agreed(
         _ chosen: RouteEntry,
@@ -59,7 +60,7 @@ extension HostEntry {
         guard present.count <= Self.mostHabits else { return .refused(.pathAmbiguous) }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
             guard let output = scratch.baseAddress else { return .refused(.pathAmbiguous) }
-            // Every subset of the habits, the empty one (the raw path) last.
+            // Every subset of the habits; the empty one (the raw path) last.
             var subset = present.rawValue
             while true {
                 let habits = PathHabits(rawValue: subset)
@@ -78,7 +79,7 @@ extension HostEntry {
         }
     }
 
-    /// The same for a path as an operator would write it, for what is said of the settings.
+    /// The same for a path as an operator writes it, for messages about the settings.
     func match(_ path: String, _ method: String) -> RouteMatch {
         let escaped = path.utf8.flatMap { byte in
             (0x21..<0x7F).contains(byte) ? [byte] : Array("%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8)

@@ -1,12 +1,12 @@
 /// The `path` of a route: literal segments, `*` for one segment, `**` at the end for the rest.
 ///
-/// A pattern is written as the path reads: `/a b` matches `/a%20b`. It is compared byte by byte, upper and lower case
-/// are different, and there are no regular expressions: nothing is un-anchored and nothing backtracks. `/admin/**`
-/// is `/admin`, `/admin/` and all below; other than that a slash at the end makes another path.
+/// A pattern is written in decoded form: `/a b` matches `/a%20b`. It is compared byte by byte and with regard to letter
+/// case. There are no regular expressions, so every pattern is anchored and nothing backtracks. `/admin/**` matches
+/// `/admin`, `/admin/` and everything below. Otherwise a slash at the end makes another path.
 struct RoutePattern: Hashable {
     enum Segment: Hashable {
         case literal([UInt8])
-        /// `*`: exactly one segment that is not empty.
+        /// `*`: exactly one segment, which is not empty.
         case any
     }
 
@@ -14,7 +14,7 @@ struct RoutePattern: Hashable {
     /// The pattern ends with `**`.
     var hasRest = false
 
-    /// Why a pattern cannot be one, with the mend.
+    /// Why a text is not a pattern, and how to correct it.
     struct Fault: Error {
         var message: String
     }
@@ -24,9 +24,9 @@ struct RoutePattern: Hashable {
         for byte in text.utf8 {
             switch byte {
             case 0..<0x20, 0x7F, UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
-                throw Fault(message: "no path that is matched holds controls or any of ? # \\ ;")
+                throw Fault(message: "a path cannot hold control characters or any of ? # \\ ;")
             case UInt8(ascii: "%"):
-                throw Fault(message: "patterns are compared with the decoded path: write the character itself")
+                throw Fault(message: "patterns are compared with the decoded path: write the character, not its escape")
             default: break
             }
         }
@@ -35,25 +35,24 @@ struct RoutePattern: Hashable {
             let isLast = index == parts.count - 1
             switch part {
             case "**":
-                guard isLast else { throw Fault(message: "** stands at the end only; * is one segment") }
+                guard isLast else { throw Fault(message: "** is allowed only at the end; use * for one segment") }
                 self.hasRest = true
             case "*": self.segments.append(.any)
             case ".", "..": throw Fault(message: "paths with dot segments are refused, so this never matches")
             case "" where !isLast: throw Fault(message: "runs of / are merged, so this never matches")
             default:
-                guard !part.contains("*") else { throw Fault(message: "* stands for a whole segment") }
+                guard !part.contains("*") else { throw Fault(message: "* must be a whole segment") }
                 self.segments.append(.literal(Array(part.utf8)))
             }
         }
         if case .literal(let first)? = self.segments.first, first.elementsEqual(".sallyport".utf8) {
-            throw Fault(message: "/.sallyport is the gateway's own on every host")
+            throw Fault(message: "/.sallyport belongs to the gateway on every host")
         }
     }
 
-    /// Whether this pattern says of its own what lies behind the path of `exact`, or of a pattern that it makes more
-    /// precise.
+    /// Whether this pattern explicitly covers what follows the path of `exact`, or one of the paths that `exact` matches.
     ///
-    /// - Parameter bySlashOnly: nothing but a slash does.
+    /// - Parameter bySlashOnly: Only a slash follows.
     func goesOn(behind exact: RoutePattern, bySlashOnly: Bool) -> Bool {
         let depth = exact.segments.count
         guard self.segments.count > depth || (self.segments.count == depth && self.hasRest && !bySlashOnly) else {
@@ -71,7 +70,7 @@ struct RoutePattern: Hashable {
         return folded
     }
 
-    /// A path that it matches, `*` and `**` written as `segment`.
+    /// A path that the pattern matches, with `segment` in place of `*` and `**`.
     func example(_ segment: String) -> String {
         let names = self.segments.map { part in
             if case .literal(let label) = part { String(decoding: label, as: UTF8.self) } else { segment }

@@ -1,23 +1,23 @@
 package import Settings
 package import Vocabulary
 
-/// What became of looking for a route.
+/// The result of looking for a route.
 package enum RouteMatch: Sendable {
     case route(RouteEntry)
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 400: the path can be read in ways that demand different things, or holds what its route does not take.
+    /// 400: readings of the path lead to different demands, or the route does not take what the path holds.
     case refused(Reason)
 }
 
-/// Something about the routes that an operator should know; `check` prints it.
+/// A problem of the routes that an operator should know. `check` prints it.
 package struct RouteFinding: Sendable, Equatable, CustomStringConvertible {
-    /// The gateway does not start with it.
+    /// Whether the gateway refuses to start.
     package var isError: Bool
     /// The authority of the host.
     package var host: String
-    /// The name of the route; nil when it concerns the host.
+    /// The name of the route; nil when the whole host is concerned.
     package var route: String?
     package var message: String
 
@@ -26,19 +26,20 @@ package struct RouteFinding: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// All hosts and routes of one configuration: made at load, read by every loop, swapped whole on reload.
+/// All hosts and routes of one configuration. It is made when the settings are loaded, read by every loop, and replaced
+/// whole on reload.
 package final class RouteTable: Sendable {
     package let hosts: [HostEntry]
-    /// The routes of all hosts; each stands at its `index`.
+    /// The routes of all hosts, each at its `index`.
     package let entries: [RouteEntry]
-    /// What is wrong with the routes and what is worth a look. With an error among them the table must not be used: the
-    /// routes it concerns are left out.
+    /// Problems and hints about the routes. If one of them is an error, the table must not be used: the routes
+    /// concerned are missing.
     package let findings: [RouteFinding]
     private let directory: HostDirectory
 
     /// - Parameters:
-    ///   - upstreams: the names of the apps, in the order of `upstreamIndex`.
-    ///   - replacesAuthorization: the apps get basic authentication from the gateway (`identity.basic`).
+    /// - upstreams: The names of the apps, in the order of `upstreamIndex`.
+    /// - replacesAuthorization: The gateway sends basic authentication to the apps (`identity.basic`).
     package init(_ hosts: [HostSettings], upstreams: [String], replacesAuthorization: Bool = false) {
         var builder = RouteTableBuilder(upstreams: upstreams, replacesAuthorization: replacesAuthorization)
         self.hosts = builder.build(hosts)
@@ -52,14 +53,19 @@ package final class RouteTable: Sendable {
         self.directory.index(of: authority).map { self.hosts[$0] }
     }
 
-    /// The route of a request, frozen before any credential is looked at.
+    /// The same for a text.
+    package func host(named authority: String) -> HostEntry? {
+        Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0) }
+    }
+
+    /// The route of a request, chosen before any credential is read.
     ///
-    /// The most specific pattern wins: literal before `*` before `**`, the longer literal prefix first, and of one
-    /// pattern the route that names the method. A method that none of them takes is 405.
+    /// The most specific pattern wins: literal before `*` before `**`, and the longer literal prefix first. Among
+    /// routes with one pattern, the one that names the method wins. A method that none of them takes is 405.
     ///
     /// - Parameters:
-    ///   - rawPath: the path as it came, without the query: what the app will see.
-    ///   - reading: the reading of it.
+    ///   - rawPath: The path as it came, without the query: what the app will see.
+    ///   - reading: Its reading.
     @inline(__always)
     package func match(
         host: HostEntry,

@@ -22,10 +22,10 @@ struct RouteTableBuilder {
                 self.report(isError: true, host, nil, "another host has the same public_url")
             }
             if !authority.utf8.allSatisfy({ (0x21..<0x7F).contains($0) }) {
-                self.report(isError: true, host, nil, "write the name as it stands in DNS (xn--...)")
+                self.report(isError: true, host, nil, "write the host name in its ASCII form, as in DNS (xn--...)")
             }
             if host.routes.isEmpty, !host.endpoints {
-                self.report(isError: false, host, nil, "without routes every request is 404")
+                self.report(isError: false, host, nil, "the host has no routes, so every request is 404")
             }
             return self.build(index, host)
         }
@@ -74,7 +74,7 @@ struct RouteTableBuilder {
         )
     }
 
-    /// The place of an equal value, after appending it when there is none.
+    /// The index of an equal value, which is appended when there is none.
     private static func number<Value: Equatable>(_ value: Value, in values: inout [Value]) -> Int {
         if let index = values.firstIndex(of: value) { return index }
         values.append(value)
@@ -84,16 +84,16 @@ struct RouteTableBuilder {
     private mutating func checkMethods(_ host: HostSettings, _ route: RouteSettings) {
         for method in route.methods {
             if method == "CONNECT" || method == "TRACE" {
-                self.report(isError: true, host, route, "\(method) is never forwarded")
+                self.report(isError: true, host, route, "the gateway never forwards \(method); remove it")
             } else if method.isEmpty || !method.utf8.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }) {
-                self.report(isError: true, host, route, "\"\(method)\" is no method")
+                self.report(isError: true, host, route, "\"\(method)\" is not a valid method")
             } else if !MethodSet.common.contains(method), MethodSet.common.contains(method.uppercased()) {
-                self.report(isError: true, host, route, "methods are case-sensitive: \(method.uppercased())")
+                self.report(isError: true, host, route, "methods are case-sensitive: write \(method.uppercased())")
             }
         }
     }
 
-    /// The order of routes does not matter, so two that take the same request are a mistake, not a rule.
+    /// The order of routes does not matter, so two routes that take the same request are an error.
     private mutating func checkReachability(
         _ host: HostSettings,
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
@@ -108,8 +108,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Of two routes whose paths are one to an app that takes upper and lower case for one, the stricter one would close
-    /// the other.
+    /// To an app that ignores letter case, two routes may be one path. Then the stricter one would block the other.
     private mutating func checkCase(
         _ host: HostSettings,
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)]
@@ -128,8 +127,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Spellings of a protected path that come to a route that demands less. Most are refused; what is left is what the
-    /// settings say, and apps may take it for the protected path.
+    /// Finds spellings of a protected path that reach a route with weaker demands. Most are refused when they are
+    /// requested. The rest is allowed by the settings, and an app may treat it as the protected path.
     private mutating func checkSpellings(
         _ host: HostSettings,
         _ routes: [(pattern: RoutePattern, entry: RouteEntry)],
@@ -139,7 +138,7 @@ struct RouteTableBuilder {
         for (pattern, route) in routes where !entry.routes.allSatisfy({ $0.strictness.covers(route.strictness) }) {
             let path = pattern.example("example")
             let method = route.methods.names.first ?? "GET"
-            // A more precise route may take the example.
+            // A more specific route may match the example.
             guard case .route(let own) = entry.match(path, method), own === route else { continue }
             let weaker = { (spelling: String) -> RouteEntry? in
                 guard spelling != path, case .route(let found) = entry.match(spelling, method),
@@ -163,7 +162,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// What some app takes for `path`.
+    /// Spellings that some app treats as `path`.
     private static func spellings(of path: String, hasRest: Bool) -> [String] {
         let encoded = path.dropFirst().utf8.first.map { byte in
             "/%" + String(byte, radix: 16, uppercase: true) + path.dropFirst(2)

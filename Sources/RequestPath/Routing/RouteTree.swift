@@ -5,11 +5,12 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The routes of one host by segments: a literal before `*` before `**`, so the order of the file does not matter.
+/// The routes of one host by segments: a literal before `*` before `**`, so the order in the file does not matter.
 ///
-/// A walk looks at each byte of the path once per branch that the patterns really have; the path cannot make it longer.
+/// A search reads each byte of the path once for each branch of the patterns. A long path cannot make it slower than
+/// that.
 final class RouteTree: @unchecked Sendable {
-    // Immutable after init; the memory goes with the object.
+    // Immutable after init. The memory is freed in deinit.
     private struct Node {
         /// The literal children, ordered by length and bytes.
         var firstChild = 0
@@ -28,11 +29,11 @@ final class RouteTree: @unchecked Sendable {
         var node: Int
     }
 
-    /// The routes with one pattern: those with methods before the one without.
+    /// The routes with one pattern: those that name methods before the one that does not.
     private struct Leaf {
         var pattern: RoutePattern
         var routes: [RouteEntry]
-        /// What all of them close.
+        /// The demands of all of them together.
         var strictness: Strictness
         var allow: String
 
@@ -41,7 +42,7 @@ final class RouteTree: @unchecked Sendable {
             self.routes.first { $0.methods.contains(method) }
         }
 
-        /// What the route that takes the method closes, or all of them when none does.
+        /// The demands of the route that takes the method, or of all when none does.
         func strictness(_ method: UnsafeBufferPointer<UInt8>) -> Strictness {
             self.route(method)?.strictness ?? self.strictness
         }
@@ -51,7 +52,7 @@ final class RouteTree: @unchecked Sendable {
     private let children: UnsafeMutableBufferPointer<Child>
     private let labels: UnsafeMutableBufferPointer<UInt8>
     private let leaves: ContiguousArray<Leaf>
-    /// The most segments of a pattern that is the path of one resource, not of all below it.
+    /// The most segments of any pattern without `**`.
     private let exactDepth: Int
 
     init(_ routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
@@ -85,7 +86,7 @@ final class RouteTree: @unchecked Sendable {
             let index = nodes.count
             nodes.append(Node(exact: leaf(branch.exact), rest: leaf(branch.rest)))
             let literals = branch.literals.sorted { Self.precedes($0.key, $1.key) }
-            // Children lie side by side, so their places are taken before their own children are added.
+            // Children lie side by side, so their places are reserved before their own children are added.
             nodes[index].firstChild = children.count
             nodes[index].childCount = literals.count
             for (label, _) in literals {
@@ -116,15 +117,15 @@ final class RouteTree: @unchecked Sendable {
         self.labels.deallocate()
     }
 
-    /// The leaf of the most specific pattern that a reading of a path matches; -1: none.
+    /// The leaf of the most specific pattern that matches a reading of a path; -1: none.
     @inline(__always)
     func leaf(of path: UnsafeBufferPointer<UInt8>) -> Int {
         guard let base = path.baseAddress, !path.isEmpty else { return -1 }
         return self.find(0, base, path.count, 1)
     }
 
-    /// The route at a leaf. The most specific pattern decides: a method that none of its routes takes is taken by no wider
-    /// one either, as that one was not written for this path.
+    /// The route at a leaf. A method that none of its routes takes is not taken by a more general pattern either,
+    /// because that one was not written for this path.
     @inline(__always)
     func match(_ leaf: Int, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
         guard leaf >= 0 else { return .notFound }
@@ -134,7 +135,7 @@ final class RouteTree: @unchecked Sendable {
         return .route(route)
     }
 
-    /// - Parameter start: where the next segment begins; beyond the end when there is none.
+    /// - Parameter start: The offset of the next segment; beyond the end when there is none.
     private func find(_ index: Int, _ path: UnsafePointer<UInt8>, _ count: Int, _ start: Int) -> Int {
         let node = self.nodes[index]
         if start > count {
@@ -156,11 +157,11 @@ final class RouteTree: @unchecked Sendable {
 
     // MARK: Path info
 
-    /// Judges a path that goes on behind exact routes': servers that know path information (RFC 3875 4.1.5: CGI, FastCGI,
-    /// PHP, Apache) run `/secret.php` for `/secret.php/x`.
+    /// Judges a path that goes on behind the path of an exact route. Servers with path information (RFC 3875 4.1.5:
+    /// CGI, FastCGI, PHP, Apache) run `/secret.php` for `/secret.php/x`.
     ///
-    /// - Parameter route: the one at `leaf`.
-    /// - Returns: the route; a stricter one that such a path is to follow; or a refusal.
+    /// - Parameter route: The route at `leaf`.
+    /// - Returns: That route, or a stricter one that such a path has to follow, or a refusal.
     func judgingPathInfo(
         _ route: RouteEntry,
         _ leaf: Int,
@@ -176,13 +177,13 @@ final class RouteTree: @unchecked Sendable {
             let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
             guard followed.settings.pathInfo == .follow else { return .refused(.pathAmbiguous) }
             guard followed.methods.contains(method) else { return self.match(script, method) }
-            // Of two routes that each demand what the other does not, neither will do.
+            // Each of the two routes demands something that the other does not, so neither is enough.
             guard followed.strictness.covers(current.strictness) else { return .refused(.pathAmbiguous) }
             current = followed
         }
     }
 
-    /// Whether a path, read by these patterns, meets demands that `route` does not make.
+    /// Whether these patterns lead a path to demands that `route` does not make.
     func demandsMore(
         than route: RouteEntry,
         _ path: UnsafeBufferPointer<UInt8>,
@@ -198,22 +199,23 @@ final class RouteTree: @unchecked Sendable {
         }
     }
 
-    /// How much of a path was looked at.
+    /// The part of a path that has been checked.
     private struct Prefix {
         var end = 1
         var depth = 0
     }
 
-    /// The leaf of the next exact pattern that the path goes on behind; -1: none.
+    /// The leaf of the next exact pattern that the path continues; -1: none.
     ///
-    /// A pattern that itself goes on there is taken at its word: with `/admin` and `/admin/login` the operator has said
-    /// what is what. A lone slash is no more than the exact path to most apps, so `/admin/**` does not speak for it.
+    /// An exact pattern is skipped where another pattern explicitly covers the rest: with `/admin` and `/admin/login`
+    /// the operator has decided. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as
+    /// `/admin`.
     ///
-    /// No more prefixes are looked at than the patterns have segments, however long the path is.
+    /// The search ends at the depth of the deepest pattern, however long the path is.
     ///
     /// - Parameters:
-    ///   - prefix: the last one that was looked at; moved on.
-    ///   - leaf: the leaf of the whole path; -1: none.
+    ///   - prefix: The last prefix that was checked; advanced by this call.
+    ///   - leaf: The leaf of the whole path; -1: none.
     @inline(__always)
     private func nextScript(behind prefix: inout Prefix, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
         guard let base = path.baseAddress else { return -1 }
@@ -255,7 +257,7 @@ final class RouteTree: @unchecked Sendable {
     }
 }
 
-/// The tree while it is built.
+/// The tree while it is being built.
 private final class Branch {
     var literals: [[UInt8]: Branch] = [:]
     var any: Branch?

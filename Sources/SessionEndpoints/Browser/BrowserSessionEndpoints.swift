@@ -50,7 +50,6 @@ package struct BrowserSessionEndpoints: Sendable {
     private func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
         let isAgain = request.parameters(SignInPath.prompt.name) == [SignInPath.prompt.value]
         return Page.signIn(
-            200,
             host: request.authority,
             returnTo: self.returnTo(request.parameters(SignInPath.returnTo)),
             notice: isAgain ? .again : nil
@@ -63,30 +62,28 @@ package struct BrowserSessionEndpoints: Sendable {
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
         let identifier = form?.text("identifier") ?? ""
         func again(
-            _ status: Int,
             _ reason: Reason,
             _ notice: Page.Notice,
             showing identifier: String = "",
-            fields: [(name: String, value: String)] = []
+            retryAfter wait: Duration? = nil
         ) -> EndpointResponse {
             Page.signIn(
-                status,
                 host: request.authority,
                 returnTo: returnTo,
                 notice: notice,
                 identifier: identifier,
-                fields: fields,
-                reason: reason
+                reason: reason,
+                retryAfter: wait
             )
         }
         // Login CSRF: a foreign page must not sign the browser in as somebody else. What it typed is not shown either.
         guard SameOrigin.isProven(request) else {
             let account = self.passwords.accountName(of: identifier)
             await self.sessions.recordDenial(.requestCrossSite, account: account, for: self.cookies.requester(request))
-            return again(403, .requestCrossSite, .crossSite)
+            return again(.requestCrossSite, .crossSite)
         }
         guard let password = form?.text("password"), !identifier.isEmpty else {
-            return again(form == nil ? 400 : 422, .signInMalformed, .incomplete, showing: identifier)
+            return again(form == nil ? .signInMalformed : .signInIncomplete, .incomplete, showing: identifier)
         }
         switch await self.passwords.signIn(
             identifier: identifier,
@@ -96,21 +93,18 @@ package struct BrowserSessionEndpoints: Sendable {
         ) {
         case .signedIn(let token, _):
             return .seeOther(returnTo, fields: [("set-cookie", self.cookies.cookie(request).setting(token))])
-        // Not 401, which would have to name a scheme that the browser can answer (RFC 9110 15.5.2).
         case .refused:
-            return again(422, .signInRefused, .refused, showing: identifier)
+            return again(.signInRefused, .refused, showing: identifier)
         case .throttled(let wait):
-            let fields = [(name: "retry-after", value: wait.retryAfter)]
-            return again(429, .signInThrottled, .throttled, showing: identifier, fields: fields)
+            return again(.signInThrottled, .throttled, showing: identifier, retryAfter: wait)
         case .unavailable(let reason):
-            let fields = [(name: "retry-after", value: "1")]
-            return again(503, reason, .unavailable, showing: identifier, fields: fields)
+            return again(reason, .unavailable, showing: identifier)
         }
     }
 
     /// `GET /.sallyport/logout`: a page with a button; a link or an image signs nobody out.
     private func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
-        Page.signOut(200, host: request.authority, returnTo: self.returnTo(request.parameters("return_to")))
+        Page.signOut(host: request.authority, returnTo: self.returnTo(request.parameters("return_to")))
     }
 
     /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. Without a session it succeeds as
@@ -123,20 +117,18 @@ package struct BrowserSessionEndpoints: Sendable {
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: self.cookies.requester(request))
             return wantsJSON
-                ? .problem(403, .requestCrossSite, title: "The request did not come from this host")
-                : Page.signOut(403, host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
+                ? .problem(.requestCrossSite, requestID: request.requestID)
+                : Page.signOut(host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
         }
         do {
             try await self.sessions.endPresented(by: self.cookies.requester(request))
         } catch {
             let reason = SessionService.reason(error)
-            guard !wantsJSON else { return .unavailable(reason) }
+            guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
             return Page.signOut(
-                503,
                 host: request.authority,
                 returnTo: returnTo,
                 notice: .signOutUncertain,
-                fields: [("retry-after", "1")],
                 reason: reason
             )
         }
@@ -158,14 +150,14 @@ package struct BrowserSessionEndpoints: Sendable {
                     fields: [("vary", "Cookie")]
                 )
             case .none(let reason):
-                var fields = [(name: "www-authenticate", value: "Bearer"), (name: "vary", value: "Cookie")]
-                if reason == .credentialAmbiguousCookie {
+                var fields = [(name: "vary", value: "Cookie")]
+                if reason.refusal?.clearsSession == true {
                     fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
                 }
-                return .problem(401, reason, title: "Not signed in", fields: fields)
+                return .problem(reason, requestID: request.requestID, fields: fields)
             }
         } catch {
-            return .unavailable(SessionService.reason(error))
+            return .problem(SessionService.reason(error), requestID: request.requestID)
         }
     }
 

@@ -31,19 +31,20 @@ enum Page {
     /// - Parameters:
     ///   - returnTo: Already sanitised.
     ///   - identifier: What the user typed, to be shown again.
+    ///   - reason: Why it was refused, of which the status follows; nil: it was not (200).
+    ///   - wait: How long a rate limit lasts.
     static func signIn(
-        _ status: Int,
         host: String,
         returnTo: String,
         notice: Notice? = nil,
         identifier: String = "",
-        fields: [(name: String, value: String)] = [],
-        reason: Reason? = nil
+        reason: Reason? = nil,
+        retryAfter wait: Duration? = nil
     ) -> EndpointResponse {
         let describedBy = notice == nil ? "" : #" aria-describedby="notice""#
         let focus = identifier.isEmpty ? (name: " autofocus", password: "") : (name: "", password: " autofocus")
         return .page(
-            status,
+            reason?.status ?? 200,
             WebPage(
                 title: "Sign in",
                 content: """
@@ -61,22 +62,22 @@ enum Page {
                     </form>
                     """
             ),
-            fields: fields,
+            fields: reason?.refusal?.retryFields(wait) ?? [],
             reason: reason
         )
     }
 
     /// Asks whether to sign out: only the button's POST does.
+    ///
+    /// - Parameter reason: Why it was refused, of which the status follows; nil: it was not (200).
     static func signOut(
-        _ status: Int,
         host: String,
         returnTo: String,
         notice: Notice? = nil,
-        fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
         .page(
-            status,
+            reason?.status ?? 200,
             WebPage(
                 title: "Sign out",
                 content: """
@@ -88,7 +89,7 @@ enum Page {
                     </form>
                     """
             ),
-            fields: fields,
+            fields: reason?.refusal?.retryFields() ?? [],
             reason: reason
         )
     }

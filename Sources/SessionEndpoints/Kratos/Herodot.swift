@@ -1,9 +1,9 @@
 internal import Endpoints
 internal import Vocabulary
 
-/// Errors in the envelope of Ory's herodot, which Kratos clients parse: `message` must be there, `id` often is not.
+/// Refusals in the envelope of Ory's herodot, which Kratos clients parse: `message` must be there, `id` often is not.
 enum Herodot {
-    private static let statuses: [Int: (status: String, message: String)] = [
+    private static let texts: [Int: (status: String, message: String)] = [
         400: ("Bad Request", "The request was malformed or contained invalid parameters"),
         401: ("Unauthorized", "The request could not be authorized"),
         403: ("Forbidden", "The requested action was forbidden"),
@@ -14,24 +14,69 @@ enum Herodot {
         503: ("Service Unavailable", "The service is temporarily unavailable"),
     ]
 
+    /// The status with which Kratos refuses for this reason: that of the table, but 400 for a form that it does not take.
+    static func status(_ reason: Reason) -> Int { reason.status == 422 ? 400 : reason.status }
+
+    /// A refusal.
+    ///
     /// - Parameters:
-    ///   - reason: Our reason id, for the log.
     ///   - text: The sentence in `error.reason`, as Kratos words it where a client may look at it.
+    ///   - id: `error.id`, which some clients tell refusals apart by.
     ///   - message: `error.message`; nil: the status's own.
     ///   - beside: Members beside `error`.
+    ///   - wait: How long a rate limit lasts.
     static func error(
+        _ reason: Reason,
+        _ text: String,
+        to request: EndpointRequest,
+        id: String? = nil,
+        message: String? = nil,
+        beside: [String: JSONValue] = [:],
+        retryAfter wait: Duration? = nil
+    ) -> EndpointResponse {
+        var fields = reason.refusal?.retryFields(wait) ?? []
+        if reason.refusal?.challenge == .bearer { fields.append(("www-authenticate", "Bearer")) }
+        return self.envelope(
+            self.status(reason),
+            reason,
+            text,
+            to: request,
+            id: id,
+            message: message,
+            beside: beside,
+            fields: fields
+        )
+    }
+
+    /// The refusal to sign out: Kratos forbids it (403) for every token that is no session's, whatever is wrong with it.
+    static func signOutForbidden(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(
+            403,
+            reason,
+            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed.",
+            to: request
+        )
+    }
+
+    /// 503 with `Retry-After`: a client that took it for a refusal would throw its session away.
+    static func unavailable(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
+        self.error(reason, "Please try again in a moment.", to: request)
+    }
+
+    private static func envelope(
         _ status: Int,
         _ reason: Reason,
         _ text: String,
+        to request: EndpointRequest,
         id: String? = nil,
         message: String? = nil,
         beside: [String: JSONValue] = [:],
         fields: [(name: String, value: String)] = []
     ) -> EndpointResponse {
-        let known = self.statuses[status] ?? ("Error", "The request failed")
+        let known = self.texts[status] ?? (StatusText.phrase(status), "The request failed")
         var error: [String: JSONValue] = [
             "code": .integer(Int64(status)), "status": .string(known.status), "reason": .string(text),
-            "message": .string(message ?? known.message),
+            "message": .string(message ?? known.message), "request": .string(request.requestID),
         ]
         var fields = fields
         if let id {
@@ -44,10 +89,5 @@ enum Herodot {
             fields: fields,
             reason: reason
         )
-    }
-
-    /// 503 with `Retry-After`: a client that took it for a refusal would throw its session away.
-    static func unavailable(_ reason: Reason) -> EndpointResponse {
-        self.error(503, reason, "Please try again in a moment.", fields: [("retry-after", "1")])
     }
 }

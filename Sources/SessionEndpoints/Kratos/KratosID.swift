@@ -1,14 +1,14 @@
 internal import Cryptography
+internal import Vocabulary
 
 /// The bytes of a UUID as text (RFC 9562 4).
 enum UUIDText {
     /// The sixteen bytes in lower case.
     static func text(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         for (index, byte) in bytes.enumerated() {
             if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            Hexadecimal.append(byte, to: &text)
         }
         return String(decoding: text, as: UTF8.self)
     }
@@ -17,9 +17,7 @@ enum UUIDText {
     static func bytes(_ text: String) -> [UInt8]? {
         let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
         guard text.utf8.count == 36, digits.count == 32 else { return nil }
-        let bytes = stride(from: 0, to: 32, by: 2).compactMap {
-            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16)
-        }
+        let bytes = stride(from: 0, to: 32, by: 2).compactMap { Hexadecimal.byte(digits[$0], digits[$0 + 1]) }
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }
 

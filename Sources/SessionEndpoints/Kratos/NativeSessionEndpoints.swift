@@ -47,21 +47,21 @@ package struct NativeSessionEndpoints: Sendable {
         let refresh = ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters("refresh").first ?? "")
         let isStepUp = !["", "aal1"].contains(request.parameters("aal").first ?? "")
         var missing = Reason.credentialMissing
-        if isStepUp || !refresh, let token = request.field("x-session-token"), !token.isEmpty {
+        if isStepUp || !refresh, let token = request.credentials.sessionToken {
             do {
-                switch try await self.sessions.native(Secret(token)) {
+                switch try await self.sessions.native(token) {
                 case .none(let reason): missing = reason
-                case .session: return isStepUp ? Self.unreachableLevel : Self.alreadySignedIn
+                case .session: return isStepUp ? Self.unreachableLevel(request) : Self.alreadySignedIn(request)
                 }
             } catch {
-                return Herodot.unavailable(SessionService.reason(error))
+                return Herodot.unavailable(SessionService.reason(error), to: request)
             }
         }
         guard !isStepUp else {
             return Herodot.error(
-                401,
                 missing,
                 "Sign in with the first factor first.",
+                to: request,
                 id: "session_aal1_required",
                 message: "aal2 and aal3 can only be requested if a session exists already"
             )
@@ -69,45 +69,53 @@ package struct NativeSessionEndpoints: Sendable {
         return .json(200, LoginFlowDocument.value(self.flows.issue(), origin: request.origin, refresh: refresh))
     }
 
-    private static let alreadySignedIn = Herodot.error(
-        400,
-        .signInMalformed,
-        "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
-        id: "session_already_available",
-        message: "you are already logged in"
-    )
+    private static func alreadySignedIn(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(
+            .signInMalformed,
+            "A valid session was detected and thus login is not possible. Did you forget to set `?refresh=true`?",
+            to: request,
+            id: "session_already_available",
+            message: "you are already logged in"
+        )
+    }
 
-    private static let unreachableLevel = Herodot.error(
-        400,
-        .signInMalformed,
-        "The requested authenticator assurance level can not be reached by this sign-in."
-    )
+    private static func unreachableLevel(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(
+            .signInMalformed,
+            "The requested authenticator assurance level can not be reached by this sign-in.",
+            to: request
+        )
+    }
 
     /// `POST /self-service/login?flow=`: password for session token.
     @Sendable
     private func submit(_ request: EndpointRequest) async -> EndpointResponse {
         let ids = request.parameters("flow")
         guard ids.count == 1 else {
-            return Herodot.error(400, .signInMalformed, "The flow query parameter is missing or invalid.")
+            return Herodot.error(.signInMalformed, "The flow query parameter is missing or invalid.", to: request)
         }
         let flow: LoginFlow
         switch self.flows.recognise(ids[0]) {
         case .live(let live): flow = live
-        case .expired(let expired): return self.expired(expired)
+        case .expired(let expired): return self.expired(expired, request)
         case .unknown:
-            return Herodot.error(404, .signInFlowUnknown, "The login flow could not be found.")
+            return Herodot.error(.signInFlowUnknown, "The login flow could not be found.", to: request)
         }
         let form: BodyParameters
         do {
             form = try BodyParameters(request)
         } catch {
             return error == .mediaType
-                ? Herodot.error(415, .signInMalformed, "Send application/json or application/x-www-form-urlencoded.")
-                : Herodot.error(400, .signInMalformed, "Unable to decode the request body.")
+                ? Herodot.error(
+                    .requestMediaType,
+                    "Send application/json or application/x-www-form-urlencoded.",
+                    to: request
+                )
+                : Herodot.error(.signInMalformed, "Unable to decode the request body.", to: request)
         }
         func complain(_ complaint: LoginFlowDocument.Complaint, _ reason: Reason) -> EndpointResponse {
             .json(
-                400,
+                Herodot.status(reason),
                 LoginFlowDocument.value(
                     flow,
                     origin: request.origin,
@@ -119,10 +127,10 @@ package struct NativeSessionEndpoints: Sendable {
         }
         guard form.text("method") == "password" else { return complain(.method, .signInMalformed) }
         guard let identifier = form.text("identifier") else {
-            return complain(.missing(property: "identifier"), .signInMalformed)
+            return complain(.missing(property: "identifier"), .signInIncomplete)
         }
         guard let password = form.text("password") else {
-            return complain(.missing(property: "password"), .signInMalformed)
+            return complain(.missing(property: "password"), .signInIncomplete)
         }
         switch await self.passwords.signIn(
             identifier: identifier,
@@ -134,13 +142,13 @@ package struct NativeSessionEndpoints: Sendable {
             return complain(.credentials, .signInRefused)
         case .throttled(let wait):
             return Herodot.error(
-                429,
                 .signInThrottled,
                 "Too many sign-in attempts. Please try again later.",
-                fields: [("retry-after", wait.retryAfter)]
+                to: request,
+                retryAfter: wait
             )
         case .unavailable(let reason):
-            return Herodot.unavailable(reason)
+            return Herodot.unavailable(reason, to: request)
         case .signedIn(let token, let session):
             return .json(
                 200,
@@ -153,12 +161,12 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// 410 with a fresh flow to go on with, as Kratos answers.
-    private func expired(_ flow: LoginFlow) -> EndpointResponse {
+    private func expired(_ flow: LoginFlow, _ request: EndpointRequest) -> EndpointResponse {
         let since = self.sessions.clock.now().since(flow.expiresAt)
         return Herodot.error(
-            410,
             .signInFlowExpired,
             "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
+            to: request,
             id: "self_service_flow_expired",
             message: "self-service flow expired",
             beside: [
@@ -174,58 +182,53 @@ package struct NativeSessionEndpoints: Sendable {
     /// is not a cookie of ours falls through to the next, as in Kratos; what is one decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
-        func repeated(_ name: String) -> Bool { request.fields.filter { $0.name == name }.count > 1 }
-        if repeated("x-session-token") || repeated("authorization") {
-            return Herodot.error(400, .credentialRepeated, "The credential stands in the request more than once.")
+        if request.credentials.isRepeated {
+            return Herodot.error(
+                .credentialRepeated,
+                "The credential stands in the request more than once.",
+                to: request
+            )
         }
         guard request.parameters("tokenize_as").isEmpty else {
-            return Herodot.error(400, .requestMalformed, "Unable to find the requested session tokenizer template.")
+            return Herodot.error(
+                .requestParameters,
+                "Unable to find the requested session tokenizer template.",
+                to: request
+            )
         }
         do {
             let presented: PresentedSession
             let requester = self.cookies.requester(request)
-            if let token = request.field("x-session-token"), !token.isEmpty {
-                presented = try await self.sessions.native(Secret(token))
+            if let token = request.credentials.sessionToken {
+                presented = try await self.sessions.native(token)
             } else if requester.cookies.contains(where: self.sessions.isSessionSyntax) {
                 presented = try await self.sessions.web(requester)
-            } else if let token = request.field("authorization").flatMap(Self.bearer) {
-                presented = try await self.sessions.native(Secret(token))
+            } else if case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty {
+                presented = try await self.sessions.native(token)
             } else {
                 presented = .none(.credentialMissing)
             }
             switch presented {
             case .none(let reason):
-                return Self.unauthorized(reason)
+                return Self.unauthorized(reason, request)
             case .session(let found):
                 return .json(
                     200,
                     SessionDocument.value(found.session, origin: request.origin, now: self.sessions.clock.now()),
                     fields: [
-                        ("x-kratos-authenticated-identity-id", PercentDecoding.encoded(found.session.subject)),
+                        ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.subject)),
                         ("vary", "Cookie, Authorization, X-Session-Token"),
                     ]
                 )
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error))
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
     }
 
     /// One answer for a missing, an unknown, an expired and an ended session.
-    private static func unauthorized(_ reason: Reason) -> EndpointResponse {
-        Herodot.error(
-            401,
-            reason,
-            "No valid session credentials found in the request.",
-            fields: [("www-authenticate", "Bearer")]
-        )
-    }
-
-    /// The token of `Bearer <token>`: the scheme in any case, exactly two parts.
-    private static func bearer(_ value: String) -> String? {
-        let parts = value.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[0].lowercased() == "bearer", !parts[1].isEmpty else { return nil }
-        return String(parts[1])
+    private static func unauthorized(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(reason, "No valid session credentials found in the request.", to: request)
     }
 
     /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it. A token whose
@@ -235,7 +238,7 @@ package struct NativeSessionEndpoints: Sendable {
         guard let body = try? BodyParameters(request, accepting: [.json]),
             body["session_token"] == nil || body.text("session_token") != nil
         else {
-            return Herodot.error(400, .requestMalformed, "The body must be JSON with the text session_token.")
+            return Herodot.error(.requestParameters, "The body must be JSON with the text session_token.", to: request)
         }
         var reason: Reason? = .credentialMissing
         do {
@@ -243,13 +246,9 @@ package struct NativeSessionEndpoints: Sendable {
                 reason = try await self.sessions.end(native: Secret(token), for: self.cookies.requester(request))
             }
         } catch {
-            return Herodot.unavailable(SessionService.reason(error))
+            return Herodot.unavailable(SessionService.reason(error), to: request)
         }
         guard let reason else { return .noContent() }
-        return Herodot.error(
-            403,
-            reason,
-            "The provided Ory Session Token could not be found, is invalid, or otherwise malformed."
-        )
+        return Herodot.signOutForbidden(reason, to: request)
     }
 }

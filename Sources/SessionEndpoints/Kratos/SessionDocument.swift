@@ -39,7 +39,7 @@ enum SessionDocument {
                 "id": .string(KratosID.uuid(.identity, of: session.identity.id)),
                 "external_id": .string(session.identity.id),
                 "schema_id": .string(session.identity.schemaID),
-                "schema_url": .string("\(origin)/schemas/\(PercentDecoding.encoded(session.identity.schemaID))"),
+                "schema_url": .string("\(origin)/schemas/\(PercentCoding.encoded(session.identity.schemaID))"),
                 "state": "active",
                 "traits": session.identity.traits,
                 "metadata_public": session.identity.metadataPublic,

@@ -19,6 +19,7 @@ package struct Endings: Sendable {
             case .session(let key): sessions.insert(key)
             case .lineage(let lineage): lineages.insert(lineage)
             case .subject(let name): subjects.insert(name)
+            case .record, .document: break
             case .all: includesAll = true
             }
         }

@@ -133,6 +133,8 @@ package final class SessionCache {
             for slot in self.byLineage[lineage.tag]?.slots ?? [] { self.remove(slot) }
         case .subject(let name):
             for slot in self.bySubject[name]?.slots ?? [] { self.remove(slot) }
+        case .record, .document:
+            break
         case .all:
             // What streams hold is as old as what is thrown away here.
             self.beginTurn()
@@ -276,7 +278,7 @@ extension Invalidation {
         case .session(let ended): ended == entry.key
         case .lineage(let ended): ended == entry.key.lineage
         case .subject(let name): entry.subjectNames.contains(name)
-        case .all: false
+        case .record, .document, .all: false
         }
     }
 }

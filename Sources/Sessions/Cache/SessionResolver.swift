@@ -18,11 +18,12 @@ package enum Resolution {
 /// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
 /// each token. Confined to its loop.
 ///
-/// Of our own, only sessions are kept, never what was decided on them, and never that there was none: a session made a
-/// moment later is found (peers.md C4, 34 and 44).
+/// Of our own tokens, only sessions are kept. Never kept are decisions (CVE-2026-33496) and the absence of a session: one
+/// that is made a moment later is found.
 ///
-/// A token that is not of our syntax may be a provider's (`ForeignTokens`). It is asked instead of the store, its answer is kept
-/// like the store's for no longer than it allows, and that it knows none is remembered for `UnknownTokens.lifetime`.
+/// A token that is not of our syntax may be a provider's (`ForeignTokens`). The provider is asked instead of the store.
+/// Its answer is kept like the store's, for no longer than it allows; that it knows none is kept for
+/// `UnknownTokens.lifetime`.
 ///
 /// An entry that the cache doubts is read again before it is used. Only when the store is unavailable does it serve, and
 /// never once it was unconfirmed for `SessionCache.hardAge`.
@@ -151,8 +152,8 @@ package final class SessionResolver {
         guard !flight.isForeign else { return self.introspect(flight) }
         self.store.session(flight.key, on: self.loop) { result in
             if self.arrivals.isEmpty {
-                nonisolated(unsafe) let resolver = self
-                self.loop.execute { resolver.takeArrivals() }
+                let resolver = NIOLoopBound(self, eventLoop: self.loop)
+                self.loop.execute { resolver.value.takeArrivals() }
             }
             self.arrivals.append((flight, result))
         }

@@ -70,8 +70,8 @@ package final class StreamSessions {
     private func schedule(in delay: TimeAmount) {
         guard !self.isScheduled else { return }
         self.isScheduled = true
-        nonisolated(unsafe) let me = self
-        self.loop.scheduleTask(deadline: max(self.loop.now + delay, self.restsUntil)) { me.askGroup() }
+        let streams = NIOLoopBound(self, eventLoop: self.loop)
+        self.loop.scheduleTask(deadline: max(self.loop.now + delay, self.restsUntil)) { streams.value.askGroup() }
     }
 
     private func askGroup() {

@@ -12,13 +12,13 @@ final class Places: Sendable {
 
     var count: Int { self.taken.load(ordering: .relaxed) }
 
-    /// Takes a place; false when all are taken.
-    func take() -> Bool {
+    /// Takes so many places, or none; false when fewer are left.
+    func take(_ count: Int = 1) -> Bool {
         var current = self.taken.load(ordering: .relaxed)
-        while current < self.limit {
+        while current + count <= self.limit {
             let (exchanged, original) = self.taken.weakCompareExchange(
                 expected: current,
-                desired: current + 1,
+                desired: current + count,
                 ordering: .relaxed
             )
             if exchanged { return true }
@@ -27,22 +27,25 @@ final class Places: Sendable {
         return false
     }
 
-    func giveBack() {
-        self.taken.subtract(1, ordering: .relaxed)
+    func giveBack(_ count: Int = 1) {
+        self.taken.subtract(count, ordering: .relaxed)
     }
 }
 
 /// What the shards of one memory store share: its bounds, and how long it remembers what has ended.
 final class MemoryLimits: Sendable {
-    /// A marker outlives every transfer token (60 to 300 s) by a wide margin: a replay inside it is known as one.
-    static let markerLife = Duration.seconds(3600)
     /// The least that an end is remembered: longer than any token or request that was judged before it.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
-    /// Transfer tokens and markers together: a token holds the place that its marker will take, so no consumption can
+    /// Single-use records and markers together: a record holds the place that its marker will take, so no consumption can
     /// fail for want of one.
     let markers: Places
+    /// Replaceable records: as many as sessions.
+    let replaceables: Places
+    /// Ids that were presented once: as many as markers, and apart from them, so that no client can fill the one with the
+    /// other.
+    let onces: Places
     /// Ends remembered for as long as a session of theirs might have lived.
     let ends: Places
     private let versions = Atomic<UInt64>(0)
@@ -50,6 +53,8 @@ final class MemoryLimits: Sendable {
     init(maxSessions: Int, maxMarkers: Int) {
         self.sessions = Places(limit: maxSessions)
         self.markers = Places(limit: maxMarkers)
+        self.replaceables = Places(limit: maxSessions)
+        self.onces = Places(limit: maxMarkers)
         self.ends = Places(limit: maxMarkers)
     }
 
@@ -64,6 +69,6 @@ final class MemoryLimits: Sendable {
     /// meet the memory of it.
     func memoryOfEnd(at now: UnixTime, bornUntil: UnixTime) -> (until: UnixTime, holdsPlace: Bool) {
         guard self.ends.take() else { return (now.advanced(by: Self.leastMemory), false) }
-        return (max(bornUntil, now.advanced(by: Self.markerLife)), true)
+        return (max(bornUntil, now.advanced(by: SingleUse.markerLife)), true)
     }
 }

@@ -3,7 +3,7 @@ internal import Vocabulary
 /// The records of one shard of a memory store: everything of a lineage lies in one shard, so that a step over a token,
 /// its marker and the session it makes is atomic under one lock. A value that does no locking itself.
 struct MemoryRecords {
-    private struct SessionRecord {
+    struct SessionRecord {
         var stored: Stored<Session>
         /// Moved on by `touch`; the idle deadline counts from here.
         var lastUsed: UnixTime
@@ -15,26 +15,27 @@ struct MemoryRecords {
     }
 
     /// A family with records in this shard, or the memory of one that ended.
-    private struct Family {
+    struct Family {
         var members: Set<RecordKey> = []
         var bornUntil: UnixTime
         var ended: (until: UnixTime, holdsPlace: Bool)?
     }
 
     /// What a deadline stands for.
-    private enum Due {
+    enum Due {
         case session(RecordKey)
-        case transfer(RecordKey)
+        case record(RecordKey)
         case marker(RecordKey)
         case end(Lineage)
     }
 
-    private let limits: MemoryLimits
-    private let subjects: SubjectDirectory
-    private var sessions: [RecordKey: SessionRecord] = [:]
-    private var transfers: [RecordKey: Stored<TransferToken>] = [:]
-    private var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
-    private var families: [Lineage: Family] = [:]
+    let limits: MemoryLimits
+    let subjects: SubjectDirectory
+    private(set) var sessions: [RecordKey: SessionRecord] = [:]
+    /// Single-use and replaceable records.
+    var records: [RecordKey: OpaqueRecord] = [:]
+    var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
+    private(set) var families: [Lineage: Family] = [:]
     private var deadlines = DeadlineQueue<Due>()
 
     init(limits: MemoryLimits, subjects: SubjectDirectory) {
@@ -81,7 +82,7 @@ struct MemoryRecords {
         var family = self.families[lineage] ?? Family(bornUntil: now)
         for key in family.members {
             self.removeSession(key)
-            self.removeTransfer(key)
+            self.removeRecord(key)
         }
         guard family.ended == nil else { return }
         let memory = self.limits.memoryOfEnd(at: now, bornUntil: family.bornUntil)
@@ -94,61 +95,7 @@ struct MemoryRecords {
     /// Removes what was born before `epoch` of its subject.
     mutating func remove(_ key: RecordKey, bornBefore epoch: UInt64) {
         if let record = self.sessions[key], record.stored.record.epoch < epoch { self.removeSession(key) }
-        if let stored = self.transfers[key], stored.record.parent.epoch < epoch { self.removeTransfer(key) }
-    }
-
-    // MARK: Transfer tokens
-
-    /// Keeps a minted token. One whose family or parent ended meanwhile is dead on arrival: nothing is kept.
-    mutating func insert(_ transfer: TransferToken, key: RecordKey) throws(StoreError) {
-        guard self.families[key.lineage]?.ended == nil else { return }
-        guard self.subjects.epoch(of: transfer.parent.subject) == transfer.parent.epoch else { return }
-        self.removeTransfer(key)
-        guard self.limits.markers.take() else { throw .full }
-        self.transfers[key] = Stored(
-            record: transfer,
-            version: RecordVersion(value: self.limits.newVersion())
-        )
-        _ = self.subjects.join(transfer.parent.subject, key, until: transfer.expiresAt)
-        self.joinFamily(key, until: transfer.expiresAt)
-        self.schedule(.transfer(key), due: transfer.expiresAt)
-    }
-
-    mutating func transfer(_ key: RecordKey, at now: UnixTime) -> TransferLookup {
-        if let standing = self.markers[key], now < standing.until { return .spent(standing.marker) }
-        guard let stored = self.transfers[key], self.isLive(stored.record, at: now) else { return .absent }
-        return .live(stored)
-    }
-
-    /// The atomic step of `SessionStore.consume`.
-    mutating func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        at now: UnixTime
-    ) throws(StoreError) -> Consumption {
-        if let standing = self.markers[key], now < standing.until {
-            // Equal means the same attempt with the same outcome: its answer was lost and it asks again.
-            return standing.marker == marker ? .done : .spent(standing.marker)
-        }
-        guard let stored = self.transfers[key], stored.version == judged, self.isLive(stored.record, at: now) else {
-            return .changed
-        }
-        if let creating {
-            precondition(creating.key.lineage == key.lineage, "what a token makes is of its family")
-            guard self.session(stored.record.parentKey, at: now) != nil else { return .changed }
-            guard self.limits.sessions.take() else { throw .full }
-            self.write(creating, at: now)
-        }
-        // The place in the limits passes from the token to its marker.
-        self.transfers[key] = nil
-        self.subjects.leave(stored.record.parent.subject, key)
-        self.leaveFamily(key)
-        let until = now.advanced(by: MemoryLimits.markerLife)
-        self.markers[key] = (marker, until)
-        self.schedule(.marker(key), due: until)
-        return .done
+        if let owner = self.records[key]?.terms.owner, owner.epoch < epoch { self.removeRecord(key) }
     }
 
     // MARK: Expiry
@@ -168,9 +115,9 @@ struct MemoryRecords {
                     // It was used since.
                     self.deadlines.push(due, due: deadline)
                 }
-            case .transfer(let key):
-                // A token that took the key later (none does) has an entry of its own.
-                if let stored = self.transfers[key], stored.record.expiresAt <= now { self.removeTransfer(key) }
+            case .record(let key):
+                // One that took its place has an entry of its own.
+                if let record = self.records[key], record.deadline <= now { self.removeRecord(key) }
             case .marker(let key):
                 if self.markers.removeValue(forKey: key) != nil { self.limits.markers.giveBack() }
             case .end(let lineage):
@@ -183,15 +130,15 @@ struct MemoryRecords {
     }
 
     /// Deadlines of records that went before their time are dropped when they outnumber the others.
-    private mutating func schedule(_ due: Due, due time: UnixTime) {
+    mutating func schedule(_ due: Due, due time: UnixTime) {
         self.deadlines.push(due, due: time)
-        let records = self.sessions.count + self.transfers.count + self.markers.count + self.families.count
+        let records = self.sessions.count + self.records.count + self.markers.count + self.families.count
         guard self.deadlines.count > 2 * records + 64 else { return }
-        let (sessions, transfers, markers, families) = (self.sessions, self.transfers, self.markers, self.families)
+        let (sessions, others, markers, families) = (self.sessions, self.records, self.markers, self.families)
         self.deadlines.compact { due in
             switch due {
             case .session(let key): sessions[key] != nil
-            case .transfer(let key): transfers[key] != nil
+            case .record(let key): others[key] != nil
             case .marker(let key): markers[key] != nil
             case .end(let lineage): families[lineage]?.ended != nil
             }
@@ -206,12 +153,8 @@ struct MemoryRecords {
         return now < record.deadline && self.subjects.epoch(of: session.subject) == session.epoch
     }
 
-    private func isLive(_ transfer: TransferToken, at now: UnixTime) -> Bool {
-        now < transfer.expiresAt && self.subjects.epoch(of: transfer.parent.subject) == transfer.parent.epoch
-    }
-
     /// Writes a session whose place is taken and whose family has not ended.
-    private mutating func write(_ new: NewSession, at now: UnixTime) {
+    mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
         session.epoch = self.subjects.join(session.subject, new.key, until: session.expiresAt)
         let record = SessionRecord(
@@ -230,21 +173,14 @@ struct MemoryRecords {
         self.leaveFamily(key)
     }
 
-    private mutating func removeTransfer(_ key: RecordKey) {
-        guard let stored = self.transfers.removeValue(forKey: key) else { return }
-        self.limits.markers.giveBack()
-        self.subjects.leave(stored.record.parent.subject, key)
-        self.leaveFamily(key)
-    }
-
-    private mutating func joinFamily(_ key: RecordKey, until expiry: UnixTime) {
+    mutating func joinFamily(_ key: RecordKey, until expiry: UnixTime) {
         var family = self.families.removeValue(forKey: key.lineage) ?? Family(bornUntil: expiry)
         family.members.insert(key)
         family.bornUntil = max(family.bornUntil, expiry)
         self.families[key.lineage] = family
     }
 
-    private mutating func leaveFamily(_ key: RecordKey) {
+    mutating func leaveFamily(_ key: RecordKey) {
         self.families[key.lineage]?.members.remove(key)
         if let family = self.families[key.lineage], family.members.isEmpty, family.ended == nil {
             self.families[key.lineage] = nil

@@ -8,8 +8,8 @@ package import Vocabulary
 /// When it is full, sign-in and mint fail with `.full`; nothing that lives is ever pushed out, markers least of all, for
 /// a marker that goes too early lets a used token be used again. What has expired is collected a few records with each
 /// write, and by `sweep()`.
-package final class MemoryStore: SessionStore {
-    private final class Shard: Sendable {
+package final class MemoryStore: RecordStore {
+    final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
 
         init(limits: MemoryLimits, subjects: SubjectDirectory) {
@@ -25,18 +25,21 @@ package final class MemoryStore: SessionStore {
 
     private let shards: [Shard]
     private let subjects: SubjectDirectory
-    private let limits: MemoryLimits
-    private let clock: Clock
-    private let caches: SessionCaches
+    let limits: MemoryLimits
+    let onces: OnceTable
+    let documents = Mutex(MemoryDocuments())
+    let clock: Clock
+    let caches: SessionCaches
 
-    /// A store with room for `maxSessions` sessions and `maxMarkers` transfer tokens and markers together, which tells
-    /// `caches` what has ended.
+    /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and markers
+    /// together, and as many ids that are presented once. It tells `caches` what has ended.
     package init(maxSessions: Int, maxMarkers: Int, clock: Clock, caches: SessionCaches) {
         let limits = MemoryLimits(maxSessions: maxSessions, maxMarkers: maxMarkers)
         let subjects = SubjectDirectory(shards: Self.shardCount, limits: limits)
         self.shards = (0..<Self.shardCount).map { _ in Shard(limits: limits, subjects: subjects) }
         self.subjects = subjects
         self.limits = limits
+        self.onces = OnceTable(shards: Self.shardCount, places: limits.onces)
         self.clock = clock
         self.caches = caches
     }
@@ -44,7 +47,7 @@ package final class MemoryStore: SessionStore {
     /// Sessions kept now, those expired but not yet collected included.
     package var sessionCount: Int { self.limits.sessions.count }
 
-    /// Transfer tokens and markers kept now, those expired but not yet collected included.
+    /// Single-use records and markers kept now, those expired but not yet collected included.
     package var markerCount: Int { self.limits.markers.count }
 
     /// Removes everything that has expired. Meant to run every minute, off the event loops.
@@ -58,7 +61,7 @@ package final class MemoryStore: SessionStore {
     }
 
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.answer(on: loop) { () throws(StoreError) in
+        self.answer(on: loop) {
             try self.write(in: session.key.lineage) { (records, now) throws(StoreError) in
                 try records.insert(session, at: now)
             }
@@ -95,54 +98,16 @@ package final class MemoryStore: SessionStore {
         return self.caches.invalidate(.subject(subject), on: loop)
     }
 
-    package func create(_ transfer: TransferToken, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.answer(on: loop) { () throws(StoreError) in
-            try self.write(in: key.lineage) { (records, _) throws(StoreError) in
-                try records.insert(transfer, key: key)
-            }
-        }
-    }
-
-    package func transfer(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<TransferLookup> {
-        let now = self.clock.now()
-        return loop.makeSucceededFuture(self.shard(of: key.lineage).records.withLock { $0.transfer(key, at: now) })
-    }
-
-    package func consume(
-        _ key: RecordKey,
-        judged: RecordVersion,
-        marker: Marker,
-        creating: NewSession?,
-        on loop: any EventLoop
-    ) -> EventLoopFuture<Consumption> {
-        self.answer(on: loop) { () throws(StoreError) in
-            try self.write(in: key.lineage) { (records, now) throws(StoreError) in
-                try records.consume(key, judged: judged, marker: marker, creating: creating, at: now)
-            }
-        }
-    }
-
-    package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        // What stands here stands as long as the process.
-        let now = self.clock.now()
-        return self.answer(on: loop) { () throws(StoreError) in
-            guard case .spent(marker) = self.shard(of: key.lineage).records.withLock({ $0.transfer(key, at: now) })
-            else {
-                throw .unavailable
-            }
-        }
-    }
-
     // MARK: Steps
 
-    private func shard(of lineage: Lineage) -> Shard {
+    func shard(of lineage: Lineage) -> Shard {
         // `Hasher` is seeded per process: nobody can choose tags that crowd one shard.
         self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
     }
 
     /// One write in the lineage's shard. When there is no room, what has expired anywhere makes room and it is tried
     /// once more.
-    private func write<Answer: Sendable>(
+    func write<Answer: Sendable>(
         in lineage: Lineage,
         _ step: (inout MemoryRecords, UnixTime) throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {
@@ -161,7 +126,7 @@ package final class MemoryStore: SessionStore {
 
     /// Collects a bounded number of records in every shard; true when there may be more.
     @discardableResult
-    private func collect() -> Bool {
+    func collect() -> Bool {
         let now = self.clock.now()
         var hasMore = false
         for shard in self.shards {
@@ -169,12 +134,13 @@ package final class MemoryStore: SessionStore {
             hasMore = hasMore || isDue
         }
         self.subjects.collect(at: now, limit: Self.collectedPerHold)
+        self.onces.collect(at: now, limit: Self.collectedPerHold)
         return hasMore
     }
 
-    private func answer<Answer: Sendable>(
+    func answer<Answer: Sendable>(
         on loop: any EventLoop,
-        _ step: () throws(StoreError) -> Answer
+        _ step: () throws -> Answer
     ) -> EventLoopFuture<Answer> {
         do {
             return loop.makeSucceededFuture(try step())

@@ -1,7 +1,7 @@
 internal import AddressIntelligence
 
 extension TextRule {
-    /// Where to listen.
+    /// An address to listen on.
     static let listenAddress = TextRule(
         "address",
         allowed: "an IP address and a port: \"127.0.0.1:8080\", \"[::1]:8080\", or \":8080\" for every address",
@@ -20,19 +20,21 @@ extension TextRule {
         }
         guard !host.contains(":") else { throw SyntaxFault("put the IPv6 address in brackets: \"[::1]:8080\"") }
         guard IPAddress(String(host)) != nil else {
-            throw SyntaxFault("write an IP address, not a name; leave it out to listen on every address")
+            throw SyntaxFault(
+                "write an IP address instead of a name, or only the port (\":8080\") to listen on every address"
+            )
         }
         return .address(ListenAddress(host: String(host), port: port))
     }
 
-    /// Proxies that are believed.
+    /// A proxy or a network of proxies whose forwarding fields are believed.
     static let addressBlock = TextRule(
         "CIDR",
         allowed: "an address or a block of addresses such as 10.0.0.0/8 or 2001:db8::/32",
         pattern: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"
     ) { text throws(SyntaxFault) in
         guard let block = CIDRBlock(text) else {
-            throw SyntaxFault("check the address, the length, and that no bit beyond the length is set")
+            throw SyntaxFault("check the address and the length; all bits after the length must be 0")
         }
         return .block(block)
     }
@@ -83,7 +85,7 @@ extension TextRule {
         return try TextRule.clientID.read(text)
     }
 
-    /// The `Host` that an app sees.
+    /// The `Host` that an app gets.
     static let hostHeader = TextRule(
         "client | host[:port]",
         allowed: "client, or a host with or without a port",
@@ -94,7 +96,7 @@ extension TextRule {
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
 
-    /// A name for TLS: SNI takes no addresses (RFC 6066 3).
+    /// A name for TLS, which cannot be an address (RFC 6066 3).
     static let serverName = TextRule(
         "name",
         allowed: "a host name such as app.internal",
@@ -108,7 +110,7 @@ extension TextRule {
 }
 
 extension ListenAddress {
-    /// Reads an address as the key `listen` has it, e.g. `127.0.0.1:8080`; nil: it is none.
+    /// Reads an address in the form of the key `listen`, e.g. `127.0.0.1:8080`; nil when it is not one.
     package init?(_ text: String) {
         guard case .address(let address)? = try? TextRule.listenAddress.read(text) else { return nil }
         self = address
@@ -116,7 +118,7 @@ extension ListenAddress {
 }
 
 extension TextRule {
-    /// Reads an absolute URL that has nothing after its authority but perhaps one `/`.
+    /// Reads an absolute URL that ends after its authority or after one `/`.
     private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
         guard let separator = text.firstRange(of: "://") else {
             throw SyntaxFault("begin with https:// or http://")
@@ -126,10 +128,10 @@ extension TextRule {
         var rest = text[separator.upperBound...]
         if rest.last == "/" { rest = rest.dropLast() }
         guard !rest.contains("@") else {
-            throw SyntaxFault("leave out the user and password: credentials do not belong into a URL")
+            throw SyntaxFault("leave out the user and password: they must not be part of this URL")
         }
         guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
-            throw SyntaxFault("leave out the path, the query and the fragment")
+            throw SyntaxFault("remove the path, the query and the fragment")
         }
         guard let (host, port) = Self.authority(String(rest)) else {
             throw SyntaxFault("write a host name in ASCII or an address (IPv6 in brackets), and a port from 1 to 65535")
@@ -169,7 +171,8 @@ extension TextRule {
                     && label.first != "-" && label.last != "-"
             })
         else { return nil }
-        // WHATWG: a last label of digits makes it an address; browsers would read `0x7f.1` and `127.1` as one too.
+        // WHATWG URL: if the last label is a number, the host is an address; browsers also read `0x7f.1` and `127.1` as
+        // addresses.
         guard let last = labels.last else { return nil }
         let isNumeric = last.utf8.allSatisfy { (0x30...0x39).contains($0) } || last.hasPrefix("0x")
         return isNumeric && IPAddress(host) == nil ? nil : host

@@ -1,8 +1,8 @@
-/// Names of settings that this version does not have, but which one expects of a gateway: refused with what there is
-/// instead, not as slips of the pen.
+/// Names of settings that this version does not have but an operator may expect. The message for such a name says what
+/// exists instead, rather than treating it as a misspelling.
 enum LaterKeys {
     private static let providers =
-        "this version has the static provider: provider.static.users, or SALLYPORT_USERS_FILE"
+        "this version only has the static provider: use provider.static.users or SALLYPORT_USERS_FILE"
 
     private static let variables = [
         "SALLYPORT_KRATOS_URL": Self.providers,
@@ -14,22 +14,22 @@ enum LaterKeys {
         "provider.kratos": Self.providers,
         "provider.oidc": Self.providers,
         "provider.introspection": Self.providers,
-        "redis": "it is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
-        "tls": "this version serves plain HTTP/1.1 behind a proxy that ends TLS",
+        "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
+        "tls": "this version serves plain HTTP/1.1: put a proxy in front that terminates TLS",
     ]
 
-    /// What there is instead of the variable `name`; nil: it is not one of these.
+    /// What exists instead of the variable `name`; nil when it is not one of these.
     static func sentence(forVariable name: String) -> String? { self.variables[name] }
 
-    /// What there is instead of the key at `path`; nil: it is not one of these.
+    /// What exists instead of the key at `path`; nil when it is not one of these.
     static func sentence(for path: String) -> String? { self.keys[path] }
 
-    /// For names under which people write a secret itself.
+    /// A hint for names that often hold the secret itself.
     static func secretHint(for name: String) -> String? {
         switch name.lowercased() {
-        case "secret", "cookie_secret": "put the secret into a file of its own and write secret_file"
-        case "client_secret": "put the secret into a file of its own and write client_secret_file"
-        case "password": "write password_hash, or password_file for identity.basic"
+        case "secret", "cookie_secret": "put the secret into its own file and name that file in secret_file"
+        case "client_secret": "put the secret into its own file and name that file in client_secret_file"
+        case "password": "write password_hash for a user, or password_file for identity.basic"
         default: nil
         }
     }

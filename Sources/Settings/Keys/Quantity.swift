@@ -1,6 +1,6 @@
 /// Durations and sizes as operators write them: a whole number and one unit.
 enum Quantity {
-    /// Longest first where one unit's name ends another's.
+    /// In an order in which a unit comes before those whose names end its own.
     private static let durationUnits: [(name: String, milliseconds: Int64)] = [
         ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]
@@ -15,10 +15,10 @@ enum Quantity {
             throw SyntaxFault("add the unit: \(number.value)s for seconds, \(number.value)m for minutes")
         }
         guard let unit = Self.durationUnits.first(where: { $0.name == number.rest }) else {
-            throw SyntaxFault("use one of the units ms, s, m, h, d, and one only: 90m, not 1h30m")
+            throw SyntaxFault("use exactly one of the units ms, s, m, h, d: 90m, not 1h30m")
         }
         let (milliseconds, overflows) = number.value.multipliedReportingOverflow(by: unit.milliseconds)
-        // Beyond a century nothing is meant; far below what Duration and UnixTime can hold.
+        // A century is more than any setting needs, and far below the limits of Duration and UnixTime.
         guard !overflows, milliseconds <= 36_500 * 86_400_000 else { throw SyntaxFault("write a shorter time") }
         return .milliseconds(milliseconds)
     }
@@ -45,7 +45,7 @@ enum Quantity {
         return Int(number.value)
     }
 
-    /// The shortest exact way to write `duration`.
+    /// The shortest exact form of `duration`.
     static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
@@ -55,13 +55,13 @@ enum Quantity {
         return "\(milliseconds / unit.milliseconds)\(unit.name)"
     }
 
-    /// The shortest exact way to write a size of `bytes`.
+    /// The shortest exact form of a size of `bytes`.
     static func text(bytes: Int) -> String {
         guard bytes > 0, let unit = Self.sizeUnits.last(where: { bytes % $0.bytes == 0 }) else { return "\(bytes)" }
         return "\(bytes / unit.bytes)\(unit.name)"
     }
 
-    /// At most 15 digits, so that no unit's factor of the common ones overflows unseen.
+    /// At most 15 digits, so that multiplying by a common unit cannot overflow.
     private static func leadingNumber(of text: String) -> (value: Int64, rest: String)? {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         guard (1...15).contains(digits.count), digits.count == 1 || digits.first != 0x30 else { return nil }
@@ -70,7 +70,7 @@ enum Quantity {
     }
 }
 
-/// Why a text is not what its key wants; the sentence says how to mend it.
+/// Why a text is not valid for its key, as an instruction to correct it.
 struct SyntaxFault: Error {
     let mend: String
 

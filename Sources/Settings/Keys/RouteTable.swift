@@ -6,107 +6,107 @@ extension Section {
             "public_url",
             .text(.publicURL),
             required: true,
-            "Scheme, host and port by which clients reach it."
+            "Scheme, host and port of the URL by which clients reach the host."
         ),
         SettingsKey(
             "endpoints",
             .boolean,
             default: "true when it is the only host, else false",
-            "Sign-in and token endpoints are served here and take their paths from the app."
+            "Serve the sign-in and token endpoints on this host; the app does not get their paths."
         ),
         SettingsKey(
             "case_sensitive",
             .boolean,
             default: "false",
-            "Its apps tell /Admin from /admin; without it a path that differs from a stricter route's in letter case is refused."
+            "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."
         ),
         SettingsKey(
             "routes",
             .sections(.route),
             required: true,
-            "What is served; the most specific wins in any order."
+            "The paths that are served; the most specific one wins, in any order."
         ),
     ])
 
     static let route = Section([
-        SettingsKey("name", .text(.name), default: "host and path", "The label in metrics and logs."),
+        SettingsKey("name", .text(.name), default: "host and path", "The route's label in metrics and logs."),
         SettingsKey(
             "path",
             .text(.pathPattern),
             default: "/**",
-            "Exact, prefix/** for the rest, * for one segment; decoded, as it is matched decoded."
+            "Exact, prefix/** for everything below, * for one segment; write it decoded."
         ),
         SettingsKey(
             "path_info",
             .choice(PathInfo.allCases.map(\.rawValue)),
             default: "refuse",
-            "A path that goes on behind this exact one (/report.php/x) on a weaker route: 400, or judged as this route."
+            "A path below this exact one (/report.php/x) that a weaker route serves: refuse it with 400, or judge it as this route."
         ),
         SettingsKey(
             "methods",
             .list(.text(.method)),
             default: "all but CONNECT and TRACE",
-            "Anything else is 405, unless another route has the same path and takes it; wider paths do not."
+            "Other methods get 405, unless another route with the same path takes them."
         ),
-        SettingsKey("upstream", .text(.upstream), default: "the top-level upstream", "The app behind it."),
+        SettingsKey("upstream", .text(.upstream), default: "the top-level upstream", "The app that serves the route."),
         SettingsKey(
             "host",
             .text(.hostHeader),
             default: "client",
-            "The Host that the app sees; client is the name and port of public_url, whatever the client's spelling."
+            "The Host that the app gets; client means the host and port of public_url."
         ),
         SettingsKey(
             "auth",
             .choice(AuthRequirement.allCases.map(\.rawValue)),
             default: "required",
-            "Whether a session is needed, welcome, or not looked at."
+            "Whether a session is required, used if there is one, or ignored."
         ),
         SettingsKey(
             "require",
             .section(.requirement),
-            "What the session must be; every key that is set must hold. Only where auth is required."
+            "What the session must fulfil: every key that is set. Only with auth: required."
         ),
         SettingsKey(
             "unauthenticated",
             .choice(UnauthenticatedAnswer.allCases.map(\.rawValue)),
             default: "auto",
-            "What a request without session gets; auto sends navigations to login and answers the rest with 401."
+            "The answer without a session; auto redirects navigations to the login page and answers all else with 401."
         ),
         SettingsKey("client", .text(.clientID), "The web client whose handoff settings apply, from clients."),
         SettingsKey(
             "handoff",
             .boolean,
             default: "true where a client is set",
-            "Accept session-transfer tokens; where no client is set they are removed, false leaves them to the app."
+            "Accept session-transfer tokens. Without client they are removed; false passes them to the app."
         ),
         SettingsKey(
             "binding",
             .choice(BindingMode.allCases.map(\.rawValue)),
             default: "none",
-            "The device's address or network, checked again on the live session; only where auth is required."
+            "What must be the same as when the session began: the address or the network. Only with auth: required."
         ),
         SettingsKey(
             "bearer",
             .choice(BearerOwner.allCases.map(\.rawValue)),
             default: "gateway",
-            "Whose Authorization: Bearer is."
+            "Who reads Authorization: Bearer, the gateway or the app."
         ),
         SettingsKey(
             "allow_encoded_slashes",
             .boolean,
             default: "false",
-            "%2F in the path is the app's business; apps differ in what they make of it."
+            "Forward paths with %2F, which apps read in different ways."
         ),
         SettingsKey(
             "cache",
             .choice(["private", "app"]),
             default: "private",
-            "Answers that carry identity are marked private, or left as the app marks them."
+            "Mark responses to signed-in users as private for caches, or keep the app's Cache-Control."
         ),
         SettingsKey(
             "cors",
             .section(.cors),
-            "Other origins whose scripts may read the answers; what the app says of it in an answer of its own stands."
+            "Other origins whose scripts may read responses; the app's own CORS fields take precedence."
         ),
         SettingsKey(
             "trusted_origins",
@@ -118,24 +118,24 @@ extension Section {
             "max_body",
             .size(0...(1 << 50), orNone: true),
             default: "limits.body",
-            "A request body; more is 413."
+            "The largest request body; a larger one gets 413."
         ),
-        SettingsKey("timeouts", .section(.routeTimeouts), "Times of this route."),
+        SettingsKey("timeouts", .section(.routeTimeouts), "Time limits of this route."),
     ])
 
     private static let requirement = Section([
-        SettingsKey("aal", .choice(AssuranceLevel.demandable.map(\.rawValue)), "The least assurance level."),
+        SettingsKey("aal", .choice(AssuranceLevel.demandable.map(\.rawValue)), "The lowest assurance level."),
         SettingsKey("groups_any", .list(.text(.text)), "The user is in one of these groups."),
         SettingsKey("scopes", .list(.text(.text)), "The session has all of these scopes."),
         SettingsKey(
             "origin",
             .list(.choice(["browser", "native", "transfer"])),
-            "The ways in which the session may have begun."
+            "How the session may have begun."
         ),
         SettingsKey(
             "max_age",
             .duration(.seconds(1)...(.seconds(365 * 86_400))),
-            "The longest time since the user authenticated."
+            "The longest time since the user signed in."
         ),
     ])
 
@@ -146,14 +146,19 @@ extension Section {
             required: true,
             "Exact origins; * only without credentials."
         ),
-        SettingsKey("methods", .list(.text(.method)), default: "GET, HEAD, POST", "What they may send."),
-        SettingsKey("headers", .list(.text(.fieldName)), default: "none", "Fields that they may send."),
-        SettingsKey("credentials", .boolean, default: "false", "They may send the session cookie."),
+        SettingsKey(
+            "methods",
+            .list(.text(.method)),
+            default: "GET, HEAD, POST",
+            "Methods that these origins may use."
+        ),
+        SettingsKey("headers", .list(.text(.fieldName)), default: "none", "Fields that these origins may send."),
+        SettingsKey("credentials", .boolean, default: "false", "Whether these origins may send the session cookie."),
         SettingsKey(
             "max_age",
             .duration(.zero...(.seconds(86_400))),
             default: "10m",
-            "How long a browser may remember this answer."
+            "How long a browser may cache the answer to a preflight."
         ),
     ])
 
@@ -162,25 +167,29 @@ extension Section {
             "response",
             .duration(.milliseconds(10)...(.seconds(3600))),
             default: "timeouts.response",
-            "To the end of the app's head."
+            "Until the head of the app's response is complete."
         )
     ])
 
     static let upstream = Section([
-        SettingsKey("url", .text(.upstreamURL), required: true, "Where the app listens."),
+        SettingsKey("url", .text(.upstreamURL), required: true, "The address of the app."),
         SettingsKey(
             "ca_file",
             .path(isSecret: false),
             default: "the system's authorities",
-            "PEM certificates that the app's must lead to; verification is never off."
+            "PEM file of the authorities for the app's certificate, which is always verified."
         ),
-        SettingsKey("certificate_file", .path(isSecret: false), "PEM certificate by which the app knows the gateway."),
-        SettingsKey("key_file", .path(isSecret: true), "PEM key of that certificate."),
+        SettingsKey(
+            "certificate_file",
+            .path(isSecret: false),
+            "PEM file of the gateway's client certificate for the app."
+        ),
+        SettingsKey("key_file", .path(isSecret: true), "PEM file of the key of that certificate."),
         SettingsKey(
             "server_name",
             .text(.serverName),
             default: "the host in url",
-            "The name in the app's certificate."
+            "The expected name in the app's certificate."
         ),
         SettingsKey(
             "max_connections",
@@ -192,17 +201,22 @@ extension Section {
             "reuse",
             .choice(ConnectionReuse.allCases.map(\.rawValue)),
             default: "shared",
-            "Whom a connection to the app serves: one user after another, or one session only (requests without one share)."
+            "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
     ])
 
     static let client = Section([
-        SettingsKey("client_id", .text(.clientID), required: true, "The name that the client gives itself."),
-        SettingsKey("client_secret_file", .path(isSecret: true), default: "none", "Without one the client is public."),
+        SettingsKey("client_id", .text(.clientID), required: true, "The client's id, as it sends it."),
+        SettingsKey(
+            "client_secret_file",
+            .path(isSecret: true),
+            default: "none",
+            "The file with the client's secret; a client without one is public."
+        ),
         SettingsKey(
             "session_transfer",
             .section(.sessionTransfer),
-            "Auth0's object of that name, verbatim, and three keys more."
+            "Auth0's object of this name, and three additional keys."
         ),
     ])
 
@@ -211,38 +225,43 @@ extension Section {
             "can_create_session_transfer_token",
             .boolean,
             default: "false",
-            "Native clients: may mint tokens."
+            "Native clients: whether they may mint tokens."
         ),
         SettingsKey(
             "allowed_authentication_methods",
             .list(.choice(["cookie", "query"])),
             default: "none",
-            "Web clients: where the token may stand; cookie wins when it stands in both."
+            "Web clients: where the token is accepted; the cookie takes precedence."
         ),
         SettingsKey(
             "enforce_device_binding",
             .choice(BindingMode.allCases.map(\.rawValue)),
             default: "ip",
-            "Web clients: what must be equal between minting and consuming; the README has a table."
+            "Web clients: what must be equal when the token is minted and used; the README has a table."
         ),
-        SettingsKey("binding_dry_run", .boolean, default: "false", "Judge the binding and count, but let pass."),
+        SettingsKey(
+            "binding_dry_run",
+            .boolean,
+            default: "false",
+            "Check the binding and count the result, but do not enforce it."
+        ),
         SettingsKey(
             "on_mismatch",
             .choice(["burn", "keep"]),
             default: "burn",
-            "What a wrong device does to the token."
+            "What happens to the token when the wrong device presents it."
         ),
         SettingsKey(
             "on_replay",
             .choice(["refuse", "revoke_derived"]),
             default: "refuse",
-            "What a second use does; revoke_derived also ends the session that the first one made."
+            "What a second use of the token does; revoke_derived also ends the session that the first use made."
         ),
         SettingsKey(
             "enforce_cascade_revocation",
             .boolean,
             default: "false",
-            "Auth0's default is true; this version has no cascade and refuses true."
+            "Auth0's default is true; this version cannot do that and refuses true."
         ),
         SettingsKey("allow_refresh_token", .boolean, default: "false", "This version issues none and refuses true."),
         SettingsKey(
@@ -260,7 +279,7 @@ extension Section {
             "enforce_device_binding",
             .choice(["ip", "asn"]),
             default: "ip",
-            "Read, and without effect while allow_delegated_access is false."
+            "Has no effect while allow_delegated_access is false."
         ),
     ])
 
@@ -269,37 +288,37 @@ extension Section {
             "preset",
             .choice(IdentitySettings.Preset.allCases.map(\.rawValue)),
             default: "sallyport",
-            "The names that a family of apps expects."
+            "The field names that a family of apps expects."
         ),
         SettingsKey(
             "headers",
             .pairs(name: .fieldName, value: .sessionPath),
             default: "the preset's",
-            "Own names instead of the preset's."
+            "Field names of your own instead of the preset's."
         ),
-        SettingsKey("basic", .section(.basic), "Authorization: Basic for apps that want it."),
-        SettingsKey("delimiter", .text(.delimiter), default: ",", "Between the elements of a list."),
+        SettingsKey("basic", .section(.basic), "Authorization: Basic for apps that need it."),
+        SettingsKey("delimiter", .text(.delimiter), default: ",", "The separator of the elements of a list."),
         SettingsKey(
             "max_size",
             .size(256...32_768, orNone: false),
             default: "8KiB",
-            "All identity fields of a request together; keep it below the app's limit."
+            "The largest size of all identity fields of a request together; keep it below the app's limit."
         ),
         SettingsKey(
             "strip_underscore_fields",
             .boolean,
             default: "true",
-            "Client fields with _ never reach the app, as CGI and WSGI read _ as -."
+            "Remove client fields with _ in their names, because CGI and WSGI apps read _ as -."
         ),
     ])
 
     private static let basic = Section([
-        SettingsKey("username", .text(.sessionPath), required: true, "The path of the user's name in the session."),
+        SettingsKey("username", .text(.sessionPath), required: true, "The path to the user's name in the session."),
         SettingsKey(
             "password_file",
             .path(isSecret: true),
             required: true,
-            "The password that the app expects of the gateway."
+            "The file with the password that the app expects from the gateway."
         ),
     ])
 }

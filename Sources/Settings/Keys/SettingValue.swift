@@ -1,7 +1,7 @@
 internal import AddressIntelligence
 internal import Vocabulary
 
-/// A value that is right by itself; whether it fits the others is for `SettingsValidation`.
+/// A value that is valid by itself. Whether it fits the other values is checked by `SettingsValidation`.
 enum SettingValue: Sendable {
     case boolean(Bool)
     case integer(Int)
@@ -16,19 +16,19 @@ enum SettingValue: Sendable {
     case list([Setting])
     case tree(SettingsTree)
     case document(JSONValue)
-    /// Written, but wrong, and reported.
+    /// A written value that is wrong and has been reported.
     case invalid
 }
 
-/// A value, where it stands, and how it may be shown.
+/// A value, its origin, and its form for messages.
 struct Setting: Sendable {
     var value: SettingValue
     var origin: SettingsOrigin
-    /// As the operator wrote it; `<redacted>` for what must not be shown.
+    /// As the operator wrote it; `<redacted>` for a secret.
     var shown: String
 }
 
-/// The settings as written: each value read and in range, each with its place.
+/// The settings as written: each value is valid by itself and has its origin.
 struct SettingsTree: Sendable {
     var origin: SettingsOrigin
     /// In the order in which they were written.
@@ -58,7 +58,7 @@ struct SettingsTree: Sendable {
         return self.tree(name)?.setting(at: path.dropFirst())
     }
 
-    /// Puts `setting` at a path, making the mappings on the way.
+    /// Sets the value at a path and creates the mappings that lead to it.
     mutating func set(_ setting: Setting, at path: some Collection<String>) {
         guard let name = path.first else { return }
         guard path.count > 1 else {

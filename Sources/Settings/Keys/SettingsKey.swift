@@ -1,16 +1,16 @@
 /// One key that an operator may write.
 ///
 /// The decoder, the environment overlay, `check`, the reference file and the JSON schema all read this one table
-/// (`Section.file`), so none of them can know a key that another does not.
+/// (`Section.file`), so they all know the same keys.
 package struct SettingsKey: Sendable {
     package var name: String
     package var kind: SettingKind
-    /// What holds when the key is absent, as an operator would write it, or a few words; nil: nothing does.
+    /// The default, as an operator would write it, or in a few words; nil: there is none.
     package var fallback: String?
     package var isRequired: Bool
-    /// What the key is for, in one sentence.
+    /// What the key does, in one sentence.
     package var purpose: String
-    /// The variable's name when it is not made from the key's path.
+    /// The variable's name where it differs from the one that the key's path gives.
     package var environmentName: String?
 
     init(
@@ -39,7 +39,7 @@ package struct SettingsKey: Sendable {
     }
 }
 
-/// What a value must be.
+/// The type and range of a value.
 package indirect enum SettingKind: Sendable {
     case boolean
     case integer(ClosedRange<Int>)
@@ -47,9 +47,9 @@ package indirect enum SettingKind: Sendable {
     case size(ClosedRange<Int>, orNone: Bool)
     case choice([String])
     case text(TextRule)
-    /// Text that must never be shown.
+    /// Text that is never shown.
     case secret(TextRule)
-    /// A file to read. The content of a secret one never leaves; its name is shown only when it looks like a name.
+    /// A file to read. The content of a secret file is never shown, and its path only when it looks like a path.
     case path(isSecret: Bool)
     /// A single element may stand without brackets.
     case list(SettingKind)
@@ -61,7 +61,7 @@ package indirect enum SettingKind: Sendable {
     case named(Section)
     /// A mapping of the operator's own names to texts.
     case pairs(name: TextRule, value: TextRule)
-    /// Any value: what it means is the app's business.
+    /// Any value. Only the app interprets it.
     case document
 
     /// The type's name in messages and in the reference.
@@ -94,7 +94,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// What is allowed, for a message.
+    /// What is allowed, in words for a message.
     var allowed: String {
         switch self {
         case .boolean: "true or false"
@@ -121,7 +121,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The mapping below, and how a path leads into it.
+    /// The mapping below this key, and the step of a path into it.
     var section: (section: Section, step: String)? {
         switch self {
         case .section(let section): (section, "")

@@ -11,15 +11,15 @@ extension Section {
         SettingsKey(
             "public_url",
             .text(.publicURL),
-            "Shorthand for one host with endpoints: the URL clients reach it by."
+            "Shorthand for one host with endpoints: the URL by which clients reach it."
         ),
         SettingsKey(
             "case_sensitive",
             .boolean,
             default: "false",
-            "Shorthand for that one host's: its apps tell /Admin from /admin."
+            "Shorthand for the case_sensitive of that one host."
         ),
-        SettingsKey("upstream", .text(.upstream), "The app of every route that names none."),
+        SettingsKey("upstream", .text(.upstream), "The app of every route without an upstream of its own."),
         SettingsKey(
             "routes",
             .sections(.route),
@@ -30,7 +30,7 @@ extension Section {
             "listen",
             .list(.text(.listenAddress)),
             default: "127.0.0.1:8080",
-            "Where clients connect; beyond loopback only when you say so."
+            "The addresses for clients; the default is reachable from this machine only."
         ),
         SettingsKey("admin", .section(.admin), "The listener for operators."),
         SettingsKey(
@@ -43,32 +43,32 @@ extension Section {
             "secret_file",
             .path(isSecret: true),
             default: "a random secret at each start",
-            "The secret of 32 bytes or more from which every key is derived; of several lines the first signs, all are accepted."
+            "A file with the secret (32 bytes or more) for all keys; of several lines the first signs, and all are accepted."
         ),
         SettingsKey(
             "trusted_proxies",
             .list(.text(.addressBlock)),
             default: "none",
-            "Peers whose forwarded field is believed; anyone else could name any address."
+            "The proxies whose forwarding field is believed. Other clients could write any address into it."
         ),
         SettingsKey(
             "forwarded_header",
             .choice(ForwardedHeader.allCases.map(\.rawValue)),
             default: "x-forwarded-for",
-            "The one field that names the client; reading both would let one contradict the other."
+            "The field in which proxies name the client. Only one is read, because two could contradict each other."
         ),
-        SettingsKey("hosts", .sections(.host), "The hosts that clients ask for; any other is refused."),
-        SettingsKey("upstreams", .named(.upstream), "Apps by name, for those that need more than a URL."),
+        SettingsKey("hosts", .sections(.host), "The hosts that are served; requests for others are refused."),
+        SettingsKey("upstreams", .named(.upstream), "Apps by name, for apps that need more than a URL."),
         SettingsKey("clients", .sections(.client), "OAuth clients that may mint or consume session-transfer tokens."),
-        SettingsKey("provider", .section(.provider), "Who proves that users are who they say."),
+        SettingsKey("provider", .section(.provider), "How users sign in."),
         SettingsKey("session", .section(.session), "How long sessions live, and their cookie."),
         SettingsKey("store", .section(.store), "Where sessions are kept."),
-        SettingsKey("handoff", .section(.handoff), "Where a session-transfer token may stand and how long it lives."),
+        SettingsKey("handoff", .section(.handoff), "Where a session-transfer token is accepted and how long it lives."),
         SettingsKey("identity", .section(.identity), "Which fields carry the identity to the app."),
         SettingsKey("asn", .section(.asn), "The source of autonomous system numbers: a database or a CSV, not both."),
         SettingsKey("limits", .section(.limits), "What a client may use up."),
         SettingsKey("timeouts", .section(.timeouts), "How long the gateway waits."),
-        SettingsKey("drain", .section(.drain), "How a stop goes."),
+        SettingsKey("drain", .section(.drain), "How the gateway stops."),
         SettingsKey("log", .section(.log), "What is written to standard output."),
     ])
 
@@ -77,12 +77,12 @@ extension Section {
             "listen",
             .text(.listenAddress),
             default: "127.0.0.1:9090",
-            "Health, readiness and metrics; unauthenticated, so keep it off public networks."
+            "The address for health, readiness and metrics. It asks for no credentials, so keep it off public networks."
         )
     ])
 
     private static let provider = Section([
-        SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demo and tests.")
+        SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demos and tests.")
     ])
 
     private static let staticProvider = Section([
@@ -91,44 +91,59 @@ extension Section {
             "users_file",
             .path(isSecret: false),
             environment: "SALLYPORT_USERS_FILE",
-            "A YAML file with the list of users instead."
+            "A YAML file with the list of users, instead of users."
         ),
     ])
 
     /// An element of `provider.static.users`, and of a users file.
     static let user = Section([
         SettingsKey("identifier", .text(.text), required: true, "What the user types: an email address or a name."),
-        SettingsKey("id", .text(.text), default: "the identifier", "The subject that apps see; never reuse one."),
+        SettingsKey(
+            "id",
+            .text(.text),
+            default: "the identifier",
+            "The subject that apps see. Never give one user's id to another."
+        ),
         SettingsKey(
             "password_hash",
             .secret(.passwordHash),
             required: true,
-            "Scrypt, so that the file tells no password."
+            "A scrypt hash of the password; the README shows how to make one."
         ),
-        SettingsKey("traits", .document, default: "{}", "What apps may learn of the user, e.g. email, name, groups."),
+        SettingsKey(
+            "traits",
+            .document,
+            default: "{}",
+            "What apps may learn about the user, e.g. email, name, groups."
+        ),
         SettingsKey(
             "aal",
             .choice(AssuranceLevel.demandable.map(\.rawValue)),
             default: "aal1",
-            "The assurance that a sign-in reaches."
+            "The assurance level of the user's sign-in."
         ),
     ])
 
     private static let session = Section([
-        SettingsKey("idle", .duration(minute...(day * 30)), default: "30m", "A session unused for so long ends."),
+        SettingsKey(
+            "idle",
+            .duration(minute...(day * 30)),
+            default: "30m",
+            "A session ends when it is unused for this long."
+        ),
         SettingsKey(
             "absolute",
             .duration(minute...(day * 365)),
             default: "12h",
-            "A session ends after so long, used or not."
+            "A session ends after this long, even if it is used."
         ),
         SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
-        SettingsKey("transfer", .section(.transferLifetimes), "Web sessions born of a handoff, which live shorter."),
+        SettingsKey("transfer", .section(.transferLifetimes), "Web sessions made by a handoff, which live shorter."),
         SettingsKey(
             "cookie",
             .text(.token),
             default: "__Host-sallyport",
-            "The prefix __Host- keeps sibling domains from setting it."
+            "The name of the session cookie. With the prefix __Host- sibling domains cannot set it."
         ),
     ])
 
@@ -147,7 +162,7 @@ extension Section {
             "cached_sessions",
             .integer(0...16_777_216),
             default: "65536",
-            "Sessions that each event loop keeps at hand for seconds; a request for another one asks the store. 0: all do."
+            "How many sessions each event loop caches, for seconds; other sessions are read from the store. 0: no cache."
         ),
         SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it."),
         SettingsKey(
@@ -162,25 +177,25 @@ extension Section {
             "url",
             .secret(.redisURL),
             environment: "SALLYPORT_REDIS_URL",
-            "Where Redis is. It may hold a password and is never shown. Either this or url_file."
+            "The Redis URL. It may hold a password and is never shown. Write this or url_file."
         ),
         SettingsKey(
             "url_file",
             .path(isSecret: true),
             environment: "SALLYPORT_REDIS_URL_FILE",
-            "A file with the URL instead."
+            "A file that holds the URL."
         ),
         SettingsKey(
             "require_safe",
             .boolean,
             default: "true",
-            "Not ready while Redis could push out what it must remember, or fails to save it."
+            "Not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
         ),
         SettingsKey(
             "require_appendonly",
             .boolean,
             default: "false",
-            "Not ready while Redis has appendonly no: a crash of it may then bring back sessions that had ended."
+            "Not ready while Redis has appendonly no: after a crash it may bring back sessions that had ended."
         ),
     ])
 
@@ -189,13 +204,13 @@ extension Section {
             "max_sessions",
             .integer(1...100_000_000),
             default: "1000000",
-            "When full, sign-in is 503; no session is pushed out."
+            "When there are this many, sign-in gets 503; no session is evicted."
         ),
         SettingsKey(
             "max_markers",
             .integer(1...100_000_000),
             default: "1000000",
-            "Used-up tokens that are remembered; forgetting one would allow its replay."
+            "How many used tokens are remembered, so that they cannot be used again."
         ),
     ])
 
@@ -204,56 +219,76 @@ extension Section {
             "cookies",
             .list(.text(.token)),
             default: "auth0_session_transfer_token, session_transfer_token",
-            "Cookies that may carry the token."
+            "The cookies in which the token is accepted."
         ),
         SettingsKey(
             "query",
             .text(.token),
             default: "session_transfer_token",
-            "The query parameter that may carry it."
+            "The query parameter in which the token is accepted."
         ),
         SettingsKey(
             "lifetime",
             .duration(second...(second * 300)),
             default: "60s",
-            "Long enough to open a browser, too short to be worth stealing."
+            "How long a token is valid: long enough to open a browser, and no longer."
         ),
     ])
 
     private static let asn = Section([
-        SettingsKey("database", .path(isSecret: false), "A MaxMind .mmdb with autonomous_system_number."),
-        SettingsKey("csv", .path(isSecret: false), "Lines of prefix,asn."),
+        SettingsKey("database", .path(isSecret: false), "A MaxMind .mmdb file with autonomous_system_number."),
+        SettingsKey("csv", .path(isSecret: false), "A file with lines of prefix,asn."),
     ])
 
     private static let limits = Section([
-        SettingsKey("request_line", .size(256...65_536, orNone: false), default: "8KiB", "More is 414."),
-        SettingsKey("field", .size(256...262_144, orNone: false), default: "16KiB", "One field; more is 431."),
-        SettingsKey("fields", .size(1024...1_048_576, orNone: false), default: "64KiB", "All fields; more is 431."),
-        SettingsKey("field_count", .integer(8...1000), default: "100", "More is 431."),
-        SettingsKey("body", .size(0...(1 << 50), orNone: true), default: "none", "A request body; more is 413."),
+        SettingsKey(
+            "request_line",
+            .size(256...65_536, orNone: false),
+            default: "8KiB",
+            "The longest request line; a longer one gets 414."
+        ),
+        SettingsKey(
+            "field",
+            .size(256...262_144, orNone: false),
+            default: "16KiB",
+            "The largest field; a larger one gets 431."
+        ),
+        SettingsKey(
+            "fields",
+            .size(1024...1_048_576, orNone: false),
+            default: "64KiB",
+            "The largest size of all fields together; more gets 431."
+        ),
+        SettingsKey("field_count", .integer(8...1000), default: "100", "The most fields; more get 431."),
+        SettingsKey(
+            "body",
+            .size(0...(1 << 50), orNone: true),
+            default: "none",
+            "The largest request body; a larger one gets 413."
+        ),
         SettingsKey(
             "connections",
             .integer(1...1_000_000),
             default: "10000",
-            "Open client connections."
+            "The most open client connections."
         ),
         SettingsKey(
             "connections_per_address",
             .integer(0...1_000_000),
             default: "half of connections",
-            "For each client address (IPv6: each /64), trusted_proxies excepted; 0 is no limit."
+            "The most for one client address (IPv6: one /64), except trusted_proxies; 0: no limit."
         ),
         SettingsKey(
             "requests_per_connection",
             .integer(1...1_000_000_000),
             default: "10000",
-            "Then the connection closes, so that load spreads again."
+            "After this many requests a connection closes, so that load balancers can move it."
         ),
         SettingsKey(
             "drain_body",
             .size(0...16_777_216, orNone: false),
             default: "64KiB",
-            "An unread body up to this size is read away after our own answer; else the connection closes."
+            "After the gateway's own answer, an unread body up to this size is discarded; a larger one closes the connection."
         ),
     ])
 
@@ -262,31 +297,56 @@ extension Section {
             "header",
             .duration(second...(minute * 10)),
             default: "10s",
-            "From connecting, or from a request's first byte, to the end of its head, in total: nobody can stretch it."
+            "From connecting, or from a request's first byte, to the end of its head, in total."
         ),
-        SettingsKey("idle", .duration(second...hour), default: "75s", "A kept-alive connection without a request."),
+        SettingsKey(
+            "idle",
+            .duration(second...hour),
+            default: "75s",
+            "How long a connection may stay open without a request."
+        ),
         SettingsKey(
             "body_rate",
             .size(0...1_073_741_824, orNone: false),
             default: "240",
-            "Bytes a second that a request body must reach on average after body_grace; 0 is no limit."
+            "The lowest average rate of a request body in bytes a second, after body_grace; 0: no limit."
         ),
-        SettingsKey("body_grace", .duration(second...hour), default: "10s", "Time before body_rate is judged."),
-        SettingsKey("write", .duration(second...hour), default: "60s", "A client that takes no byte of its answer."),
-        SettingsKey("connect", .duration(.milliseconds(10)...minute), default: "1s", "To connect to the app."),
-        SettingsKey("response", .duration(.milliseconds(10)...hour), default: "15s", "To the end of the app's head."),
-        SettingsKey("upstream_idle", .duration(second...hour), default: "60s", "A body of the app without a byte."),
+        SettingsKey("body_grace", .duration(second...hour), default: "10s", "The time before body_rate applies."),
+        SettingsKey(
+            "write",
+            .duration(second...hour),
+            default: "60s",
+            "How long a client may take no byte of a response."
+        ),
+        SettingsKey(
+            "connect",
+            .duration(.milliseconds(10)...minute),
+            default: "1s",
+            "How long a connect to an app may take."
+        ),
+        SettingsKey(
+            "response",
+            .duration(.milliseconds(10)...hour),
+            default: "15s",
+            "Until the head of the app's response is complete."
+        ),
+        SettingsKey(
+            "upstream_idle",
+            .duration(second...hour),
+            default: "60s",
+            "How long an app may send no byte of a body."
+        ),
         SettingsKey(
             "stream_idle",
             .duration(second...(day * 7)),
             default: "1h",
-            "The same for WebSocket and event streams, which are silent by nature."
+            "The same for WebSocket and event streams, which are often silent."
         ),
         SettingsKey(
             "upstream_keep_alive",
             .duration(.milliseconds(100)...hour),
             default: "30s",
-            "An idle connection to the app; keep it below the app's own."
+            "How long an idle connection to an app is kept; choose less than the app's own limit."
         ),
     ])
 
@@ -295,9 +355,14 @@ extension Section {
             "delay",
             .duration(.zero...hour),
             default: "5s",
-            "After SIGTERM readiness is 503 for so long while requests are served, so that balancers notice."
+            "After SIGTERM, requests are served this long while readiness is 503, so that load balancers notice."
         ),
-        SettingsKey("timeout", .duration(.zero...hour), default: "30s", "Then what is in flight has so long to end."),
+        SettingsKey(
+            "timeout",
+            .duration(.zero...hour),
+            default: "30s",
+            "Then running requests may take this long to end."
+        ),
     ])
 
     private static let log = Section([
@@ -305,21 +370,21 @@ extension Section {
             "level",
             .choice(LogSettings.Level.allCases.map(\.rawValue)),
             default: "info",
-            "The least that is written."
+            "The lowest level that is written."
         ),
-        SettingsKey("access", .boolean, default: "true", "A line a request, never with a query string."),
-        SettingsKey("audit", .boolean, default: "true", "A line a security event."),
+        SettingsKey("access", .boolean, default: "true", "One line for each request, never with a query string."),
+        SettingsKey("audit", .boolean, default: "true", "One line for each security event."),
         SettingsKey(
             "audit_on_full",
             .choice(["drop", "refuse"]),
             default: "drop",
-            "When no audit line can be kept: go on and count it, or refuse what would have caused it."
+            "When there is no room for an audit line: drop and count it, or refuse the request that causes it."
         ),
         SettingsKey(
             "buffer",
             .size(4096...1_073_741_824, orNone: false),
             default: "1MiB",
-            "Lines that wait for a slow reader; more are dropped and counted, as requests never wait for a log."
+            "Room for lines that wait for a slow reader. When it is full, lines are dropped and counted; requests never wait."
         ),
     ])
 }

@@ -1,4 +1,4 @@
-/// What a text must look like, and what it means.
+/// The form of a text, and its meaning.
 package struct TextRule: Sendable {
     /// The type's name in messages and in the reference.
     package var name: String
@@ -47,22 +47,22 @@ extension TextRule {
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 
-    /// A name that may stand in metrics, logs and URLs without escapes.
+    /// A name that can be used in metrics, logs and URLs without escapes.
     static let name = TextRule(
         "name",
         allowed: "1 to 128 letters, digits or any of - . _ ~ : /",
         pattern: "^[A-Za-z0-9._~:/-]{1,128}$",
-        mend: "use other characters"
+        mend: "use only these characters"
     ) { text in
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte || $0 == 0x3A || $0 == 0x2F }
     }
 
-    /// A client id: what OAuth allows (RFC 6749 A.1), less what needs escapes.
+    /// A client id: what OAuth allows (RFC 6749 A.1), except characters that need escapes.
     static let clientID = TextRule(
         "client id",
         allowed: "1 to 128 letters, digits or any of - . _ ~",
         pattern: "^[A-Za-z0-9._~-]{1,128}$",
-        mend: "use other characters"
+        mend: "use only these characters"
     ) { text in
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
     }
@@ -82,7 +82,7 @@ extension TextRule {
         "token",
         allowed: "1 to 64 letters, digits or any of - . _ ~",
         pattern: "^[A-Za-z0-9._~-]{1,64}$",
-        mend: "use other characters"
+        mend: "use only these characters"
     ) { text in
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
     }
@@ -90,7 +90,7 @@ extension TextRule {
     /// A method that a route serves.
     static let method = TextRule(
         "method",
-        allowed: "a method in capitals such as GET, and neither CONNECT nor TRACE",
+        allowed: "a method in capitals such as GET, except CONNECT and TRACE",
         pattern: "^[A-Z][A-Z-]{0,31}$",
         mend: "write it in capitals; CONNECT and TRACE are never served"
     ) { text in
@@ -98,7 +98,7 @@ extension TextRule {
             && text.utf8.first != 0x2D && text != "CONNECT" && text != "TRACE"
     }
 
-    /// A path into the session that identity fields are filled from.
+    /// The path to a value of the session for an identity field.
     static let sessionPath = TextRule(
         "session path",
         allowed: alternatives(IdentitySettings.pathRoots.map { $0.hasSuffix(".") ? "\($0)<name>" : $0 }),
@@ -114,23 +114,23 @@ extension TextRule {
         guard IdentitySettings.pathRoots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
             let nearest = Spelling.nearest(to: text, in: IdentitySettings.pathRoots.filter { !$0.hasSuffix(".") })
             throw SyntaxFault(
-                nearest.map { "did you mean \($0)?" } ?? "what the provider says of a user is identity.traits.<name>"
+                nearest.map { "did you mean \($0)?" } ?? "for a trait of the user write identity.traits.<name>"
             )
         }
         return .text(text)
     }
 
-    /// What stands between the elements of a list.
+    /// The separator of the elements of a list.
     static let delimiter = TextRule(
         "character",
-        allowed: "one visible ASCII character or a space, and neither % nor a double quote",
+        allowed: "one visible ASCII character or a space, except % and the double quote",
         pattern: "^[ -~]$",
         mend: "write one character such as \",\" or \"|\""
     ) { text in
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
 
-    /// Where Redis is; `RedisURLJudge` has the last word.
+    /// A Redis URL. `RedisURLJudge` checks it further.
     static let redisURL = TextRule(
         "Redis URL",
         allowed:
@@ -143,12 +143,12 @@ extension TextRule {
             throw SyntaxFault("write redis://user:password@host:6379, or rediss:// for TLS")
         }
         guard text.utf8.count <= 4096, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw SyntaxFault("write it on one line without spaces; percent-encode what is no visible ASCII")
+            throw SyntaxFault("write it on one line without spaces; percent-encode other characters than visible ASCII")
         }
         return .secret(text)
     }
 
-    /// A password hash; the limits are those of `Scrypt.isWellFormed`, which has the last word.
+    /// A password hash. `Scrypt.isWellFormed` checks its limits again.
     static let passwordHash = TextRule(
         "scrypt hash",
         allowed: "scrypt:N:r:p:salt:hash with salt and hash in base64url without padding",
@@ -156,12 +156,12 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0] == "scrypt" else {
-            throw SyntaxFault("make a hash by scrypt (RFC 7914); a plain password never stands in a file")
+            throw SyntaxFault("write a scrypt hash (RFC 7914), never the password itself")
         }
         let isBase64URL = parts[4...].allSatisfy { part in
             part.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E && $0 != 0x2E } && part.utf8.count % 4 != 1
         }
-        // 8 bytes of salt and 32 of hash are 11 and 43 characters.
+        // 8 bytes of salt and 32 of hash have 11 and 43 characters.
         guard isBase64URL, (11...171).contains(parts[4].utf8.count), (43...171).contains(parts[5].utf8.count) else {
             throw SyntaxFault("give 8 bytes of salt or more and 32 bytes of hash or more, in base64url without padding")
         }
@@ -169,12 +169,14 @@ extension TextRule {
         guard costs.count == 3, (2...(1 << 24)).contains(costs[0]), costs[0] & (costs[0] - 1) == 0,
             (1...64).contains(costs[1]), (1...64).contains(costs[2])
         else {
-            throw SyntaxFault("let N be a power of two, r and p numbers from 1 to 64, e.g. scrypt:16384:8:5:...")
+            throw SyntaxFault(
+                "use a power of two for N, and numbers from 1 to 64 for r and p, e.g. scrypt:16384:8:5:..."
+            )
         }
         let memory = 128 * costs[0] * costs[1]
         guard memory >= 1 << 20, memory <= 256 << 20, memory * costs[2] <= 1 << 30 else {
             throw SyntaxFault(
-                "choose N, r and p so that 128*N*r lies between 1MiB and 256MiB, e.g. scrypt:16384:8:5:..."
+                "choose N and r so that 128*N*r is between 1MiB and 256MiB, e.g. scrypt:16384:8:5:..."
             )
         }
         return .secret(text)
@@ -187,7 +189,7 @@ extension UInt8 {
         (0x30...0x39).contains(self) || (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self)
     }
 
-    /// What needs no escape in a URL (RFC 3986 2.3 `unreserved`).
+    /// Bytes that need no escape in a URL (RFC 3986 2.3 `unreserved`).
     var isNameByte: Bool {
         self.isAlphanumeric || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
     }

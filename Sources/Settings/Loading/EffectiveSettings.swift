@@ -1,4 +1,4 @@
-/// What holds for each key, for `check`.
+/// The effective value of each key, for `check`.
 enum EffectiveSettings {
     /// Written values and defaults in the order of the reference.
     static func entries(of tree: SettingsTree) -> [LoadedSettings.Entry] {
@@ -16,7 +16,8 @@ enum EffectiveSettings {
             let setting = tree?[key.name]
             switch key.kind {
             case .section(let below):
-                // Of a list's elements only the sections that were written: a route without CORS has no CORS defaults.
+                // An element of a list shows only the sections that were written: a route without CORS has no CORS
+                // defaults.
                 if setting == nil, isElement { return [] }
                 return self.entries(of: tree?.tree(key.name), below, below: path, isElement: isElement)
             case .sections(let below):

@@ -1,7 +1,7 @@
-/// Lays `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
+/// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
-    /// Names the file itself, so it is no key.
+    /// Names the file itself, so it has no key.
     static let fileVariable = "SALLYPORT_CONFIG"
 
     private(set) var problems: [SettingsProblem] = []
@@ -32,10 +32,10 @@ struct EnvironmentOverlay {
         return variables
     }()
 
-    /// The name that a key's path makes; a few keys have a shorter one instead.
+    /// The name that a key's path gives. A few keys have a shorter name instead.
     private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
-    /// Reads every variable with our prefix; a set one replaces what the file says.
+    /// Reads every variable with our prefix. A variable replaces the value in the file.
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
         for (name, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard name.hasPrefix(Self.prefix), name != Self.fileVariable else { continue }
@@ -44,7 +44,7 @@ struct EnvironmentOverlay {
             } else if Self.isServiceLink(name) {
                 self.warnings.append(
                     "\(name) is ignored: Kubernetes sets it for a service called sallyport; "
-                        + "enableServiceLinks: false in the pod keeps such names away"
+                        + "set enableServiceLinks: false in the pod to avoid it"
                 )
             } else {
                 self.reportUnknown(name)
@@ -55,7 +55,7 @@ struct EnvironmentOverlay {
     private mutating func set(_ name: String, _ text: String, _ variable: Variable, in tree: inout SettingsTree) {
         let origin = SettingsOrigin.environment(name)
         guard !text.isEmpty else {
-            self.report(name, variable, found: "an empty text", mend: "unset the variable, or give it a value")
+            self.report(name, variable, found: "an empty text", mend: "unset the variable, or set a value")
             return
         }
         do throws(SyntaxFault) {
@@ -86,16 +86,16 @@ struct EnvironmentOverlay {
 
     private mutating func reportUnknown(_ name: String) {
         let isShown = isKeyLike(name)
-        var found = "a variable that means nothing"
-        var mend = "unset it: unknown variables with this prefix are refused, as they may be misspelt"
+        var found = "an unknown variable"
+        var mend = "unset it: unknown variables with this prefix are refused, because they may be misspelt"
         if let sentence = LaterKeys.sentence(forVariable: name) {
-            found = "what this version does not have"
+            found = "a feature that this version does not have"
             mend = sentence
         } else if name.hasPrefix("SALLYPORT_INSECURE") {
             let flag = name.dropFirst(Self.prefix.count).lowercased().replacing("_", with: "-")
-            mend = "insecure settings are flags of the command line, so that each start shows them: --\(flag)"
+            mend = "use the command line flag --\(flag): insecure settings are flags, so that each start shows them"
         } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
-            mend = "a secret never stands in a variable: \(hint)"
+            mend = "a variable must not hold this secret: \(hint)"
         } else if let key = Section.file.keys.first(where: { Self.prefix + $0.name.uppercased() == name }) {
             mend = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
         } else if let known = Self.variables.first(where: { Self.name(of: $0.value.path) == name })?.key {
@@ -114,13 +114,13 @@ struct EnvironmentOverlay {
         )
     }
 
-    /// Compared without the prefix, which every name shares.
+    /// Names are compared without the prefix that they share.
     private static func nearestVariable(to name: String) -> String? {
         let names = self.variables.keys.sorted().map { String($0.dropFirst(self.prefix.count)) }
         return Spelling.nearest(to: String(name.dropFirst(self.prefix.count)), in: names).map { self.prefix + $0 }
     }
 
-    /// Exactly the names that a service link injects for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,
+    /// The names that Kubernetes service links set for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,
     /// `_SERVICE_PORT[_<NAME>]`, `_PORT`, `_PORT_<n>_{TCP,UDP}[_{PROTO,PORT,ADDR}]`.
     static func isServiceLink(_ name: String) -> Bool {
         let rest = name.dropFirst(Self.prefix.count)

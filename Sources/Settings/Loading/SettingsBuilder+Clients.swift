@@ -14,7 +14,7 @@ extension SettingsBuilder {
                     "\(key).client_id",
                     found: "\(quoted(id)) a second time",
                     allowed: "each client_id once",
-                    mend: "join the two clients: it stands already at \(earlier)"
+                    mend: "merge the two clients: the other one is at \(earlier)"
                 )
             }
             var client = ClientSettings(clientID: id)
@@ -38,7 +38,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Auth0's keys that this version reads but does not act on: silence would promise what is not kept.
+    /// Refuses Auth0's keys that this version reads but cannot act on, so that an operator does not rely on them.
     private mutating func refuseLaterFeatures(_ transfer: SettingsTree, key: String) {
         let delegation = transfer.tree("delegation") ?? SettingsTree(origin: .builtIn)
         let features: [(tree: SettingsTree, name: String, path: String, inert: Bool, sentence: String)] = [
@@ -75,7 +75,7 @@ extension SettingsBuilder {
                     self.tree["provider"]?.origin ?? self.tree.origin,
                     "provider",
                     "provider.static with users or users_file",
-                    "add users (or SALLYPORT_USERS_FILE), or write auth: public on every route: else nobody can pass"
+                    "add users (or SALLYPORT_USERS_FILE), or write auth: public on every route; without users no one can sign in"
                 )
             }
             return nil
@@ -84,7 +84,7 @@ extension SettingsBuilder {
             self.report(
                 setting.origin,
                 "provider.static.users_file",
-                found: "users_file next to users",
+                found: "both users_file and users",
                 allowed: "one of the two",
                 mend: "remove one"
             )
@@ -106,13 +106,15 @@ extension SettingsBuilder {
         guard let open = settings.listen.first(where: { !$0.isLoopback }) else { return }
         let address = "\(open.host.isEmpty ? "every address" : open.host), port \(open.port)"
         if self.flags.staticUsers {
-            self.warnings.append("--insecure-static-users: the static provider serves beyond loopback (\(address))")
+            self.warnings.append(
+                "--insecure-static-users: the static provider is reachable from other machines (\(address))"
+            )
         } else {
             self.report(
                 origin,
                 "provider.static",
                 found: "the static provider, while listen is \(address)",
-                allowed: "the static provider on loopback, as it is for demo and tests",
+                allowed: "the static provider on loopback only: it is meant for demos and tests",
                 mend: "listen on 127.0.0.1, or accept it with --insecure-static-users"
             )
         }
@@ -130,7 +132,7 @@ extension SettingsBuilder {
                 key,
                 found: "\(error.sentence) at \(quoted(path))",
                 allowed: "a YAML file with a list of users",
-                mend: "check the path and who may read it"
+                mend: "check the path and the file's permissions"
             )
             return []
         }
@@ -169,7 +171,7 @@ extension SettingsBuilder {
                     "\(key)[\(index)].\(name)",
                     found: "\(quoted(value)) a second time",
                     allowed: "each \(name) once",
-                    mend: "choose another: it stands already at \(earlier)"
+                    mend: "choose another one: the first is at \(earlier)"
                 )
             }
             return UserSettings(

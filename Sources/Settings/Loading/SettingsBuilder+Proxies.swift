@@ -1,25 +1,25 @@
 internal import Vocabulary
 
 extension SettingsBuilder {
-    /// The gateway ends no TLS: where clients use https, a proxy stands in front. One that `trusted_proxies` does not name
-    /// lends its own address to every client.
+    /// The gateway does not terminate TLS: where clients use https, there is a proxy in front. Unless `trusted_proxies`
+    /// names it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         guard isKnown, !self.namesProxies, let host = settings.hosts.first(where: \.publicURL.isHTTPS) else { return }
         let listener = settings.listen.first { $0.takesLocalProxies }
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let effect =
-            "every client has the proxy's address, bindings compare the proxy with itself, "
+            "every client appears to have the proxy's address: every device binding matches, "
             + "and sign-in limits count all clients as one"
         if self.flags.unnamedProxy, !uses.isEmpty {
             self.warnings.append(
-                "--insecure-unnamed-proxy: no proxy is named in trusted_proxies. If one stands in front, \(effect)"
+                "--insecure-unnamed-proxy: trusted_proxies names no proxy. If there is a proxy in front, \(effect)"
             )
             return
         }
         guard let listener, !uses.isEmpty else {
             self.warnings.append(
-                "trusted_proxies is empty, while \(host.publicURL) is https: unless the proxy that ends TLS is named there, \(effect)"
+                "trusted_proxies is empty, but \(host.publicURL) is https: unless it names the proxy that terminates TLS, \(effect)"
             )
             return
         }
@@ -28,17 +28,17 @@ extension SettingsBuilder {
                 use.origin,
                 use.key,
                 found:
-                    "\(use.mode.rawValue), while \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
-                allowed: "a binding where trusted_proxies names the proxy that ends TLS; without it \(effect)",
-                mend: "add trusted_proxies: [127.0.0.1], or whichever address that proxy has; "
-                    + "if the gateway really sees the clients' addresses, say so with --insecure-unnamed-proxy"
+                    "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
+                allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
+                mend: "add trusted_proxies: [127.0.0.1], or the address of that proxy; "
+                    + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
             )
         }
     }
 
     private var namesProxies: Bool { !(self.tree.list("trusted_proxies") ?? []).isEmpty }
 
-    /// Where an https host compares addresses or networks and acts on the result, with the place that says so.
+    /// The bindings of https hosts that are enforced, with where they are written.
     private func enforcedBindings(_ settings: Settings) -> [(key: String, origin: SettingsOrigin, mode: BindingMode)] {
         var uses: [(key: String, origin: SettingsOrigin, mode: BindingMode)] = []
         var consumers: Set<String> = []

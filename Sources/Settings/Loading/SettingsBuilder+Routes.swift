@@ -19,7 +19,7 @@ extension SettingsBuilder {
                 self.report(
                     origin,
                     "\(key).\(name)",
-                    found: "a key for TLS, while url is plain http",
+                    found: "a key for TLS, but url is plain http",
                     allowed: "\(name) with an https url only",
                     mend: "write https in url, or remove the key"
                 )
@@ -31,7 +31,7 @@ extension SettingsBuilder {
                     (pair.certificate ?? pair.key)?.origin ?? tree.origin,
                     "\(key).\(missing)",
                     found: "nothing",
-                    allowed: "certificate_file and key_file together",
+                    allowed: "both certificate_file and key_file, or neither",
                     mend: "add \(missing)"
                 )
             }
@@ -49,7 +49,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// The name of the app that a route means; an app that is named by its URL joins the others.
+    /// The name of a route's app. An app that is named by its URL is added to the others.
     private mutating func upstreamName(_ setting: Setting, key: String) -> String? {
         switch setting.value {
         case .url(let url):
@@ -65,7 +65,7 @@ extension SettingsBuilder {
             self.report(
                 setting.origin,
                 key,
-                found: "\(quoted(name)), which upstreams does not have",
+                found: "\(quoted(name)), which is not in upstreams",
                 allowed: names.isEmpty ? "a URL such as http://127.0.0.1:3000" : "a URL, or \(alternatives(names))",
                 mend: nearest.map { "did you mean \($0)?" } ?? "add it to upstreams, or write the app's URL"
             )
@@ -87,7 +87,7 @@ extension SettingsBuilder {
         return routes
     }
 
-    /// The hosts, or the top level when it stands for the only one.
+    /// The hosts, or the top level where it is the shorthand for one host.
     private func writtenHosts() -> [(prefix: String, host: SettingsTree)] {
         guard self.tree["hosts"] == nil else {
             return self.tree.trees("hosts").enumerated().map { ("hosts[\($0)].", $1) }
@@ -110,8 +110,8 @@ extension SettingsBuilder {
             self.report(
                 origin,
                 name,
-                found: "\(name) next to hosts",
-                allowed: "\(name) at the top, or hosts, not both",
+                found: "both \(name) and hosts",
+                allowed: "either \(name) at the top level, or hosts",
                 mend: "move it into an element of hosts"
             )
         }
@@ -131,7 +131,7 @@ extension SettingsBuilder {
                         "\(prefix)public_url",
                         found: "\(url.authority) a second time",
                         allowed: "each host and port once",
-                        mend: "join the two hosts: it stands already at \(earlier)"
+                        mend: "merge the two hosts: the other one is at \(earlier)"
                     )
                 }
             }
@@ -149,7 +149,7 @@ extension SettingsBuilder {
                         "\(prefix)routes[\(index)].path",
                         found: "\(route.path) a second time for the same methods",
                         allowed: "each path and method once: the order of routes does not matter",
-                        mend: "join the two routes: it stands already at "
+                        mend: "merge the two routes: the other one is at "
                             + "\(trees[earlier]["path"]?.origin ?? trees[earlier].origin)"
                     )
                 }
@@ -172,7 +172,7 @@ extension SettingsBuilder {
             )
         }
         if !hosts.isEmpty, !hosts.contains(where: \.endpoints) {
-            self.warnings.append("no host has endpoints: true, so nobody can sign in or mint a token")
+            self.warnings.append("no host has endpoints: true, so no user can sign in and no token can be minted")
         }
         return hosts
     }
@@ -180,12 +180,14 @@ extension SettingsBuilder {
     private mutating func checkPublicURL(_ url: PublicURL, _ origin: SettingsOrigin, key: String) {
         guard !url.isHTTPS else { return }
         if self.flags.http {
-            self.warnings.append("--insecure-http: \(url) is plain http, so cookies and tokens can be read on the way")
+            self.warnings.append(
+                "--insecure-http: \(url) is plain http, so cookies and tokens can be read on the network"
+            )
         } else if !url.isLoopback {
             self.report(
                 origin,
                 key,
-                found: "plain http on a name other than loopback's",
+                found: "plain http on a host other than loopback",
                 allowed: "https, or http on localhost, 127.0.0.1 and [::1]",
                 mend: "write https, or accept readable cookies and tokens with --insecure-http"
             )
@@ -218,7 +220,7 @@ extension SettingsBuilder {
                 tree.origin,
                 "\(prefix)upstream",
                 TextRule.upstream.allowed,
-                "add upstream here, or at the top (or SALLYPORT_UPSTREAM) for every route that names none"
+                "add upstream here, or at the top level (or SALLYPORT_UPSTREAM) for all routes without one"
             )
         }
         var route = RouteSettings(path: path, upstream: upstream ?? "", auth: auth)
@@ -228,7 +230,7 @@ extension SettingsBuilder {
             self.report(
                 origin,
                 "\(prefix)path_info",
-                found: "follow on a path that ends with /**, which takes all below it anyway",
+                found: "follow on a path that ends with /**, which matches everything below it anyway",
                 allowed: "follow on exact paths",
                 mend: "remove it"
             )
@@ -277,7 +279,7 @@ extension SettingsBuilder {
             self.report(
                 setting.origin,
                 "\(prefix)client",
-                found: "\(quoted(name)), which clients does not have",
+                found: "\(quoted(name)), which is not in clients",
                 allowed: names.isEmpty ? "a client_id from clients, which is empty" : alternatives(names),
                 mend: nearest.map { "did you mean \($0)?" } ?? "add it to clients"
             )
@@ -287,20 +289,20 @@ extension SettingsBuilder {
         self.report(
             setting.origin,
             "\(prefix)client",
-            found: "\(quoted(name)), which may take a token neither from a cookie nor from the query",
+            found: "\(quoted(name)), which may not take a token from a cookie or from the query",
             allowed: "a client with session_transfer.allowed_authentication_methods",
             mend: "add cookie or query there, or write \(prefix)handoff: false"
         )
     }
 
-    /// A public route looks at no session. An optional one lets everybody pass who shows none, so that a demand would only
-    /// keep out those who are signed in.
+    /// Refuses demands that have no effect. A public route reads no session. An optional route accepts requests without
+    /// a session, so a demand would only refuse users who are signed in.
     private mutating func checkDemands(_ tree: SettingsTree, _ prefix: String, _ auth: AuthRequirement) {
         let (names, why) =
             switch auth {
             case .required: ([String](), "")
-            case .optional: (["require", "binding"], "which lets everybody pass who shows no session")
-            case .public: (["require", "binding", "unauthenticated"], "which looks at no session")
+            case .optional: (["require", "binding"], "which accepts every request without a session")
+            case .public: (["require", "binding", "unauthenticated"], "which reads no session")
             }
         for name in names {
             guard let setting = tree[name], tree.text(name) != "none" else { continue }
@@ -310,7 +312,7 @@ extension SettingsBuilder {
                 "\(prefix)\(name)",
                 found: "\(name) on a route with auth: \(auth.rawValue), \(why)",
                 allowed: "\(name) where auth is \(needs)",
-                mend: "write auth: required; what everybody may see becomes a route of its own, without \(name)"
+                mend: "write auth: required, and serve public paths by another route without \(name)"
             )
         }
     }
@@ -336,9 +338,9 @@ extension SettingsBuilder {
             self.report(
                 origin,
                 "\(key).credentials",
-                found: "true, while origins has *",
-                allowed: "credentials with exact origins only: else every site could act as the user",
-                mend: "write the origins out, or set credentials: false"
+                found: "true, but origins has *",
+                allowed: "credentials only with exact origins: with * every site could act as the user",
+                mend: "list the origins, or set credentials: false"
             )
         }
         return cors

@@ -3,7 +3,8 @@ internal import Vocabulary
 extension SettingsBuilder {
     // MARK: Identity
 
-    /// Fields that frame a message, name its host or carry credentials: an identity in them would break the request.
+    /// Fields that frame a message, name its host or carry credentials. An identity in one of them would break the
+    /// request.
     private static let reservedFields: Set<String> = [
         "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
         "trailer",
@@ -12,7 +13,7 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Names of that family that two presets use and no proxy sets.
+    /// Forwarding names that two presets use for identity, and that no proxy sets.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
     ]
@@ -44,7 +45,7 @@ extension SettingsBuilder {
                     "identity.basic.username",
                     found: "nothing",
                     allowed: TextRule.sessionPath.allowed,
-                    mend: "add the path of the user's name in the session"
+                    mend: "add the path to the user's name in the session"
                 )
             }
         }
@@ -55,7 +56,7 @@ extension SettingsBuilder {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
-            // Apps behind CGI and WSGI cannot tell one byte that is no letter or digit from another.
+            // Apps behind CGI and WSGI read every byte that is not a letter or digit as the same one.
             let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
             let key = "identity.headers.\(name)"
             let isReserved =
@@ -67,7 +68,7 @@ extension SettingsBuilder {
                     setting.origin,
                     key,
                     found: "a reserved field",
-                    allowed: "fields that HTTP, proxies and the gateway do not use themselves",
+                    allowed: "a field that HTTP, proxies and the gateway do not use",
                     mend: folded == "authorization" ? "use identity.basic" : "choose a name such as X-Auth-\(name)"
                 )
             }
@@ -76,8 +77,8 @@ extension SettingsBuilder {
                     setting.origin,
                     key,
                     found: "the field a second time in another spelling",
-                    allowed: "each field once; case does not count, and _ . ! and their like equal -",
-                    mend: "remove one: it stands already at \(earlier)"
+                    allowed: "each field once; letter case is ignored, and characters such as _ . ! equal -",
+                    mend: "remove one: the other is at \(earlier)"
                 )
             }
             guard case .text(let path) = setting.value else { continue }
@@ -113,7 +114,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// A binding to networks without a source of their numbers would deny everyone.
+    /// A binding to networks without a source of their numbers would refuse every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         func needsASN(_ word: String?) -> Bool { word.flatMap(BindingMode.init(rawValue:))?.comparesNetworks ?? false }
@@ -132,7 +133,7 @@ extension SettingsBuilder {
                 setting.origin,
                 key,
                 found: "\(quoted(setting.shown)) without the key asn",
-                allowed: "none or ip, or asn, ip_dual_stack and ip_or_asn when asn names a source",
+                allowed: "none or ip; asn, ip_dual_stack and ip_or_asn need the key asn",
                 mend: "add asn.database or asn.csv, or write ip at \(key)"
             )
         }
@@ -193,7 +194,7 @@ extension SettingsBuilder {
             self.report(
                 origin,
                 "log.audit_on_full",
-                found: "refuse, while log.audit is false",
+                found: "refuse, but log.audit is false",
                 allowed: "refuse only with log.audit",
                 mend: "set log.audit: true, or remove the key"
             )
@@ -201,7 +202,7 @@ extension SettingsBuilder {
         return logs
     }
 
-    /// A route without a limit of its own has the general one.
+    /// A route without its own limit gets the general one.
     func setBodyLimits(_ settings: inout Settings) {
         let written = self.writtenRoutes().map(\.route)
         var position = 0

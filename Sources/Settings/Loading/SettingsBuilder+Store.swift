@@ -3,7 +3,7 @@ internal import Vocabulary
 extension SettingsBuilder {
     // MARK: Store
 
-    /// - Parameter hasSecret: whether `secret_file` was read.
+    /// - Parameter hasSecret: Whether `secret_file` was read.
     mutating func store(hasSecret: Bool) -> StoreSettings {
         var store = StoreSettings()
         guard let tree = self.tree.tree("store") else { return store }
@@ -16,13 +16,13 @@ extension SettingsBuilder {
         store.redis = self.redis(redis)
         guard store.redis != nil else { return store }
         if tree["memory"] != nil {
-            self.warnings.append("store.memory means nothing beside store.redis: sessions are kept in Redis")
+            self.warnings.append("store.memory has no effect with store.redis: sessions are kept in Redis")
         }
         if !hasSecret, self.tree["secret_file"] == nil, !self.isPartial {
             self.report(
                 redis.origin,
                 "secret_file",
-                found: "nothing, while store.redis (SALLYPORT_REDIS_URL) is set",
+                found: "nothing, but store.redis (SALLYPORT_REDIS_URL) is set",
                 allowed: "a file with the secret that all gateways on this Redis share",
                 mend: "make one with `sallyport keys make FILE` and add secret_file, or set SALLYPORT_SECRET_FILE"
             )
@@ -38,7 +38,7 @@ extension SettingsBuilder {
                 key,
                 found: "a URL (not shown) that cannot be used",
                 allowed: TextRule.redisURL.allowed,
-                mend: "mend this: \(fault)"
+                mend: "correct this: \(fault)"
             )
         }
         var redis = RedisSettings(url: url)
@@ -47,7 +47,8 @@ extension SettingsBuilder {
         return redis
     }
 
-    /// The URL, from where it was written: a variable beats the file here, too, whichever of the two keys it sets.
+    /// The URL from where it was written. A variable takes precedence over the file, also when the two use different
+    /// keys.
     private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, origin: SettingsOrigin, key: String)? {
         var (written, file) = (tree["url"], tree["url_file"])
         if let one = written, let other = file {
@@ -58,9 +59,9 @@ extension SettingsBuilder {
                 self.report(
                     other.origin,
                     "store.redis.url_file",
-                    found: "url and url_file",
+                    found: "both url and url_file",
                     allowed: "one of them",
-                    mend: "remove one: the other stands at \(one.origin)"
+                    mend: "remove one: the other is at \(one.origin)"
                 )
                 return nil
             }
@@ -74,7 +75,7 @@ extension SettingsBuilder {
         }
         let key = "store.redis.url_file"
         guard let content = self.secret("url_file", of: tree, key: key, minBytes: 1) else { return nil }
-        // The same rule as for a URL in its own place.
+        // The same check as for a URL that is written directly.
         do throws(SyntaxFault) {
             _ = try TextRule.redisURL.read(String(decoding: content.bytes, as: UTF8.self))
         } catch {

@@ -1,17 +1,17 @@
 internal import AddressIntelligence
 internal import Vocabulary
 
-/// Makes the settings from values that are right one by one, and judges how they fit together.
+/// Makes the settings from values that are each valid, and checks that they fit together.
 struct SettingsBuilder {
     let tree: SettingsTree
     let files: SettingsFiles
     let flags: InsecureFlags
     let judgeRedisURL: RedisURLJudge
-    /// Something was already refused: what seems to be missing may be what was refused, and is not reported again.
+    /// Some value was refused already. A value that seems to be missing may be that one, so it is not reported again.
     let isPartial: Bool
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
-    /// Named apps and those that routes name by URL.
+    /// Named apps, and those that routes name by a URL.
     var upstreams: [UpstreamSettings] = []
 
     init(
@@ -70,7 +70,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// A path as the process can open it: one from a file starts at that file's directory.
+    /// A path for the process. A relative path in a file starts at that file's directory.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
@@ -87,7 +87,7 @@ struct SettingsBuilder {
                 "\(key).\(name)",
                 found: "no readable file at \(isSecret ? setting.shown : quoted(path))",
                 allowed: "the path of a file that can be read",
-                mend: "check the path and who may read it"
+                mend: "check the path and the file's permissions"
             )
         }
         return path
@@ -123,14 +123,20 @@ struct SettingsBuilder {
         }
     }
 
-    /// What stands in the file that `setting` names; nil when it cannot be read, which is reported.
+    /// The content of the file that `setting` names; nil when it cannot be read, which is reported.
     private mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
         guard let path = self.resolved(setting) else { return nil }
         do throws(SettingsFiles.Fault) {
             return try self.files.read(path, SecretFile.maxBytes)
         } catch {
             let found = "\(error.sentence) at \(setting.shown)"
-            self.report(setting.origin, key, found: found, allowed: allowed, mend: "check the path and who may read it")
+            self.report(
+                setting.origin,
+                key,
+                found: found,
+                allowed: allowed,
+                mend: "check the path and the file's permissions"
+            )
             return nil
         }
     }
@@ -157,8 +163,8 @@ struct SettingsBuilder {
                 self.report(
                     elements[index].origin,
                     "listen[\(index)]",
-                    found: "\(address), while listen has \(earlier) as well",
-                    allowed: "each address once, and beside one that stands for every address no other on its port",
+                    found: "\(address), but listen also has \(earlier)",
+                    allowed: "each address once; an address that means every address excludes others on its port",
                     mend: "remove one, or choose another port"
                 )
             }
@@ -171,13 +177,13 @@ struct SettingsBuilder {
             self.report(
                 written?.origin ?? self.tree["listen"]?.origin ?? self.tree.origin,
                 "admin.listen",
-                found: "\(admin)\(written == nil ? " (the default)" : ""), while listen has \(other)",
-                allowed: "an address and port that listen leaves free",
+                found: "\(admin)\(written == nil ? " (the default)" : ""), but listen has \(other)",
+                allowed: "an address and port that listen does not use",
                 mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
             )
         }
         if !admin.isLoopback {
-            self.warnings.append("admin.listen is reachable from other machines and asks nobody who they are")
+            self.warnings.append("admin.listen is reachable from other machines and asks for no credentials")
         }
     }
 
@@ -191,14 +197,16 @@ struct SettingsBuilder {
             settings.trustedProxies.append(block)
             guard block.prefixLength == 0 else { continue }
             if self.flags.trustAllProxies {
-                self.warnings.append("--insecure-trust-all-proxies: anyone can claim any address (\(block) is trusted)")
+                self.warnings.append(
+                    "--insecure-trust-all-proxies: every client can claim any address (\(block) is trusted)"
+                )
             } else {
                 self.report(
                     element.origin,
                     "trusted_proxies[\(index)]",
-                    found: "\(block), which is everyone",
+                    found: "\(block), which is every address",
                     allowed: "the addresses of your own proxies",
-                    mend: "name the proxies, or accept forged addresses with --insecure-trust-all-proxies"
+                    mend: "list the proxies, or accept forged addresses with --insecure-trust-all-proxies"
                 )
             }
         }
@@ -221,8 +229,8 @@ struct SettingsBuilder {
                 origin,
                 "session.cookie",
                 found: quoted(name),
-                allowed: "a name that begins with __Host-, so that no sibling domain can set it",
-                mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or for plain http use --insecure-http"
+                allowed: "a name that begins with __Host-, so that sibling domains cannot set it",
+                mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or use --insecure-http for plain http"
             )
         }
         return session
@@ -256,9 +264,9 @@ struct SettingsBuilder {
             self.report(
                 origin,
                 "handoff.cookies",
-                found: names.isEmpty ? "an empty list" : "a name twice, or that of a cookie of ours",
+                found: names.isEmpty ? "an empty list" : "a name twice, or the name of a cookie of the gateway",
                 allowed:
-                    "one name or more, each once and none that of session.cookie, of its -attempt or of its -handled",
+                    "one name or more, each once; not session.cookie, nor that name with -attempt or -handled",
                 mend: "write names such as session_transfer_token"
             )
         }

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The files that settings name: the system's in production, a value in tests.
+/// Reads the files that settings name: from the file system in production, from a value in tests.
 package struct SettingsFiles: Sendable {
     /// Why a file cannot be read, e.g. `no such file`.
     package struct Fault: Error, Sendable {
@@ -11,7 +11,7 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// The content of a file, at most so many bytes; more is a fault.
+    /// The content of a file with at most this many bytes; a larger file is a fault.
     let read: @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8]
     /// Whether a file can be opened.
     let isReadable: @Sendable (_ path: String) -> Bool
@@ -32,7 +32,9 @@ package struct SettingsFiles: Sendable {
                 throw Fault("no such file")
             }
             guard !isDirectory.boolValue else { throw Fault("a directory") }
-            guard let handle = FileHandle(forReadingAtPath: path) else { throw Fault("a file that may not be read") }
+            guard let handle = FileHandle(forReadingAtPath: path) else {
+                throw Fault("a file without permission to read it")
+            }
             defer { try? handle.close() }
             var bytes: [UInt8] = []
             while bytes.count <= limit {

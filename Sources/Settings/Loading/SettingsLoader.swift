@@ -1,4 +1,4 @@
-/// What an operator allows by a flag on the command line, because it must be seen at every start.
+/// What an operator allows by flags of the command line, so that it shows at every start.
 package struct InsecureFlags: Sendable, Equatable {
     /// `--insecure-http`
     package var http: Bool
@@ -22,9 +22,9 @@ package struct InsecureFlags: Sendable, Equatable {
     }
 }
 
-/// Settings that may be served, and where each came from.
+/// Valid settings, and the origin of each value.
 package struct LoadedSettings: Sendable {
-    /// A key with what holds for it, fit to be shown.
+    /// A key with its effective value, fit to be shown.
     package struct Entry: Sendable, Equatable {
         package var key: String
         package var value: String
@@ -32,7 +32,7 @@ package struct LoadedSettings: Sendable {
     }
 
     package var settings: Settings
-    /// What an operator should know but need not mend, one sentence each.
+    /// What an operator should know but need not correct, one sentence each.
     package var warnings: [String]
     /// Every key in the order of the reference; secrets redacted.
     package var entries: [Entry]
@@ -48,14 +48,15 @@ package struct LoadedSettings: Sendable {
     }
 }
 
-/// File, environment and flags become one validated value here.
+/// Makes one validated value from the file, the environment and the flags.
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The file is `file`, else what `SALLYPORT_CONFIG` names; without either the variables must say everything. A
-    /// variable beats the file. Relative paths start at the directory of the file that holds them.
+    /// The file is `file`, else the one that `SALLYPORT_CONFIG` names. Without both, variables must set everything. A
+    /// variable takes precedence over the file. Relative paths start at the directory of the file that holds them.
     ///
-    /// - Parameter judgeRedisURL: what is wrong with a Redis URL beyond its form.
+    /// - Parameter judgeRedisURL: Returns what is wrong with a Redis URL beyond its form.
+    ///
     /// - Throws: every problem that was found, none of which shows a secret.
     package static func load(
         file: String?,
@@ -72,7 +73,7 @@ package enum SettingsLoader {
         )
     }
 
-    /// The same with other files than the system's.
+    /// The same, with other files than the file system's.
     package static func load(
         file: String?,
         environment: [String: String],
@@ -98,10 +99,10 @@ package enum SettingsLoader {
         )
     }
 
-    /// Where a gateway with these settings answers its operator. Nothing else of the settings is judged, and the file is
-    /// not read when a variable says it.
+    /// The address of the admin listener in these settings. Nothing else is validated, and the file is not read when a
+    /// variable sets the address.
     ///
-    /// - Throws: what keeps the address from being known.
+    /// - Throws: The problems that hide the address.
     package static func adminListen(
         file: String?,
         environment: [String: String],
@@ -117,7 +118,7 @@ package enum SettingsLoader {
         }
     }
 
-    /// What the file and the variables say, each value right by itself or among the problems.
+    /// The values of the file and the variables. Each is valid by itself or among the problems.
     private static func written(
         file: String?,
         environment: [String: String],
@@ -138,7 +139,7 @@ package enum SettingsLoader {
                 problems += decoder.problems
             } catch {
                 problems += error.problems
-                // Nothing can be said of a file that is no YAML, but the variables can still be judged by themselves.
+                // A file that is not YAML has no values, but the variables can still be checked.
                 var overlay = EnvironmentOverlay()
                 overlay.apply(environment, to: &tree)
                 throw SettingsFailure(problems + overlay.problems)
@@ -162,7 +163,7 @@ package enum SettingsLoader {
                 key: "",
                 found: error.sentence,
                 allowed: "a YAML file of at most 1MiB",
-                mend: "check the path of the settings' file and who may read it"
+                mend: "check the path of the settings file and its permissions"
             )
             throw SettingsFailure([problem])
         }
@@ -170,7 +171,7 @@ package enum SettingsLoader {
 }
 
 extension [SettingsProblem] {
-    /// By place within a file, files and variables in the order in which they were read, each problem once.
+    /// In the order of the file's lines, then of the files and variables as they were read. Each problem once.
     var inOrder: [SettingsProblem] {
         func place(_ problem: SettingsProblem) -> (Int, Int) {
             guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }

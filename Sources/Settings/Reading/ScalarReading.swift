@@ -1,7 +1,7 @@
 internal import Vocabulary
 
 extension SettingKind {
-    /// The value that `text` stands for, wherever it was written.
+    /// The value that `text` means, in the file or in a variable.
     func read(_ text: String) throws(SyntaxFault) -> SettingValue {
         switch self {
         case .boolean:
@@ -9,16 +9,16 @@ extension SettingKind {
             return .boolean(text == "true")
         case .integer(let range):
             let value = try Quantity.integer(text)
-            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            guard range.contains(value) else { throw SyntaxFault("write a value in this range") }
             return .integer(value)
         case .duration(let range):
             let value = try Quantity.duration(text)
-            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            guard range.contains(value) else { throw SyntaxFault("write a value in this range") }
             return .duration(value)
         case .size(let range, let orNone):
             if orNone, text == "none" { return .size(nil) }
             let value = try Quantity.size(text)
-            guard range.contains(value) else { throw SyntaxFault("stay in the range") }
+            guard range.contains(value) else { throw SyntaxFault("write a value in this range") }
             return .size(value)
         case .choice(let words):
             guard words.contains(text) else {
@@ -34,7 +34,7 @@ extension SettingKind {
             }
             return .text(text)
         case .list(let element):
-            // In a variable; the file has lists of its own.
+            // From a variable; a file uses YAML lists.
             var list: [Setting] = []
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 let part = String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
@@ -42,11 +42,11 @@ extension SettingKind {
             }
             return .list(list)
         case .section, .sections, .named, .pairs, .document:
-            throw SyntaxFault("write it in the file")
+            throw SyntaxFault("write it in the file; a variable cannot hold it")
         }
     }
 
-    /// How a right value is printed by `check`.
+    /// How `check` prints a valid value.
     func shown(_ text: String) -> String {
         switch self {
         case .secret: "<redacted>"
@@ -56,14 +56,14 @@ extension SettingKind {
     }
 }
 
-/// The path of a secret's file; whoever puts the secret itself in its place must not find it in a log.
+/// The path of a secret's file. An operator may write the secret itself in its place, which must not reach a log.
 private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
     return looksLikePath ? path : "<redacted, as it may be the secret itself>"
 }
 
 extension String {
-    /// The text unless it may hold a user and password, as URLs can.
+    /// The text, unless it may hold a user and password as URLs can.
     var withoutCredentials: String {
         self.contains("@") && self.contains("//") ? "a URL with credentials (not shown)" : self
     }

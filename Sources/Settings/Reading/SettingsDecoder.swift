@@ -1,7 +1,7 @@
 internal import Vocabulary
 internal import Yams
 
-/// Reads nodes by the table of keys and collects every problem instead of stopping at the first.
+/// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
 struct SettingsDecoder {
     let document: YAMLDocument
     private(set) var problems: [SettingsProblem] = []
@@ -10,7 +10,7 @@ struct SettingsDecoder {
         self.document = document
     }
 
-    /// The file as a mapping of `section`'s keys. What has a problem is left out.
+    /// The file as a mapping with `section`'s keys. Values with a problem are left out.
     mutating func tree(of section: Section) -> SettingsTree {
         guard let root = self.document.root, !Self.isNull(root) else {
             return SettingsTree(origin: .file(path: self.document.path, line: 1, column: 1))
@@ -42,7 +42,7 @@ struct SettingsDecoder {
             if let setting = self.value(valueNode, entry.kind, key: path, depth: depth + 1) {
                 tree[name] = setting
             } else {
-                // Present, so that it is not also reported as missing.
+                // Kept as present, so that it is not also reported as missing.
                 tree[name] = Setting(value: .invalid, origin: self.origin(valueNode), shown: "")
             }
         }
@@ -58,7 +58,7 @@ struct SettingsDecoder {
         return tree
     }
 
-    /// The pairs of a mapping whose keys are texts, each name once: repeated ones are reported and the last stands.
+    /// The pairs of a mapping whose keys are texts. A repeated name is reported, and its last value counts.
     private mutating func pairs(_ node: Node, key: String, allowed: String) -> [(String, Node, Node)] {
         let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node else {
@@ -93,7 +93,7 @@ struct SettingsDecoder {
                 key.isEmpty ? shown : "\(key).\(shown)",
                 found: "the key a second time",
                 allowed: "each key once",
-                mend: "remove one: it stands already at \(self.origin(pairs[first].key))"
+                mend: "remove one: the other is at \(self.origin(pairs[first].key))"
             )
             pairs.remove(at: first)
         }
@@ -106,7 +106,7 @@ struct SettingsDecoder {
             self.report(
                 node,
                 path,
-                found: "what this version does not have",
+                found: "a feature that this version does not have",
                 allowed: alternatives(names),
                 mend: sentence
             )
@@ -118,7 +118,7 @@ struct SettingsDecoder {
         } else if let nearest = Spelling.nearest(to: name, in: names) {
             mend = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
-            mend = "write one of those keys: without the rule the route takes everybody who is signed in"
+            mend = "write one of those keys: without the rule every user who is signed in passes"
         } else if let other = Section.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
         }
@@ -202,7 +202,7 @@ struct SettingsDecoder {
         return Array(sequence)
     }
 
-    /// A mapping whose names are the operator's own.
+    /// A mapping with names that the operator chooses.
     private mutating func mapping(
         _ node: Node,
         _ kind: SettingKind,
@@ -219,7 +219,7 @@ struct SettingsDecoder {
                 self.report(
                     keyNode,
                     path,
-                    found: "a name that is no \(names.name)",
+                    found: "a name that is not a valid \(names.name)",
                     allowed: names.allowed,
                     mend: error.mend
                 )
@@ -307,7 +307,7 @@ struct SettingsDecoder {
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
-    /// Never the content: where a mapping is expected, a text is often a secret in the wrong place.
+    /// The kind only, never the content: a text in the place of a mapping is often a misplaced secret.
     private static func kindName(_ node: Node) -> String {
         switch node {
         case .scalar: Self.isNull(node) ? "nothing" : "a text"

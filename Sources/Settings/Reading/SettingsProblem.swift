@@ -1,7 +1,7 @@
 /// Where a value was written.
 package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
     case builtIn
-    /// Line and column count from 1, columns in Unicode scalars.
+    /// Line and column start at 1; columns count Unicode scalars.
     case file(path: String, line: Int, column: Int)
     /// The name of the variable.
     case environment(String)
@@ -15,12 +15,12 @@ package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// One thing that is wrong with the settings, said so that the operator can mend it without a manual.
+/// One problem of the settings, with enough detail to correct it without a manual.
 ///
-/// No member ever holds the text of a secret: what may be one is described (`a text`), not quoted.
+/// No member ever holds the text of a secret: a value that may be one is described (`a text`), not quoted.
 package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var origin: SettingsOrigin
-    /// The full path of the key, e.g. `hosts[0].routes[2].path`; empty when the whole file is meant.
+    /// The full path of the key, e.g. `hosts[0].routes[2].path`; empty for the whole file.
     package var key: String
     package var found: String
     package var allowed: String
@@ -56,7 +56,7 @@ package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Text of an operator as it may stand in a message: short, on one line, in quotes.
+/// An operator's text for a message: short, on one line, in quotes.
 func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(64) {

@@ -1,6 +1,6 @@
-/// What the operator may have meant by a name that does not exist.
+/// Finds the name that an operator may have meant by an unknown one.
 enum Spelling {
-    /// The candidate that differs least from `word`, when the difference looks like a slip.
+    /// The candidate that differs least from `word`, if the difference looks like a misspelling.
     static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?
@@ -9,12 +9,12 @@ enum Spelling {
             if distance < best?.distance ?? .max { best = (distance, candidate) }
         }
         if let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) { return best.candidate }
-        // `groups` for `groups_any`: a beginning is meant as well, unless two names begin so.
+        // `groups` for `groups_any`: the beginning of a name also counts, unless two names share it.
         let longer = candidates.filter { word.count >= 4 && Self.folded($0).starts(with: word) }
         return longer.count == 1 ? longer.first : nil
     }
 
-    /// Case and the choice of `-`, `_` and camel case are the commonest slips and cost nothing.
+    /// Differences in case, `-`, `_` and camel case are the most common, so they are free.
     private static func folded(_ word: String) -> [UInt8] {
         word.utf8.prefix(64).filter { $0 != 0x2D && $0 != 0x5F }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }

@@ -1,20 +1,20 @@
 internal import Yams
 
-/// A YAML file as nodes, with the names that stood twice in a mapping kept apart.
+/// A YAML file as nodes. Names that are repeated in a mapping are kept separately.
 struct YAMLDocument {
     let path: String
-    /// nil: the file holds nothing.
+    /// nil: the file is empty.
     let root: Node?
-    /// The true name of each key that the library would have refused as repeated, by the name it goes by in `root`.
+    /// The real name of each repeated key, by the name that it has in `root`. The library would have refused it.
     let repeatedNames: [String: String]
 
-    /// Reads UTF-8 text of at most 1 MiB; throws what keeps it from being a YAML document.
+    /// Reads UTF-8 text of at most 1 MiB; throws why it is not a YAML document.
     init(_ bytes: [UInt8], path: String) throws(SettingsFailure) {
         var lines = try Self.lines(of: bytes, path: path)
         var repeated: [String: String] = [:]
         while true {
             do {
-                // The basic resolver reads every plain text as a text: what it stands for is decided by its key.
+                // The basic resolver reads every plain text as a text. What it means is decided by its key.
                 let text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
                 let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
                 self.root = try parser.singleRoot()
@@ -22,7 +22,7 @@ struct YAMLDocument {
                 self.repeatedNames = repeated
                 return
             } catch YamlError.duplicatedKeysInMapping(let names, let context) where repeated.count < 64 {
-                // The library stops at the first repeated key; renamed it passes, and the decoder reports it.
+                // The library stops at the first repeated key. After renaming it passes, and the decoder reports it.
                 let name = names.first ?? ""
                 let stand = Self.rename(&lines, at: context.mark, count: repeated.count)
                 guard let stand else { throw Self.failure(of: YamlError.no, lines, path: path) }
@@ -73,7 +73,7 @@ struct YAMLDocument {
         return lines
     }
 
-    /// Gives the key at `mark` a name that no key can have, as long as its own so that no column moves.
+    /// Gives the key at `mark` a name that no key can have, of the same length so that no column moves.
     private static func rename(_ lines: inout [[Unicode.Scalar]], at mark: Mark, count: Int) -> String? {
         let row = mark.line - 1
         let start = mark.column - 1
@@ -110,7 +110,7 @@ struct YAMLDocument {
             let before = yaml.unicodeScalars.prefix(offset ?? 0)
             place.line = before.count { $0 == "\n" } + 1
         case .duplicatedKeysInMapping(_, let context):
-            found = "a key that stands twice, and many more"
+            found = "more repeated keys than can be listed"
             place = (context.mark.line, context.mark.column)
         default: break
         }
@@ -128,7 +128,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// The key at or above a line, told by indentation alone: for texts that are no YAML.
+    /// The key at or above a line, found by indentation alone, for texts that are not YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max
@@ -143,7 +143,7 @@ extension YAMLDocument {
         return path.isEmpty ? topLevel : path.reversed().joined(separator: ".")
     }
 
-    /// `name` of a line `  - name: value`, when it looks like the name of a key.
+    /// `name` of a line `  - name: value`, if it looks like the name of a key.
     private static func key(of line: [Unicode.Scalar]) -> (name: String, indent: Int)? {
         let body = line.drop { $0 == " " || $0 == "-" }
         let name = body.prefix { $0 != ":" && $0 != "#" && !$0.isBlank }
@@ -154,10 +154,10 @@ extension YAMLDocument {
     }
 }
 
-/// What messages call the place above all keys.
+/// The name in messages for the place above all keys.
 let topLevel = "(top level)"
 
-/// Whether a name may stand in a message: what is no key's name may be part of a secret.
+/// Whether a name may be shown in a message. A name that no key could have may be part of a secret.
 func isKeyLike(_ text: String) -> Bool {
     (1...40).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }
 }

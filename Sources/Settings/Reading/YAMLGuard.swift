@@ -1,8 +1,8 @@
-/// Where a text leaves the small part of YAML that settings are written in.
+/// Finds what is outside the small part of YAML in which settings are written.
 ///
-/// Anchors and aliases could make a short file expand without end, tags name types that do not exist here, block texts
-/// and complex keys have no use. They are found before the YAML library sees the text. The scan errs on the strict
-/// side: what it lets pass holds none of them.
+/// Anchors and aliases could make a short file expand without limit, tags name types that do not exist here, and block
+/// texts and complex keys are not needed. They are found before the YAML library reads the text. The scan is strict: a
+/// text that passes has none of them, and some harmless texts are refused.
 struct YAMLGuard {
     struct Finding {
         var line: Int
@@ -17,10 +17,10 @@ struct YAMLGuard {
     private var findings: [Finding] = []
     /// Open `[` and `{`.
     private var depth = 0
-    /// Inside brackets a plain text goes on over line ends; what follows is then no new token.
+    /// Inside brackets a plain text continues over line ends, so the next line begins no new token.
     private var isPlainOpen = false
 
-    /// Everything in `lines` that is not allowed; at most a few dozen.
+    /// Everything in `lines` that is not allowed; at most a few dozen findings.
     static func findings(in lines: [[Unicode.Scalar]]) -> [Finding] {
         var state = YAMLGuard()
         for (index, line) in lines.enumerated() {
@@ -37,10 +37,10 @@ struct YAMLGuard {
         }
         if ["---", "..."].contains(String(String.UnicodeScalarView(line.prefix(3)))), line.count == 3 || line[3].isBlank
         {
-            // A lone `---` on top is harmless; the library reports a second document itself.
+            // A lone `---` at the top is harmless. The library itself reports a second document.
             let rest = line.dropFirst(3).drop(while: \.isBlank)
             if !rest.isEmpty, rest.first != "#" {
-                self.add(number, 0, "a YAML document marker with text after it", "put the text on a line of its own")
+                self.add(number, 0, "a YAML document marker with text after it", "move the text to the next line")
             }
             return self.findControls(line[...], number)
         }
@@ -71,7 +71,7 @@ struct YAMLGuard {
                     isTokenStart = false
                     continue
                 case "&", "*":
-                    let mend = "write the value out where it is used, or put it in quotes if it begins with \(scalar)"
+                    let mend = "write the value itself, or put it in quotes if it begins with \(scalar)"
                     self.add(number, column, "a YAML anchor or alias", mend)
                     return
                 case "!":
@@ -143,12 +143,13 @@ struct YAMLGuard {
         self.add(line, index, "a control character", "remove it; the file is UTF-8 text indented by spaces")
     }
 
-    /// Controls, what YAML takes for a line break but editors do not, and what the library refuses without a place.
+    /// Control characters, line breaks of YAML that editors do not show as such, and characters that the library
+    /// refuses without a position.
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09: false
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF: true
-        // Private use: stands for repeated keys in `YAMLDocument`.
+        // Private use: `YAMLDocument` uses it for repeated keys.
         case 0xF0000...: true
         default: false
         }

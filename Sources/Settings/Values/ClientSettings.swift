@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// An OAuth client, with Auth0's `session_transfer` object verbatim.
+/// An OAuth client, with Auth0's `session_transfer` object.
 ///
 /// ## Configuration keys (`clients[]`)
 /// - `client_id` (token, required), `client_secret_file` (path): without one the client is public.
@@ -8,7 +8,7 @@ package import Vocabulary
 /// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
 /// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`,
 ///   default: ip).
-/// - `session_transfer.binding_dry_run` (boolean, default: false): judge and count, but let pass.
+/// - `session_transfer.binding_dry_run` (boolean, default: false): check and count, but do not enforce.
 /// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
 package struct ClientSettings: Sendable, Equatable {
@@ -35,12 +35,12 @@ package struct ClientSettings: Sendable, Equatable {
     }
 }
 
-/// Who proves that a user is who they say.
+/// How users sign in.
 package enum ProviderSettings: Sendable, Equatable {
-    /// Users in the configuration, for demo and tests; refuses to serve beyond loopback without its flag.
+    /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
     case fixedUsers([UserSettings])
 
-    /// The assurance level that signing in gives the user with this id; nil: no such user is known.
+    /// The assurance level of this user's sign-in; nil when the user is unknown.
     package func assurance(of id: String) -> AssuranceLevel? {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
@@ -50,7 +50,7 @@ package enum ProviderSettings: Sendable, Equatable {
 
 /// A user of the `static` provider.
 package struct UserSettings: Sendable, Equatable {
-    /// What the user types: an email address or name.
+    /// What the user types: an email address or a name.
     package var identifier: String
     package var id: String
     /// `scrypt:N:r:p:salt:hash` in base64url.

@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// One host that clients ask for, and the routes below it.
+/// A served host and its routes.
 ///
 /// ## Configuration keys (`hosts[]`)
-/// - `public_url` (URL, required): scheme, host and port by which clients reach it.
-/// - `endpoints` (boolean, default: false; true when it is the only host): sign-in and token endpoints are served here.
-/// - `case_sensitive` (boolean, default: false): its apps tell `/Admin` from `/admin`.
-/// - `routes` (list, required): what is served, most specific first wins regardless of order.
+/// - `public_url` (URL, required): scheme, host and port of the URL by which clients reach it.
+/// - `endpoints` (boolean, default: false; true when it is the only host): serve sign-in and token endpoints here.
+/// - `case_sensitive` (boolean, default: false): its apps treat `/Admin` and `/admin` as different.
+/// - `routes` (list, required): the paths that are served; the most specific one wins, in any order.
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
@@ -21,27 +21,29 @@ package struct HostSettings: Sendable, Equatable {
     }
 }
 
-/// What a path on a host demands and where it leads.
+/// What a path on a host demands, and the app it leads to.
 ///
 /// ## Configuration keys (`hosts[].routes[]`)
 /// - `name` (token, default: host and path): the label in metrics and logs.
-/// - `path` (pattern, default: /**): exact, `prefix/**` for the rest, `*` for one segment.
-/// - `path_info` (`refuse` | `follow`, default: refuse): a path that goes on behind this one, on a wider, weaker route.
+/// - `path` (pattern, default: /**): exact, `prefix/**` for everything below, `*` for one segment.
+/// - `path_info` (`refuse` | `follow`, default: refuse): a path below this one that a weaker route serves.
 /// - `methods` (list, default: all registered methods but CONNECT and TRACE).
 /// - `upstream` (name or URL, default: the top-level `upstream`).
-/// - `host` (`client` or a literal, default: client): the `Host` that the app sees; `client` is the host's own authority.
+/// - `host` (`client` or a literal, default: client): the `Host` that the app gets; `client` is the host's own
+///   authority.
 /// - `auth` (`required` | `optional` | `public`, default: required).
-/// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; judged on every request.
-/// - `unauthenticated` (`auto` | `login` | `401`, default: auto): what a request without session gets.
+/// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; checked on every request.
+/// - `unauthenticated` (`auto` | `login` | `401`, default: auto): the answer without a session.
 /// - `client` (client_id): the web client whose handoff settings apply.
-/// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens. `false` leaves them to
+/// - `handoff` (boolean, default: true where a client is set): accept session-transfer tokens. `false` passes them to
 ///   the app; by default they are removed where no client is set.
-/// - `binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`, default: none): re-checked on the live session.
-/// - `bearer` (`gateway` | `app`, default: gateway): whose `Authorization: Bearer` is.
-/// - `allow_encoded_slashes` (boolean, default: false): `%2F` in the path is the app's business.
-/// - `cache` (`private` | `app`, default: private): answers that carry identity are marked private.
+/// - `binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`, default: none): checked again on the live
+///   session.
+/// - `bearer` (`gateway` | `app`, default: gateway): who reads `Authorization: Bearer`.
+/// - `allow_encoded_slashes` (boolean, default: false): forward paths with `%2F`.
+/// - `cache` (`private` | `app`, default: private): mark responses to signed-in users as private.
 /// - `cors` (map): `origins`, `methods`, `headers`, `credentials`, `max_age`.
-/// - `trusted_origins` (list of origins, default: none): may send cookie-authenticated unsafe requests.
+/// - `trusted_origins` (list of origins, default: none): may send unsafe requests with the session cookie.
 /// - `max_body` (size, default: limits.body): the largest request body.
 /// - `timeouts.response` (duration, default: timeouts.response).
 package struct RouteSettings: Sendable, Equatable {
@@ -57,7 +59,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var unauthenticated: UnauthenticatedAnswer
     package var client: String?
     package var handoff: Bool
-    /// `handoff: false` was written: the parameter and its cookies are the app's and pass.
+    /// `handoff: false` was written: the parameter and its cookies are passed to the app.
     package var leavesHandoffToApp: Bool
     package var liveBinding: BindingMode
     package var bearer: BearerOwner
@@ -92,7 +94,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.responseTimeout = nil
     }
 
-    /// Both take some request, and neither is the more specific one. A route that names the method is more specific than
+    /// Whether both take some request and neither is more specific. A route that names the method is more specific than
     /// one that takes all.
     func isTwin(of other: RouteSettings) -> Bool {
         self.path == other.path && self.methods.isEmpty == other.methods.isEmpty
@@ -102,24 +104,24 @@ package struct RouteSettings: Sendable, Equatable {
 
 package enum AuthRequirement: String, Sendable, CaseIterable { case required, optional, `public` }
 package enum UnauthenticatedAnswer: String, Sendable, CaseIterable { case auto, login, unauthorized = "401" }
-/// What becomes of `/report.php/x` where `/report.php` demands more than the route of `/report.php/x`.
+/// What happens to `/report.php/x` where `/report.php` demands more than the route of `/report.php/x`.
 package enum PathInfo: String, Sendable, CaseIterable {
     /// 400.
     case refuse
-    /// It is judged and sent on by the stricter route.
+    /// The stricter route judges and forwards it.
     case follow
 }
 package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 
-/// What a session must be to pass a route; every member that is set must hold.
+/// What a session must fulfil to pass a route: every member that is set.
 package struct RequirementSettings: Sendable, Equatable {
-    /// `aal1`, `aal2`, `aal3`: the least assurance level.
+    /// The lowest assurance level: `aal1`, `aal2` or `aal3`.
     package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
     package var scopes: [String] = []
-    /// `browser`, `native`, `transfer`: the ways the session may have begun.
+    /// How the session may have begun: `browser`, `native`, `transfer`.
     package var origins: [String] = []
-    /// The longest time since the user authenticated.
+    /// The longest time since the user signed in.
     package var maxAge: Duration?
 
     package init() {}
@@ -141,9 +143,9 @@ package struct CORSSettings: Sendable, Equatable {
 ///
 /// ## Configuration keys (`upstreams.<name>`)
 /// - `url` (URL, required): `http://host:port` or `https://host:port`.
-/// - `ca_file`, `certificate_file`, `key_file` (paths), `server_name` (name): TLS towards the app.
+/// - `ca_file`, `certificate_file`, `key_file` (paths), `server_name` (name): TLS to the app.
 /// - `max_connections` (integer, default: 1024, per event loop).
-/// - `reuse` (`shared` | `strict`, default: shared): whom a connection to the app serves.
+/// - `reuse` (`shared` | `strict`, default: shared): which requests share a connection to the app.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
     package var isHTTPS: Bool
@@ -167,10 +169,11 @@ package struct UpstreamSettings: Sendable, Equatable {
     }
 }
 
-/// Whom a kept connection to an app serves.
+/// Which requests share a kept connection to an app.
 package enum ConnectionReuse: String, Sendable, CaseIterable {
-    /// One user after another.
+    /// All users, in turn.
     case shared
-    /// Requests of one session, or requests without a session: what the app sends too late reaches nobody else.
+    /// Only requests of one session, or only requests without one, so that bytes that the app sends too late reach no
+    /// other user.
     case strict
 }

@@ -1,21 +1,21 @@
 package import Vocabulary
 
-/// The content of `secret_file`: a secret a line.
+/// The content of `secret_file`: one secret on each line.
 ///
-/// The first one signs and seals, all are accepted. Blank lines and lines that begin with `#` say nothing to the gateway;
-/// `sallyport keys` keeps in them what it has to remember: which secret was added and not promoted yet.
+/// The first one signs and seals, and all are accepted. The gateway ignores blank lines and lines that begin with `#`;
+/// `sallyport keys` uses the latter to mark a secret that was added and not promoted yet.
 package struct SecretFile: Sendable, Equatable {
-    /// What is wrong with the content, in words that show none of it.
+    /// What is wrong with the content, in words that do not show it.
     package struct Fault: Error, Sendable, Hashable {
         /// E.g. `a secret of 12 bytes in line 3`.
         package let found: String
         package let mend: String
     }
 
-    /// One secret and what is noted of it.
+    /// One secret and its state.
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
-        /// Accepted everywhere before anything is made with it: added, not promoted yet.
+        /// Accepted, but not used to make anything: it was added and is not promoted yet.
         package var isWaiting: Bool
 
         package init(_ secret: Secret, isWaiting: Bool = false) {
@@ -24,20 +24,20 @@ package struct SecretFile: Sendable, Equatable {
         }
     }
 
-    /// The fewest bytes of a secret: the keys that are derived from it have 256 bits.
+    /// The fewest bytes of a secret: the keys derived from it have 256 bits.
     package static let minBytes = 32
-    /// The most secrets in one file: each is one more key to try and one more name to look under.
+    /// The most secrets in one file, because each one is one more key to try and one more name to look up.
     package static let maxSecrets = 8
     /// The most bytes of a file.
     package static let maxBytes = 65_536
-    /// Stands above a secret that waits for its promotion.
+    /// The mark above a secret that waits for its promotion.
     package static let waitingMark = "# waiting: accepted, but nothing is made with it before `sallyport keys promote`"
 
     private static let preface =
         "# Secrets of Sallyport: the first one signs and seals, all are accepted. `sallyport keys` rotates them."
     private static let waitingPrefix = "# waiting"
 
-    /// Never empty; the first signs.
+    /// Never empty; the first one signs.
     package private(set) var entries: [Entry]
 
     /// A file of one secret.
@@ -75,13 +75,13 @@ package struct SecretFile: Sendable, Equatable {
         guard entries.count <= Self.maxSecrets else {
             throw Fault(
                 found: "\(entries.count) secrets",
-                mend: "drop those that nothing was made with for long: sallyport keys retire"
+                mend: "remove old ones: sallyport keys retire"
             )
         }
         self.entries = entries
     }
 
-    /// The secrets as the gateway takes them.
+    /// The secrets in the form that the gateway uses.
     package var ring: SecretRing {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }
@@ -96,14 +96,14 @@ package struct SecretFile: Sendable, Equatable {
         return bytes
     }
 
-    /// Adds a secret that waits. False, and nothing done, when there is no room or one waits already.
+    /// Adds a secret that waits. False, without a change, when there is no room or one waits already.
     package mutating func add(_ secret: Secret) -> Bool {
         guard self.entries.count < Self.maxSecrets, !self.entries.contains(where: \.isWaiting) else { return false }
         self.entries.append(Entry(secret, isWaiting: true))
         return true
     }
 
-    /// Lets the secret that waits sign; the others stay accepted. False when none waits.
+    /// Makes the waiting secret the one that signs; the others stay accepted. False when none waits.
     package mutating func promote() -> Bool {
         guard let index = self.entries.firstIndex(where: \.isWaiting) else { return false }
         let promoted = self.entries.remove(at: index)
@@ -111,7 +111,7 @@ package struct SecretFile: Sendable, Equatable {
         return true
     }
 
-    /// Drops every secret that does not sign, and returns them.
+    /// Removes every secret that does not sign, and returns them.
     package mutating func retire() -> [Secret] {
         let dropped = self.entries.dropFirst().map(\.secret)
         self.entries = [self.entries[0]]
@@ -120,7 +120,7 @@ package struct SecretFile: Sendable, Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without spaces, tabs and carriage returns at both ends: an editor's leavings are no part of a secret.
+    /// Without spaces, tabs and carriage returns at both ends, which editors may leave.
     fileprivate var trimmingBlanks: ArraySlice<UInt8> {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         var rest = self.drop(while: isBlank)

@@ -5,7 +5,7 @@ package import Vocabulary
 /// ## Configuration keys (`session`)
 /// - `idle` (duration, default: 30m, range: 1m to 30d), `absolute` (duration, default: 12h, range: 1m to 365d).
 /// - `native.idle` (default: 30d), `native.absolute` (default: 90d): sessions of native apps.
-/// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions born of a handoff.
+/// - `transfer.idle` (default: 15m), `transfer.absolute` (default: 30m): web sessions made by a handoff.
 /// - `cookie` (token, default: __Host-sallyport).
 package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
@@ -21,23 +21,23 @@ package struct SessionSettings: Sendable, Equatable {
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
     package var cookieName = "__Host-sallyport"
-    /// The cookie that lets a browser repeat a handoff whose answer was lost.
+    /// The cookie by which a browser can repeat a handoff whose answer was lost.
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }
-    /// The cookie that marks handoff cookies as dealt with.
+    /// The cookie that marks handoff cookies as handled.
     package var handledCookieName: String { "\(self.cookieName)-handled" }
 
     package init() {}
 }
 
-/// Where sessions are kept: in Redis when it is named, else in this process.
+/// Where sessions are kept: in Redis if it is configured, else in this process.
 ///
 /// ## Configuration keys (`store`)
-/// - `cached_sessions` (integer, default: 65536, range: 0 to 16777216): sessions that each event loop keeps at hand.
+/// - `cached_sessions` (integer, default: 65536, range: 0 to 16777216): sessions that each event loop caches.
 ///
 /// ## Configuration keys (`store.memory`)
 /// - `max_sessions` (integer, default: 1000000), `max_markers` (integer, default: 1000000): when full, sign-in is 503.
 package struct StoreSettings: Sendable, Equatable {
-    /// Sessions that each event loop keeps at hand.
+    /// How many sessions each event loop caches.
     package var cachedSessions = 65_536
     package var maxSessions = 1_000_000
     package var maxMarkers = 1_000_000
@@ -51,10 +51,10 @@ package struct StoreSettings: Sendable, Equatable {
 ///
 /// ## Configuration keys (`store.redis`)
 /// - `url` (Redis URL) or `url_file` (path of a file with it): exactly one.
-/// - `require_safe` (boolean, default: true): not ready while Redis could push out what it must remember.
+/// - `require_safe` (boolean, default: true): not ready while Redis may evict keys or fails to save its data.
 /// - `require_appendonly` (boolean, default: false): not ready while Redis keeps no append-only file.
 package struct RedisSettings: Sendable, Equatable {
-    /// Holds a password as a rule.
+    /// Usually holds a password.
     package var url: Secret
     package var requireSafe = true
     package var requireAppendOnly = false
@@ -64,11 +64,11 @@ package struct RedisSettings: Sendable, Equatable {
     }
 }
 
-/// What is wrong with a Redis URL, in a sentence that quotes none of it; nil: nothing. Only the module that speaks to
-/// Redis knows, and the settings do not depend on it.
+/// Returns what is wrong with a Redis URL, in a sentence that does not quote it; nil: nothing. It is passed in because
+/// only the Redis module knows, and the settings do not depend on that module.
 package typealias RedisURLJudge = @Sendable (_ url: Secret) -> String?
 
-/// Where a session-transfer token may stand and how long it lives.
+/// Where a session-transfer token is accepted and how long it lives.
 ///
 /// ## Configuration keys (`handoff`)
 /// - `cookies` (list, default: auth0_session_transfer_token, session_transfer_token).
@@ -86,15 +86,15 @@ package struct HandoffSettings: Sendable, Equatable {
 ///
 /// ## Configuration keys (`identity`)
 /// - `preset` (`sallyport` | `remote-user` | `oauth2-proxy` | `authelia` | `kratos`, default: sallyport).
-/// - `headers` (map of field name to path, default: the preset's): own names, e.g. `X-User: subject`.
-/// - `basic` (map): `username` path and `password_file`: basic auth for apps that want it.
-/// - `delimiter` (one character, default: ,): between the elements of a list.
+/// - `headers` (map of field name to path, default: the preset's): names of your own, e.g. `X-User: subject`.
+/// - `basic` (map): `username` path and `password_file`: basic authentication for apps that need it.
+/// - `delimiter` (one character, default: ,): the separator of the elements of a list.
 /// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
-/// - `strip_underscore_fields` (boolean, default: true): client fields with `_` in their name never reach the app.
+/// - `strip_underscore_fields` (boolean, default: true): remove client fields with `_` in their names.
 package struct IdentitySettings: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var name: String
-        /// A path into the session, e.g. `subject`, `session.id`, `identity.traits.email`.
+        /// A path to a value of the session, e.g. `subject`, `session.id`, `identity.traits.email`.
         package var path: String
 
         package init(name: String, path: String) {
@@ -116,7 +116,7 @@ package struct IdentitySettings: Sendable, Equatable {
         case remoteUser = "remote-user"
         case oauth2Proxy = "oauth2-proxy"
     }
-    /// What a path into the session is, or begins with where a dot ends it.
+    /// The paths to values of a session; one that ends with a dot is the beginning of paths.
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",

@@ -2,20 +2,20 @@ package import AddressIntelligence
 internal import Foundation
 package import Vocabulary
 
-/// Everything an operator decides, validated: what `run` serves and `check` prints.
+/// All decisions of an operator, validated: what `run` serves and `check` prints.
 ///
-/// The YAML file, the environment and the flags meet here and nowhere else; the rest of the gateway reads this value.
-/// A reload builds a new value and swaps it whole.
+/// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
+/// reload builds a new value and replaces the old one whole.
 ///
 /// ## Configuration keys
-/// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for more of them.
-/// - `listen` (address or list, default: 127.0.0.1:8080): where clients connect.
-/// - `admin.listen` (address, default: 127.0.0.1:9090): where health, readiness and metrics are answered.
+/// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for several.
+/// - `listen` (address or list, default: 127.0.0.1:8080): the addresses for clients.
+/// - `admin.listen` (address, default: 127.0.0.1:9090): the address for health, readiness and metrics.
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
-/// - `secret_file` (path): the secrets from which every key is derived, one a line, each of 32 bytes or more; the first
-///   signs and seals, all are accepted.
-/// - `trusted_proxies` (list of CIDR, default: none): peers whose forwarded fields are believed.
-/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): names the client.
+/// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
+///   seals, all are accepted.
+/// - `trusted_proxies` (list of CIDR, default: none): proxies whose forwarding field is believed.
+/// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the field that names the client.
 package struct Settings: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var adminListen: ListenAddress?
@@ -36,7 +36,7 @@ package struct Settings: Sendable, Equatable {
     package var timeouts: TimeoutSettings
     package var drain: DrainSettings
     package var logs: LogSettings
-    /// Plain-http public URLs and cookies without `Secure` are allowed (`--insecure-http`), for loopback and tests.
+    /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.
     package var allowsInsecureHTTP: Bool
 
     /// `hosts` and the apps behind them, with every other key at its default.
@@ -66,7 +66,7 @@ package struct Settings: Sendable, Equatable {
 
 /// An address to bind: `127.0.0.1:8080`, `[::]:8080`, `:8080` (all addresses).
 package struct ListenAddress: Sendable, Hashable {
-    /// An IP address; the empty text stands for every address.
+    /// An IP address; empty: every address.
     package var host: String
     /// 0 to 65535; 0 lets the system choose.
     package var port: Int
@@ -76,17 +76,17 @@ package struct ListenAddress: Sendable, Hashable {
         self.port = port
     }
 
-    /// Only this machine can connect.
+    /// Whether only this machine can connect.
     package var isLoopback: Bool { IPAddress(self.host)?.isLoopback ?? false }
 
-    /// A proxy on this machine or in a private network can connect.
+    /// Whether a proxy on this machine or in a private network can connect.
     var takesLocalProxies: Bool {
         guard let address = IPAddress(self.host) else { return true }
         return address.isUnspecified || address.isLoopback || address.isPrivate
     }
 
-    /// Whether the system refuses to bind both: the same port, and one address is the other or takes it in. `::` takes
-    /// IPv4 in as well (Linux's default for `IPV6_V6ONLY`). Port 0 is always another one.
+    /// Whether the system refuses to bind both: they have the same port, and one address equals or includes the other.
+    /// `::` includes IPv4 (Linux's default for `IPV6_V6ONLY`). Port 0 is always a different one.
     func overlaps(_ other: ListenAddress) -> Bool {
         guard self.port == other.port, self.port != 0 else { return false }
         return self.host == other.host || self.takesIn(other) || other.takesIn(self)
@@ -95,25 +95,25 @@ package struct ListenAddress: Sendable, Hashable {
     private func takesIn(_ other: ListenAddress) -> Bool {
         guard let mine = IPAddress(self.host), let theirs = IPAddress(other.host) else { return self.host.isEmpty }
         if mine.isUnspecified { return !mine.isV4 || theirs.isV4 }
-        // The zone tells links apart and is no part of the address (RFC 4007).
+        // The zone tells links apart and is not part of the address (RFC 4007).
         return mine == theirs && !self.host.contains("%") && !other.host.contains("%")
     }
 }
 
 extension ListenAddress: CustomStringConvertible {
-    /// `127.0.0.1:8080`, `[::1]:8080`, `:8080`: as the settings have it.
+    /// `127.0.0.1:8080`, `[::1]:8080`, `:8080`: the form of the settings.
     package var description: String {
         self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
 }
 
-/// The one field in which trusted proxies name the client; reading both is how they get played against each other.
+/// The field in which trusted proxies name the client. Only one is read, because two could contradict each other.
 package enum ForwardedHeader: String, Sendable, CaseIterable {
     case xForwardedFor = "x-forwarded-for"
     case forwarded
 }
 
-/// Scheme, host and port by which the world knows a host: the source of every URL, cookie and issuer we make.
+/// Scheme, host and port of a host for clients: the base of every URL, cookie and issuer that the gateway makes.
 package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var isHTTPS: Bool
     /// Lower case, without a trailing dot; an IPv6 address in brackets.
@@ -127,12 +127,12 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// `host` or `host:port`, as it stands in `Host`.
+    /// `host` or `host:port`, as in `Host`.
     package var authority: String { self.port.map { "\(self.host):\($0)" } ?? self.host }
     package var scheme: String { self.isHTTPS ? "https" : "http" }
-    /// The origin (RFC 6454): scheme, host, port when it is not the scheme's own.
+    /// The origin (RFC 6454): scheme, host, and the port if it is not the scheme's default.
     package var description: String { "\(self.scheme)://\(self.authority)" }
-    /// A browser reaches it on its own machine only (RFC 6761 6.3).
+    /// Whether a browser can reach it only on its own machine (RFC 6761 6.3).
     package var isLoopback: Bool {
         let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
         return bare == "localhost" || bare.hasSuffix(".localhost") || (IPAddress(bare)?.isLoopback ?? false)

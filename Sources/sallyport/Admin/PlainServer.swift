@@ -1,3 +1,4 @@
+import AddressIntelligence
 import Endpoints
 import NIOCore
 import NIOHTTP1
@@ -13,6 +14,8 @@ struct PlainRequest: Sendable {
     /// Fields in order, as sent.
     var fields: [(name: String, value: String)]
     var body: [UInt8]
+    /// The address from which it came.
+    var peer: IPAddress
 
     /// The target up to its query.
     var path: String { String(self.target.prefix { $0 != "?" }) }
@@ -209,7 +212,8 @@ private final class PlainHandler: ChannelInboundHandler {
             method: head.method.rawValue,
             target: head.uri,
             fields: head.headers.map { ($0.name, $0.value) },
-            body: self.body
+            body: self.body,
+            peer: context.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(v4: 0)
         )
         let eventLoop = context.eventLoop
         let place = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)

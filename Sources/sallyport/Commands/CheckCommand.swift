@@ -5,24 +5,25 @@ import RedisStore
 import RequestPath
 import Settings
 
-/// `sallyport check`: whether the settings can be served, and what they come to.
+/// `sallyport check`: validates the settings and prints what they mean.
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Validate the settings and print what they come to, without secrets. Exit 0 when valid, else 1.",
+        abstract:
+            "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
         discussion: """
-            Nothing is connected to, but with --network: then the Redis of store.redis is spoken to as the gateway would, \
-            one verdict a line says what is right and what is wrong with it, and an error makes the exit status 1.
+            Makes no connections without --network. With it, it connects to the Redis of store.redis as the gateway would. \
+            Each line says what is right or wrong with it, and an error makes the exit status 1.
             """
     )
 
     @OptionGroup var options: SettingsOptions
     @OptionGroup var insecure: InsecureOptions
 
-    @Flag(help: "Only the verdict, the problems and the warnings.")
+    @Flag(help: "Print only the verdict, the problems and the warnings.")
     var quiet = false
 
-    @Flag(help: "Also connect to the configured Redis, and say precisely what is wrong with it.")
+    @Flag(help: "Also connect to the configured Redis and print what is wrong with it.")
     var network = false
 
     func run() async throws {
@@ -69,7 +70,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     private static func verdicts(on redis: RedisSettings) async throws -> [Verdict] {
         do {
-            // The URL has been judged with the settings.
+            // The URL was validated with the settings.
             let configuration = try RedisConfiguration(url: redis.url)
             let faults = configuration.tls.map(RedisCheck.faults) ?? []
             guard faults.isEmpty else { return faults }

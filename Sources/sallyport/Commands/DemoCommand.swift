@@ -6,24 +6,26 @@ import Settings
 import Glibc
 #endif
 
-/// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, and a walk to paste.
+/// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, with commands to try.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Try it: gateway, app and two users on loopback, and a walk with curl to paste. Needs nothing else."
+        abstract: "Start a gateway, a sample app and two users on loopback, and print curl commands to try them."
     )
 
-    @Option(help: ArgumentHelp("Where the gateway listens; 0 takes a free port.", valueName: "port"))
+    @Option(help: ArgumentHelp("The port of the gateway; 0 takes a free one.", valueName: "port"))
     var port = 8080
 
-    @Flag(help: "Write the access log and the audit stream, too.")
+    @Flag(help: "Also write the access log and the audit stream.")
     var logs = false
 
     @Flag(help: "Print the demo's settings and exit.")
     var printSettings = false
 
     func validate() throws {
-        guard (0...65_535).contains(self.port) else { throw ValidationError("--port is 0 to 65535.") }
+        guard (0...65_535).contains(self.port) else {
+            throw ValidationError("--port must be a number from 0 to 65535.")
+        }
     }
 
     func run() async throws {
@@ -36,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
             gateway = try await Gateway.start(loaded, reload: nil)
         } catch {
             Console.complain("the demo cannot start: \(error)")
-            Console.complain("is port \(port) in use? `sallyport demo --port 0` takes a free one")
+            Console.complain("If port \(port) is in use, `sallyport demo --port 0` takes a free one.")
             throw ExitCode.failure
         }
         Console.say(self.introduction(port: port, adminPort: gateway.adminPort))
@@ -60,7 +62,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// A port that is free now. The public URL holds the port, so that it must be known before the gateway listens.
+    /// A port that is free now. The public URL contains the port, so it must be known before the gateway listens.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

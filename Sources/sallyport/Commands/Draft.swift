@@ -6,13 +6,13 @@ import Settings
 import SignIn
 import Vocabulary
 
-/// The gateway that settings would make, put together by what puts the real one together, but never started: what `check`
-/// and `explain` look at. It opens the files that the settings name and no socket.
+/// The gateway that settings would make, assembled by the same code but never started. `check` and `explain` inspect
+/// it. It opens the files that the settings name, and no socket.
 struct Draft {
     let assembly: Assembly
     let foundations: Foundations
 
-    /// - Throws: `StartRefusal` with what a start would say.
+    /// - Throws: `StartRefusal` with the message of a start.
     init(_ settings: Settings) throws {
         let secrets =
             settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
@@ -32,7 +32,7 @@ struct Draft {
         self.assembly = try Assembly(settings, self.foundations, generation: 1)
     }
 
-    /// What the route table says beside errors.
+    /// The route table's findings that are not errors.
     var findings: [String] {
         self.assembly.configuration.routes.findings.filter { !$0.isError }.map(\.description)
     }

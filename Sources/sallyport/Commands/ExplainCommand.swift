@@ -8,20 +8,21 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// `sallyport explain`: what would become of a request, without sending one.
+/// `sallyport explain`: what the gateway would do with a request, without sending one.
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Say what would become of a request: canonical form, route, decision, headers towards the app.",
+        abstract:
+            "Print what the gateway would do with a request: canonical form, route, decision, headers to the app.",
         discussion: """
-            Nothing is sent and neither a running gateway nor its Redis is asked, so a token is judged by its form only; --user says whose live session to assume.
+            Sends nothing and asks neither a running gateway nor Redis, so it checks only the form of a token. With --user it assumes a live session of that user.
             """
     )
 
     @OptionGroup var options: SettingsOptions
     @OptionGroup var insecure: InsecureOptions
 
-    @Option(help: ArgumentHelp("The URL as a client asks for it; the path stays byte for byte.", valueName: "url"))
+    @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
     var url: String
 
     @Option(help: ArgumentHelp("The method.", valueName: "method"))
@@ -33,7 +34,7 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var headers: [String] = []
 
-    @Option(help: ArgumentHelp("A file with a bearer token to send, - for standard input.", valueName: "file"))
+    @Option(help: ArgumentHelp("A file with a bearer token for the request; - is standard input.", valueName: "file"))
     var tokenFile: String?
 
     @Option(
@@ -44,7 +45,7 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var user: String?
 
-    @Option(help: ArgumentHelp("The address from which the request comes.", valueName: "address"))
+    @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
     var from = "127.0.0.1"
 
     func run() async throws {
@@ -63,29 +64,30 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
-        guard let peer = IPAddress(self.from) else { throw ValidationError("--from is an IP address.") }
+        guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
         var request = try Request(url: self.url, method: self.method, headers: self.headers)
+        let host = draft.assembly.configuration.routes.host(named: request.authority)
         let token = try self.token()
         var assumed: Assumed?
         if let user = self.user {
             assumed = try Assumed(
                 user: user,
                 isNative: token != nil,
-                authority: request.authority,
+                authority: host?.publicURL.authority ?? request.authority.lowercased(),
                 settings,
                 draft.foundations,
-                peer
+                Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
         if let token {
             if draft.foundations.authority.key(.session, of: token) == nil {
-                Console.say("note\n  the token is not of the form of a session token made with this secret")
+                Console.say("note\n  the token does not have the form of a session token made with this secret")
             }
             request.headers.append("Authorization: Bearer \(assumed?.token ?? String(decoding: token, as: UTF8.self))")
         } else if let assumed {
-            let isSecure = self.url.lowercased().hasPrefix("https:")
+            let isSecure = host?.publicURL.isHTTPS ?? self.url.lowercased().hasPrefix("https:")
             let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
-            request.headers.append("Cookie: \(cookie.name)=\(assumed.token)")
+            request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }
         let head = request.bytes
         let configuration = draft.assembly.configuration
@@ -111,7 +113,14 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             return found.assumeIsolated().map { session in
                 _ = resolver
-                return Explanation(of: head, from: peer, session: session, configuration: configuration, now: now)
+                return Explanation(
+                    of: head,
+                    from: peer,
+                    session: session,
+                    authority: foundations.authority,
+                    configuration: configuration,
+                    now: now
+                )
             }.nonisolated()
         }.get()
     }
@@ -121,7 +130,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let data =
             file == "-"
             ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-        guard let data else { throw ValidationError("--token-file cannot be read.") }
+        guard let data else { throw ValidationError("The file of --token-file cannot be read.") }
         let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         return Array(text.utf8)
     }
@@ -137,7 +146,7 @@ private struct Request {
     init(url: String, method: String, headers: [String]) throws {
         guard let scheme = url.firstRange(of: "://"),
             ["http", "https"].contains(url[..<scheme.lowerBound].lowercased())
-        else { throw ValidationError("--url begins with http:// or https://.") }
+        else { throw ValidationError("--url must begin with http:// or https://.") }
         let rest = url[scheme.upperBound...]
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         self.authority = String(rest[..<end])
@@ -147,14 +156,23 @@ private struct Request {
         self.headers = headers
     }
 
-    /// The head as a client would send it: what is wrong with it is the parser's to find.
+    /// Adds a cookie to the request's own, as a browser sends them all in one field (RFC 6265 5.4).
+    mutating func add(cookie: String) {
+        if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
+            self.headers[index] += "; \(cookie)"
+        } else {
+            self.headers.append("Cookie: \(cookie)")
+        }
+    }
+
+    /// The head as a client would send it. The parser finds what is wrong with it.
     var bytes: [UInt8] {
         let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 }
 
-/// A session that is assumed to live, put into the draft's store.
+/// A session that is assumed to exist, stored in the draft's store.
 private struct Assumed: Sendable {
     let token: String
     let kind: Session.Kind
@@ -165,11 +183,11 @@ private struct Assumed: Sendable {
         authority: String,
         _ settings: Settings,
         _ foundations: Foundations,
-        _ peer: IPAddress
+        _ device: DeviceFacts
     ) throws {
         guard case .fixedUsers(let users)? = settings.provider,
             let user = users.first(where: { $0.identifier == identifier })
-        else { throw ValidationError("--user is no user of the static provider.") }
+        else { throw ValidationError("--user must name a user of the static provider.") }
         let lineage = foundations.authority.newLineage()
         let (token, key) = foundations.authority.make(.session, in: lineage)
         let now = foundations.clock.now()
@@ -180,14 +198,14 @@ private struct Assumed: Sendable {
             origin: isNative ? .native : .browser,
             lineage: lineage,
             identity: Identity(id: user.id, traits: user.traits),
-            host: isNative ? nil : authority.lowercased(),
+            host: isNative ? nil : authority,
             aal: user.aal,
             methods: ["password"],
             authenticatedAt: now,
             issuedAt: now,
             expiresAt: now.advanced(by: lifetimes.absolute),
             idleLifetime: lifetimes.idle,
-            device: DeviceFacts(address: peer, asn: nil, userAgent: nil)
+            device: device
         )
         let loop = foundations.group.any()
         try foundations.store.create(NewSession(key: key, session: session), on: loop).wait()

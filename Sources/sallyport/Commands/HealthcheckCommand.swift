@@ -2,32 +2,37 @@ import ArgumentParser
 import Foundation
 import Settings
 
-/// `sallyport healthcheck`: one line and exit 0 or 1, for `HEALTHCHECK` in images that have no shell.
+/// `sallyport healthcheck`: prints one line and exits with 0 or 1, for `HEALTHCHECK` in images without a shell.
 struct HealthcheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
-        abstract: "Ask the running gateway's admin listener whether it is ready; exit 0 or 1.",
+        abstract: "Ask the running gateway's admin listener whether it is ready; exit status 0 or 1.",
         discussion: """
-            The listener is where --admin says, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings' file. \
-            No other setting is looked at.
+            The address is that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
+            No other setting is read.
             """
     )
 
     @OptionGroup var options: SettingsOptions
 
-    @Option(help: ArgumentHelp("Where the admin listener is, whatever the settings say.", valueName: "address:port"))
+    @Option(
+        help: ArgumentHelp(
+            "The address of the admin listener, instead of the one in the settings.",
+            valueName: "address:port"
+        )
+    )
     var admin: String?
 
-    @Flag(help: "Ask only whether it is alive.")
+    @Flag(help: "Ask only whether the gateway is alive.")
     var live = false
 
-    @Option(help: ArgumentHelp("Give up after so many seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Give up after this many seconds.", valueName: "seconds"))
     var timeout = 3
 
     func validate() throws {
-        guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout is 1 to 60 seconds.") }
+        guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout must be 1 to 60 seconds.") }
         guard self.admin.map({ ListenAddress($0) != nil }) ?? true else {
-            throw ValidationError("--admin is an address and a port, e.g. 127.0.0.1:9090.")
+            throw ValidationError("--admin must be an address and a port, e.g. 127.0.0.1:9090.")
         }
     }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Settings
 
-/// `sallyport run`: serves until it is told to stop.
+/// `sallyport run`: serves until it is stopped.
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",

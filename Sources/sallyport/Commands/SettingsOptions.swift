@@ -6,13 +6,13 @@ import Settings
 struct SettingsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The settings' YAML file. Without it, the file that SALLYPORT_CONFIG names, or the environment alone.",
+            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
             valueName: "file"
         )
     )
     var config: String?
 
-    /// File, environment and flags as one validated value.
+    /// The validated settings from the file, the environment and the flags.
     ///
     /// - Throws: `SettingsFailure` with every problem.
     func load(_ flags: InsecureFlags) throws(SettingsFailure) -> LoadedSettings {
@@ -25,18 +25,20 @@ struct SettingsOptions: ParsableArguments {
     }
 }
 
-/// The flags without which insecure settings do not start: they stand where everyone who looks at the process sees them.
+/// The flags without which insecure settings do not start. They are flags so that they show in the list of processes.
 struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false
 
-    @Flag(help: "Allow the static provider to serve beyond loopback.")
+    @Flag(help: "Allow the static provider on addresses other than loopback.")
     var insecureStaticUsers = false
 
     @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
     var insecureTrustAllProxies = false
 
-    @Flag(help: "Allow device bindings behind https without trusted_proxies: a proxy in front would void them.")
+    @Flag(
+        help: "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
+    )
     var insecureUnnamedProxy = false
 
     var flags: InsecureFlags {
@@ -49,7 +51,7 @@ struct InsecureOptions: ParsableArguments {
     }
 }
 
-/// What a command says to the person or script that called it.
+/// Prints for the person or script that called a command.
 enum Console {
     /// Writes `text` and a line break to standard output.
     static func say(_ text: String) {

@@ -3,7 +3,7 @@ import Endpoints
 import NIOCore
 import Settings
 
-/// The app behind the demo's gateway: it knows nothing of sign-in and shows the request that reached it.
+/// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received.
 enum DemoApp {
     /// Starts the app on a free port of loopback.
     static func start(group: any EventLoopGroup) async throws -> PlainServer {
@@ -30,7 +30,7 @@ enum DemoApp {
         )
     }
 
-    /// The request as a page, what the gateway says of the user first.
+    /// The request as a page, with what the gateway says about the user first.
     static func page(_ request: PlainRequest) -> EndpointResponse {
         let identity = request.fields.filter { $0.name.lowercased().hasPrefix("x-auth-") }
         let others = request.fields.filter { !$0.name.lowercased().hasPrefix("x-auth-") }
@@ -57,7 +57,7 @@ enum DemoApp {
             <p>This is the app behind the gateway. It received <code>\(HTMLText.escaped(request.method)) \
             \(HTMLText.escaped(request.target))</code> with these headers. \(link)</p>
             <h2>Set by the gateway</h2>
-            \(self.table(identity, orElse: "No identity headers: nobody is signed in here."))
+            \(self.table(identity, orElse: "No identity headers: no user is signed in here."))
             <h2>The rest</h2>
             \(self.table(others, orElse: "Nothing."))
             </main>
@@ -91,7 +91,6 @@ enum DemoApp {
         @media (prefers-color-scheme:dark){a{color:#8ab8ff}}
         """
 
-    /// CSP wants base64 with its padding (CSP3 6.7.3.3); the alphabets differ in two characters.
-    private static let styleDigest =
-        SHA256.digest(Array(style.utf8)).base64URL.replacing("-", with: "+").replacing("_", with: "/") + "="
+    /// In the padded base64 of CSP (CSP3 2.3.1).
+    private static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
 }

@@ -1,7 +1,7 @@
 import Cryptography
 import Settings
 
-/// A user of the demo. The password is no secret: it is printed.
+/// A user of the demo. The password is printed, so it is not a secret.
 struct DemoUser: Sendable {
     var id: String
     var identifier: String
@@ -27,7 +27,7 @@ struct DemoUser: Sendable {
     ]
 }
 
-/// The demo's settings: a file like any other, made in memory and read by the same loader.
+/// The demo's settings: a file made in memory and read by the same loader as any other.
 struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
     static let webClient = "demo-web"
@@ -36,8 +36,8 @@ struct DemoSettings: Sendable {
     let yaml: String
 
     /// - Parameters:
-    ///   - port: Where the gateway listens.
-    ///   - appPort: Where the demo's app listens.
+    /// - port: The port of the gateway.
+    /// - appPort: The port of the demo's app.
     ///   - logs: Write the access log and the audit stream.
     init(port: Int, appPort: Int, logs: Bool) {
         let users = DemoUser.all.map { user in
@@ -94,7 +94,7 @@ struct DemoSettings: Sendable {
             """
     }
 
-    /// The settings, validated as any others.
+    /// The settings, validated like any others.
     func load() throws(SettingsFailure) -> LoadedSettings {
         let bytes = Array(self.yaml.utf8)
         return try SettingsLoader.load(
@@ -103,7 +103,7 @@ struct DemoSettings: Sendable {
             flags: InsecureFlags(http: true),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
-                    guard path == "demo.yaml" else { throw SettingsFiles.Fault("no file of the demo") }
+                    guard path == "demo.yaml" else { throw SettingsFiles.Fault("not a file of the demo") }
                     return bytes
                 },
                 isReadable: { $0 == "demo.yaml" }
@@ -111,7 +111,7 @@ struct DemoSettings: Sendable {
         )
     }
 
-    /// A hash at the least cost that is accepted: what it protects is printed above it.
+    /// A hash at the lowest cost that is accepted, because the password is printed anyway.
     private static func hash(_ password: String) -> String {
         let salt = Random.bytes(16)
         let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)

@@ -30,7 +30,7 @@ struct DemoWalk: Sendable {
         let login = "\(origin)/.sallyport/login?return_to=/hello"
         self.steps = [
             DemoStep(
-                "Open the app without a session: a browser is sent to the login page.",
+                "Open the app without a session: a browser is redirected to the login page.",
                 "curl -sS \(status) \(page) \(origin)/hello",
                 shows: ["303 \(login)"]
             ),
@@ -47,7 +47,7 @@ struct DemoWalk: Sendable {
                 shows: ["303 \(origin)/hello"]
             ),
             DemoStep(
-                "The app knows the user by plain headers, and never sees the session cookie.",
+                "The app gets the user in plain headers, and never sees the session cookie.",
                 "curl -sS -b \"$JAR\" \(origin)/hello",
                 shows: [
                     "GET /hello", "X-Auth-Subject: \(user.id)", "X-Auth-Email: \(user.identifier)",
@@ -70,18 +70,18 @@ struct DemoWalk: Sendable {
                 shows: ["sps_"]
             ),
             DemoStep(
-                "Whose is it?",
+                "Ask whose session it is.",
                 "curl -sS -H \"X-Session-Token: $SESSION_TOKEN\" \(origin)/sessions/whoami; echo",
                 shows: [#""active":true"#, user.identifier]
             ),
             DemoStep(
-                "As a bearer token it becomes the same headers; the app never sees the token.",
+                "Send it as a bearer token: the app gets the same headers, and never sees the token.",
                 "curl -sS -H \"Authorization: Bearer $SESSION_TOKEN\" \(origin)/api/orders",
                 shows: ["X-Auth-Subject: \(user.id)", "X-Auth-Origin: native"],
                 lacks: ["Authorization:", "sps_"]
             ),
             DemoStep(
-                "Mint a session-transfer token: it lives 60 seconds, works once, and only from this address.",
+                "Mint a session-transfer token: it is valid for 60 seconds, once, and only from this address.",
                 "mint() { curl -sS -d grant_type=urn:ietf:params:oauth:grant-type:token-exchange "
                     + "-d client_id=\(DemoSettings.nativeClient) -d subject_token=\"$SESSION_TOKEN\" "
                     + "-d subject_token_type=urn:sallyport:params:oauth:token-type:session_token "
@@ -92,7 +92,7 @@ struct DemoWalk: Sendable {
                 ]
             ),
             DemoStep(
-                "Open the app with a fresh one in the query: the browser is signed in, the token leaves the address.",
+                "Open the app with a new one in the query: the browser is signed in, and the token is removed from the URL.",
                 #"transfer() { mint | sed -n 's/.*"access_token":"\([^"]*\)".*/\1/p'; }; "#
                     + "TOKEN=$(transfer); WEB=$(mktemp); curl -sS -c \"$WEB\" \(status) "
                     + "\"\(origin)/hello?a=1&session_transfer_token=$TOKEN\"",
@@ -100,7 +100,7 @@ struct DemoWalk: Sendable {
                 lacks: ["session_transfer_token"]
             ),
             DemoStep(
-                "It now has a web session of its own, born of the transfer.",
+                "It now has its own web session, made by the transfer.",
                 "curl -sS -b \"$WEB\" '\(origin)/hello?a=1'",
                 shows: ["GET /hello?a=1", "X-Auth-Subject: \(user.id)", "X-Auth-Origin: transfer"],
                 lacks: ["Cookie:"]
@@ -113,23 +113,23 @@ struct DemoWalk: Sendable {
                 lacks: ["Cookie:", "spt_"]
             ),
             DemoStep(
-                "Replay: the first token, used again, leads to the login page.",
+                "Replay: the first token leads to the login page when it is used again.",
                 "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$TOKEN\"",
                 shows: ["200 \(login)"]
             ),
             DemoStep(
-                "Theft: a fresh token from another address ends there as well,",
+                "Theft: a new token from another address leads to the login page as well,",
                 "STOLEN=$(transfer); curl -sS -L --interface 127.0.0.2 \(landing) \(page) "
                     + "\"\(origin)/hello?session_transfer_token=$STOLEN\"",
                 shows: ["200 \(login)"]
             ),
             DemoStep(
-                "and is burned by the attempt, for the right address too.",
+                "and the attempt burns it, so that it fails from the right address too.",
                 "curl -sS -L \(landing) \(page) \"\(origin)/hello?session_transfer_token=$STOLEN\"",
                 shows: ["200 \(login)"]
             ),
             DemoStep(
-                "Identity headers of a client never arrive, in any spelling; the real ones do,",
+                "A client's identity headers never reach the app, in any spelling; the real ones do,",
                 "curl -sS -b \"$JAR\" -H 'X-Auth-Subject: root' -H 'x_auth_email: root' \(origin)/hello",
                 shows: ["X-Auth-Subject: \(user.id)"],
                 lacks: ["root"]
@@ -147,7 +147,7 @@ struct DemoWalk: Sendable {
                 shows: ["303 \(origin)/public/"]
             ),
             DemoStep(
-                "The old cookie opens nothing any more.",
+                "The old cookie is not accepted any more.",
                 "curl -sS -b \"$OLD\" \(origin)/hello",
                 shows: [#""status":401"#]
             ),
@@ -158,7 +158,7 @@ struct DemoWalk: Sendable {
                 shows: ["204"]
             ),
             DemoStep(
-                "and the web session that was born of it is gone, too.",
+                "and the web session that came from it has ended, too.",
                 "curl -sS -b \"$WEB\" \(origin)/hello",
                 shows: [#""status":401"#]
             ),
@@ -169,7 +169,7 @@ struct DemoWalk: Sendable {
     static let start = "# --- the walk ---"
     static let end = "# --- end of the walk ---"
 
-    /// The walk as it is printed: comments and commands, so that it can be pasted line by line or as a whole.
+    /// The walk as it is printed: comments and commands, to be pasted line by line or as a whole.
     var text: String {
         var lines = [Self.start]
         for (index, step) in self.steps.enumerated() {

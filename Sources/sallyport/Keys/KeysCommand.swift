@@ -6,12 +6,12 @@ import Vocabulary
 
 /// `sallyport keys`: makes the secret and rotates it while any number of gateways run.
 ///
-/// No gateway ever meets a token or record of a secret that it does not accept: a new one is first accepted everywhere
-/// (`add`), then used (`promote`), and the old one is dropped when nothing made with it is left (`retire`).
+/// A gateway never meets a token or record of a secret that it does not accept: a new secret is first accepted
+/// everywhere (`add`), then used (`promote`), and the old one is removed when nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Make the secret, and rotate it without signing anybody out.",
+        abstract: "Make the secret, and rotate it without ending any session.",
         discussion: """
             A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
             them one by one. Each step says what comes next and when. Secrets are never printed.
@@ -20,9 +20,9 @@ struct KeysCommand: ParsableCommand {
     )
 }
 
-/// The argument that all of them take.
+/// The argument that all steps take.
 struct SecretFileArgument: ParsableArguments {
-    @Argument(help: ArgumentHelp("The file that secret_file names.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"))
     var file: String
 }
 
@@ -43,7 +43,7 @@ struct MakeKeys: ParsableCommand {
         Console.say(
             """
             made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
-            next: name the file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same for all; only the \
+            next: name this file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same file for all; only the \
             gateway's user should be able to read it
             """
         )
@@ -65,8 +65,8 @@ struct AddKey: ParsableCommand {
             guard file.add(secret) else {
                 throw PrivateFileFailure(
                     file.entries.contains(where: \.isWaiting)
-                        ? "a secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
-                        : "there are \(file.entries.count) secrets: drop old ones, with `sallyport keys retire`"
+                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
+                        : "there are \(file.entries.count) secrets: remove old ones first, with `sallyport keys retire`"
                 )
             }
             return """
@@ -82,7 +82,7 @@ struct AddKey: ParsableCommand {
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
-        abstract: "Step 2: let the secret that was added sign and seal; the others stay accepted."
+        abstract: "Step 2: use the added secret to sign and seal; the others stay accepted."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -91,12 +91,14 @@ struct PromoteKey: ParsableCommand {
         try KeysStep.change(self.place.file) { file in
             let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
-                throw PrivateFileFailure("no secret waits: add one first, with `sallyport keys add \(self.place.file)`")
+                throw PrivateFileFailure(
+                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.place.file)`"
+                )
             }
             return """
                 key \(TokenAuthority.keyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
                 next: give this file to every gateway and restart each, in any order
-                then wait until what was made before has ended: session.native.absolute (90d unless set otherwise) or \
+                then wait until all earlier sessions have ended: session.native.absolute (90d unless set otherwise) or \
                 session.absolute, whichever is longer, counted from the last restart; then:
                   sallyport keys retire \(self.place.file)
                 """
@@ -108,7 +110,8 @@ struct PromoteKey: ParsableCommand {
 struct RetireKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
-        abstract: "Step 3: drop every secret that does not sign. What was made with those is refused from then on."
+        abstract:
+            "Step 3: remove every secret that does not sign. Tokens and sessions made with those are refused from then on."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -129,7 +132,7 @@ struct RetireKeys: ParsableCommand {
 struct ListKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Print the ids of the keys, as they stand in tokens, and what each is used for."
+        abstract: "Print the ids of the keys, as tokens contain them, and what each is used for."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -147,7 +150,7 @@ struct ListKeys: ParsableCommand {
 
 /// What the steps share.
 private enum KeysStep {
-    /// Runs a step; what is wrong goes to standard error, and the exit status is 1.
+    /// Runs a step. An error goes to standard error, and the exit status is 1.
     static func perform(_ step: () throws -> Void) throws {
         do {
             try step()
@@ -157,7 +160,7 @@ private enum KeysStep {
         }
     }
 
-    /// Changes the file at `path` and says what `change` says.
+    /// Changes the file at `path` and prints what `change` returns.
     static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
         try self.perform {
             let place = try PrivateFile(at: path)
@@ -179,7 +182,8 @@ private enum KeysStep {
 }
 
 extension Secret {
-    /// 384 random bits as base64url, under an id that none of `others` has: the id in a token says which secret made it.
+    /// 384 random bits as base64url, under an id that none of `others` has. The id in a token tells which secret made
+    /// it.
     fileprivate static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {

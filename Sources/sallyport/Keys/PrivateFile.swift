@@ -10,16 +10,16 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// What the system says of its last call.
+    /// The system's error for its last call.
     static func system(_ what: String) -> PrivateFileFailure {
         PrivateFileFailure("\(what): \(String(cString: strerror(errno)))")
     }
 }
 
-/// A file that one program at a time changes, in one step: whoever reads it meanwhile, or after a crash, finds the old
-/// content or the new one, whole. Locked for as long as the value lives.
+/// A file that one program at a time changes, in one step: a reader, also one after a crash, finds either the old or
+/// the new content, whole. It is locked as long as the value lives.
 struct PrivateFile: ~Copyable {
-    /// Where the file really lies, links followed: the link itself must not be replaced by a file.
+    /// The real path, with links resolved: the link itself must not be replaced by a file.
     private let path: String
     private let descriptor: Int32
     private let status: stat
@@ -48,9 +48,9 @@ struct PrivateFile: ~Copyable {
             var (opened, current) = (stat(), stat())
             guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
                 close(descriptor)
-                throw PrivateFileFailure("\(path) is no file")
+                throw PrivateFileFailure("\(path) is not a file")
             }
-            // Replaced between opening and locking: the lock would be on what is no longer the file.
+            // The file may have been replaced between opening and locking; then the lock is on the old file.
             if stat(path, &current) == 0, current.st_ino == opened.st_ino, current.st_dev == opened.st_dev {
                 return (descriptor, opened)
             }
@@ -62,7 +62,7 @@ struct PrivateFile: ~Copyable {
         close(self.descriptor)
     }
 
-    /// The content; more than `limit` bytes are a failure.
+    /// The content; more than `limit` bytes are an error.
     func read(limit: Int) throws(PrivateFileFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         var count = 0
@@ -77,7 +77,7 @@ struct PrivateFile: ~Copyable {
         throw PrivateFileFailure("\(self.path) has more than \(limit) bytes")
     }
 
-    /// Puts a file with this content, and the same owner and mode, in the place of this one.
+    /// Replaces this file by one with this content and the same owner and mode.
     func replace(with bytes: [UInt8]) throws(PrivateFileFailure) {
         let draft = "\(self.path).\(getpid()).new"
         let copy = try Self.write(bytes, to: draft)
@@ -99,17 +99,17 @@ struct PrivateFile: ~Copyable {
         Self.sync(directoryOf: self.path)
     }
 
-    /// Makes a file that only its owner reads; one that is there already is never overwritten.
+    /// Makes a file that only its owner can read. An existing file is never overwritten.
     static func make(at path: String, with bytes: [UInt8]) throws(PrivateFileFailure) {
         close(try Self.write(bytes, to: path))
         Self.sync(directoryOf: path)
     }
 
-    /// A new file with mode 0600 and this content on disk; the open descriptor is the caller's to close.
+    /// Makes a file with mode 0600 and this content on disk. The caller closes the descriptor.
     private static func write(_ bytes: [UInt8], to path: String) throws(PrivateFileFailure) -> Int32 {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
-            if errno == EEXIST { throw PrivateFileFailure("\(path) is there already, and is not overwritten") }
+            if errno == EEXIST { throw PrivateFileFailure("\(path) exists already and is not overwritten") }
             throw .system(path)
         }
         var rest = bytes[...]
@@ -127,7 +127,8 @@ struct PrivateFile: ~Copyable {
         return descriptor
     }
 
-    /// So that the new name survives a crash; a file system that cannot do it loses nothing else.
+    /// Writes the directory, so that the new name survives a crash. Failures are ignored, because some file systems
+    /// cannot do it.
     private static func sync(directoryOf path: String) {
         let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -5,12 +5,13 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Where this process keeps its sessions, with what a store needs beside the protocol by which requests use it.
+/// Where this process keeps its sessions and all other records, and what the process needs of that store besides its
+/// protocols.
 enum Backing: Sendable {
     case memory(MemoryStore, LocalRateLimiter, Clock)
     case redis(RedisBacking)
 
-    /// Redis where the settings name one, else this process's memory. Nothing is connected before `start()`.
+    /// Redis where the settings name one, else this process's memory. It does not connect before `start()`.
     ///
     /// - Throws: `StartRefusal` that names the setting.
     init(
@@ -38,14 +39,14 @@ enum Backing: Sendable {
         }
     }
 
-    var store: any SessionStore {
+    var store: any RecordStore {
         switch self {
         case .memory(let store, _, _): store
         case .redis(let redis): redis.store
         }
     }
 
-    /// Counts tries where sessions are kept: all gateways of one Redis count together.
+    /// Counts attempts where sessions are kept, so that all gateways of one Redis count together.
     var limiter: any RateLimiter {
         switch self {
         case .memory(_, let limiter, _): limiter
@@ -53,10 +54,10 @@ enum Backing: Sendable {
         }
     }
 
-    /// By which what is kept here lives and ends; setting the machine's clock sets none of them.
+    /// The clock for the lifetimes of what is stored here. Setting the machine's clock does not change it.
     ///
-    /// Clients are shown absolute times of this clock, as in `expires_at`: the end that will be judged. What is relative, as
-    /// `expires_in`, is the difference of two of its times and right whatever it shows.
+    /// Clients are shown absolute times of this clock, as in `expires_at`: the end that will be enforced. Relative
+    /// times, as in `expires_in`, are differences of two of its times.
     var clock: Clock {
         switch self {
         case .memory(_, _, let clock): clock
@@ -64,22 +65,22 @@ enum Backing: Sendable {
         }
     }
 
-    /// Begins to connect. A store that is not there is no reason not to start: it is tried again and again.
+    /// Starts to connect. The gateway also starts without its store, and tries again and again.
     func start() async throws {
         if case .redis(let redis) = self { try await redis.start() }
     }
 
-    /// Lets go of the store; no request is asking for anything any more.
+    /// Closes the store. No request uses it any more.
     func stop() async {
         if case .redis(let redis) = self { await redis.shutDown() }
     }
 
-    /// Removes what has ended; Redis does that by itself.
+    /// Removes sessions that have ended; Redis does that by itself.
     func collectExpired() {
         if case .memory(let store, _, _) = self { store.sweep() }
     }
 
-    /// What of it readiness depends on.
+    /// The checks of the store that readiness depends on.
     var checks: [AdminServer.Check] {
         switch self {
         case .memory: [(name: "store", ok: true, detail: "in this process's memory")]
@@ -87,7 +88,7 @@ enum Backing: Sendable {
         }
     }
 
-    /// Registers what is read at a scrape.
+    /// Registers the values that are read at a scrape.
     ///
     /// - Parameter handoffLifetime: how long transfer tokens live under the settings in use.
     func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration) {

@@ -3,7 +3,7 @@ import Observability
 import Sessions
 import Synchronization
 
-/// What the loops' tables of sessions have counted. The loops are asked once a scrape, before it.
+/// The counts of the loops' session caches. The loops are asked once, before each scrape.
 final class CacheMetrics: Sendable {
     private let caches: SessionCaches
     private let loops: any EventLoopGroup

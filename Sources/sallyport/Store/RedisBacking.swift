@@ -6,7 +6,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The Redis that this gateway shares with others: client, store, and what the operator is told of them.
+/// The Redis that this gateway shares with others: client, store, and messages for the operator.
 final class RedisBacking: Sendable {
     let store: RedisStore
     let limiter: RedisRateLimiter
@@ -16,9 +16,10 @@ final class RedisBacking: Sendable {
     private let requireSafe: Bool
     private let requireAppendOnly: Bool
 
-    /// Nothing is connected before `start()`.
+    /// Does not connect before `start()`.
     ///
-    /// - Parameter clock: A steady one, for what is this process's own and until Redis has told the time.
+    /// - Parameter clock: A monotonic clock for this process, and for Redis's records until Redis has reported its
+    ///   time.
     /// - Throws: `StartRefusal` that names the setting.
     init(
         _ settings: RedisSettings,
@@ -42,7 +43,7 @@ final class RedisBacking: Sendable {
                 localClock: clock,
                 observe: { journal.note($0) }
             )
-            // What the log may wait for why Redis does not answer.
+            // How long the log may wait for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 requireSafe: settings.requireSafe,
@@ -63,7 +64,7 @@ final class RedisBacking: Sendable {
         self.requireAppendOnly = settings.requireAppendOnly
     }
 
-    /// What is wrong with a Redis URL, in words that quote none of it; nil: nothing.
+    /// What is wrong with a Redis URL, in words that do not quote it; nil: nothing.
     @Sendable static func fault(inURL url: Secret) -> String? {
         do throws(RedisURLError) {
             _ = try RedisConfiguration(url: url)
@@ -73,19 +74,19 @@ final class RedisBacking: Sendable {
         }
     }
 
-    /// Waits until each connection was tried once, whatever came of it.
+    /// Waits until each connection was tried once, whether it succeeded or not.
     func start() async throws {
         try await self.store.start()
         self.watch.start()
     }
 
-    /// Lets what was asked be answered, then closes.
+    /// Waits for the answers to what was sent, then closes.
     func shutDown() async {
         await self.watch.shutDown()
         try? await self.store.shutDown()
     }
 
-    /// The one of all gateways that share the Redis.
+    /// The clock that all gateways of this Redis share.
     var clock: Clock { self.client.clock }
 
     // MARK: Readiness
@@ -98,9 +99,9 @@ final class RedisBacking: Sendable {
                 detail: RedisWords.connection(status, reason: self.watch.reason)
             )
         ]
-        // Not ready, as with a Redis that is away, though sessions can still be read: nobody can sign
-        // in or be handed over, and of a primary that was cut off `NOREPLICAS` is the only sign, whose gateways must not be
-        // sent what others can serve. It is tried again without any request, so a gateway that is sent none recovers.
+        // Not ready, although sessions can still be read: users cannot sign in and transfers fail. `NOREPLICAS` is also
+        // the only sign of a primary that was cut off, whose gateways must not get requests that others can serve. The
+        // primary is tried again without any request, so a gateway without requests recovers.
         let refusals = status.nodes.filter { $0.writeRefusal != nil }
         checks.append(
             (
@@ -124,7 +125,7 @@ final class RedisBacking: Sendable {
                 name: "store_quorum",
                 ok: status.cutOff == nil,
                 detail: status.cutOff.map { RedisWords.silence($0.quorum) }
-                    ?? "most of the servers that choose the primary are heard"
+                    ?? "most of the servers that choose the primary answer"
             )
         )
         let unsafe = status.nodes.flatMap { node in
@@ -137,7 +138,7 @@ final class RedisBacking: Sendable {
             (
                 name: "store_safety",
                 ok: (unsafe.isEmpty || !self.requireSafe) && forgetful.isEmpty,
-                detail: dangers.isEmpty ? "nothing that is needed is pushed out" : dangers.joined(separator: "; ")
+                detail: dangers.isEmpty ? "Redis evicts no keys" : dangers.joined(separator: "; ")
             )
         )
         return checks
@@ -181,7 +182,7 @@ extension RedisStatus {
     /// Connections that serve, one for each loop and primary.
     fileprivate var upCount: Int { self.nodes.reduce(0) { $0 + $1.connectedLoops } }
 
-    /// Those that there should be and are not; before a primary is found, one for each loop.
+    /// Connections that are missing; before a primary is found, one for each loop.
     fileprivate var downCount: Int { self.loops * max(self.nodes.count, 1) - self.upCount }
 }
 

@@ -3,8 +3,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Why `endpoint` could not be asked, and the mend. Where the failure alone does not tell, it is looked at once more,
-    /// over connections that carry no secret.
+    /// Why `endpoint` could not be asked, and how to correct it. Where the failure alone does not tell, the server is
+    /// examined again over connections that carry no secret.
     func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
         switch RedisWords.doubt(error) {
         case .certificate: await self.distrust(endpoint) ?? RedisWords.failure(error, of: self.configuration)
@@ -13,14 +13,14 @@ extension RedisCheck {
         }
     }
 
-    /// Why its certificate is not believed; nil when it shows none now.
+    /// Why its certificate is not trusted; nil when it presents none now.
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         guard let shown, let own = shown.first else { return nil }
         let now = Clock.system.now()
-        if own.until < now { return "its certificate expired on \(own.until.day): renew it, and let Redis load it" }
+        if own.until < now { return "its certificate expired on \(own.until.day): renew it and let Redis load it" }
         if own.from > now {
-            return "its certificate is valid from \(own.from.day) on: are its clock and this machine's right?"
+            return "its certificate is valid only from \(own.from.day): are its clock and this machine's clock right?"
         }
         if let former = shown.dropFirst().first(where: { $0.until < now }) {
             return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
@@ -37,8 +37,8 @@ extension RedisCheck {
         async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         let text = String(decoding: (try? await greeting) ?? [], as: UTF8.self)
         let speaksTLS = (try? await certificates) != nil
-        if text.hasPrefix("HTTP/") { return "a web server answers there, and no Redis: are host and port right?" }
-        if text.hasPrefix("SSH-") { return "an SSH server answers there, and no Redis: are host and port right?" }
+        if text.hasPrefix("HTTP/") { return "a web server answers there, not Redis: are host and port right?" }
+        if text.hasPrefix("SSH-") { return "an SSH server answers there, not Redis: are host and port right?" }
         switch (isRedis: ["+PONG", "-"].contains { text.hasPrefix($0) }, isSecure: self.configuration.tls != nil) {
         case (true, true):
             return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
@@ -46,7 +46,7 @@ extension RedisCheck {
             if speaksTLS {
                 return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"
             }
-            return text.isEmpty ? nil : "what answers there is no Redis: are host and port right?"
+            return text.isEmpty ? nil : "the server there is not Redis: are host and port right?"
         case (true, false), (false, true):
             return nil
         }

@@ -2,9 +2,9 @@ import Foundation
 import RedisStore
 import Vocabulary
 
-/// The PEM files that the URL names. Nothing is connected to.
+/// Checks the PEM files that the URL names. Makes no connections.
 extension RedisCheck {
-    /// Why they cannot be used at all, with the mend; none: they hold what they should.
+    /// Why they cannot be used, and how to correct it; empty when they hold what they should.
     static func faults(inFilesOf tls: RedisConfiguration.TLS) -> [Verdict] {
         let files: [(name: String, path: String?, what: String, holds: (String) -> Bool)] = [
             ("ca", tls.authorityFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
@@ -25,19 +25,19 @@ extension RedisCheck {
         return [Self.fault("key= of the URL is not the key of the certificate in cert=")]
     }
 
-    /// What was good once, or will be.
+    /// Certificates that have expired or are not valid yet.
     func judgeFiles() -> [Verdict] {
         let now = Clock.system.now()
         return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]
             .compactMap { name, file -> Verdict? in
                 let all = file.map { RedisDiagnosis.certificates(inFile: $0) } ?? []
-                // Of several authorities one may do; of a chain the first is the gateway's own.
+                // Of several authorities one may be enough; of a chain the first is the gateway's own.
                 let judged = name == "ca" ? all : Array(all.prefix(1))
                 if let last = judged.map(\.until).max(), last < now {
                     return Self.fault("the certificate in \(name)= of the URL expired on \(last.day)")
                 }
                 if let first = judged.map(\.from).min(), first > now {
-                    let finding = "the certificate in \(name)= of the URL is valid from \(first.day) on"
+                    let finding = "the certificate in \(name)= of the URL is valid only from \(first.day)"
                     return Self.fault("\(finding): is this machine's clock right?")
                 }
                 return nil

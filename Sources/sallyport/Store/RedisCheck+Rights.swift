@@ -1,8 +1,8 @@
 import RedisStore
 
 extension RedisCheck {
-    /// Runs every command that the gateway uses, each in a form that does no harm: `ACL DRYRUN` is of 7.0 and needs a
-    /// right of its own.
+    /// Runs every command that the gateway uses, each in a harmless form. `ACL DRYRUN` needs Redis 7.0 and a right of
+    /// its own.
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var needs = RedisNeeds.commands(tag: tag)
         if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
@@ -43,7 +43,7 @@ extension RedisCheck {
 private struct Lacks {
     /// Rules that would grant it.
     private(set) var rules: [String] = []
-    /// The same for what the gateway can do without.
+    /// Rules for what the gateway can do without.
     private(set) var courtesies: [String] = []
     private var commands: [String] = []
     private var unknown: [String] = []
@@ -67,7 +67,7 @@ private struct Lacks {
         self.rules = self.commands
     }
 
-    /// - Parameter replies: To the read and the write of each type in turn.
+    /// - Parameter replies: The replies to the read and the write of each type, in turn.
     mutating func take(_ keys: [RedisNeeds.KeyType], _ replies: [RedisReply]) {
         for (index, key) in keys.enumerated() where index * 2 + 1 < replies.count {
             switch (replies[index * 2].denial == .key, replies[index * 2 + 1].denial == .key) {
@@ -98,17 +98,17 @@ private struct Lacks {
         }
     }
 
-    /// In words; none when nothing is missing that is needed.
+    /// The missing rights that are needed, in words; empty when none is missing.
     var findings: [String] {
         func finding(_ words: String, _ names: [String]) -> [String] {
             names.isEmpty ? [] : ["\(words) \(names.joined(separator: " "))"]
         }
-        return finding("it does not know (is it renamed by rename-command?)", self.unknown)
+        return finding("Redis does not know (renamed by rename-command?)", self.unknown)
             + finding("the ACL user lacks", self.commands)
             + finding("the ACL user may not use the keys", self.untouchable)
             + finding("the ACL user may read, but not write, the keys", self.readOnly)
             + finding("the ACL user may write, but not read, the keys", self.writeOnly)
-            + finding("the ACL user may not hear the channel", self.channels)
+            + finding("the ACL user may not subscribe to the channel", self.channels)
     }
 }
 
@@ -118,8 +118,8 @@ extension RedisReply {
         case command, key, channel
     }
 
-    /// What this `NOPERM` is about. Redis judges commands before keys and channels, and tells which by its text alone:
-    /// `... to run the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`).
+    /// What this `NOPERM` is about. Redis checks commands before keys and channels, and only its text tells which: `...
+    /// to run the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`).
     fileprivate var denial: Denial? {
         guard case .error(let error) = self, error.code == "NOPERM" else { return nil }
         if error.message.contains("to run the") { return .command }
@@ -137,6 +137,6 @@ extension RedisReply {
 }
 
 extension RedisServerError {
-    /// The server has no such command, or has it under another name.
+    /// Whether the server has no such command, or has it under another name.
     var isUnknownCommand: Bool { self.code == "ERR" && self.message.lowercased().hasPrefix("err unknown command") }
 }

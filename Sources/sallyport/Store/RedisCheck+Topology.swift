@@ -23,15 +23,16 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    // Not with the questions: one that asks for a password ends the conversation at the first of these.
+                    // Over another connection: a sentinel that wants a password closes this one at the first question.
                     let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
                     let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }
                     }
                     if !unheard.isEmpty {
-                        // The next look, every ten seconds, finds what was not told.
+                        // A look every ten seconds finds failovers that were not announced.
                         let rules = unheard.map { " &\($0.0)" }.joined()
-                        let finding = "its user may not hear of failovers, which are noticed late: +subscribe\(rules)"
+                        let finding =
+                            "its user may not subscribe to news of failovers, so they are noticed late: grant +subscribe\(rules)"
                         verdicts.append(Verdict(level: .warning, subject: "\(endpoint) sentinel", finding: finding))
                     }
                 case .null:
@@ -52,7 +53,7 @@ extension RedisCheck {
             }
         }
         if !named.isEmpty {
-            // Those that are away are as good as outvoted: the gateway needs one that answers.
+            // Sentinels that are unreachable do not matter: the gateway needs one that answers.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
@@ -60,7 +61,7 @@ extension RedisCheck {
                 Verdict(
                     level: .warning,
                     subject: "sentinels",
-                    finding: "they name different primaries: a failover is under way, or some are cut off"
+                    finding: "they name different primaries: a failover is running, or some are cut off"
                 )
             )
         }
@@ -71,7 +72,7 @@ extension RedisCheck {
     private static func names(in reply: RedisReply?) -> String {
         guard case .array(let primaries)? = reply else { return "" }
         let names = primaries.compactMap { primary -> String? in
-            // Each is a list of field and value, `name` first.
+            // Each is a list of fields and values, `name` first.
             guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
                 return nil
             }
@@ -86,9 +87,9 @@ extension RedisCheck {
         case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
         case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
         case "ERR" where error.message.contains("without any password configured"):
-            "it has no password: take sentinel_password= out of the URL"
+            "it has no password: remove sentinel_password= from the URL"
         case "ERR" where error.isUnknownCommand:
-            "it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
+            "it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
         default: RedisWords.refusal(error)
         }
     }

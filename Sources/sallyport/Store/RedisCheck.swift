@@ -3,22 +3,22 @@ import NIOCore
 import RedisStore
 import Vocabulary
 
-/// What `check --network` found out about one thing.
+/// A result of `check --network`.
 struct Verdict: Sendable {
     enum Level: String, Sendable {
         case ok, warning, error
     }
 
     var level: Level
-    /// What was looked at, e.g. `127.0.0.1:6379 commands`.
+    /// What was checked, e.g. `127.0.0.1:6379 commands`.
     var subject: String
-    /// What is so and, where something is wrong, the mend.
+    /// What was found and, where something is wrong, how to correct it.
     var finding: String
 }
 
-/// Connects to the configured Redis as the gateway would and says precisely what is wrong with it.
+/// Connects to the configured Redis as the gateway would, and says what is wrong with it.
 ///
-/// Nothing of the gateways' is read or changed: the only key that is written is gone after a millisecond.
+/// It neither reads nor changes data of the gateways: the only key that it writes expires after a millisecond.
 struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     let connector: RedisConnector
@@ -27,9 +27,9 @@ struct RedisCheck: Sendable {
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
-    /// - Parameter patience: For each connection, and half of it for the answers: long enough to tell what is slow from what
-    ///   is not there.
-    /// - Throws: what NIOSSL says of a certificate, key or authority file that cannot be used.
+    /// - Parameter patience: The time for each connection; its answers get half of that. Long enough to tell a
+    ///   slow server from one that is missing.
+    /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     init(
         _ configuration: RedisConfiguration,
         requireSafe: Bool,
@@ -48,7 +48,7 @@ struct RedisCheck: Sendable {
         self.loop = loop
     }
 
-    /// One verdict a check, in the order in which they were made.
+    /// One verdict for each check, in the order in which they were made.
     func run() async -> [Verdict] {
         var verdicts = self.judgeEncryption() + self.judgeFiles()
         guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
@@ -69,7 +69,7 @@ struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Why the primaries cannot be found, reached or used as such; none when they can. Tries nothing else.
+    /// Why the primaries cannot be found, reached or used; empty when they can. Checks nothing else.
     func obstacles() async -> [Verdict] {
         var verdicts = self.judgeFiles()
         switch self.configuration.deployment {
@@ -87,10 +87,10 @@ struct RedisCheck: Sendable {
         return verdicts.filter { $0.level == .error }
     }
 
-    /// Asks `endpoint` over a connection of its own, which has signed in.
+    /// Asks `endpoint` over a separate connection, which has signed in.
     ///
-    /// - Parameter greeting: Nil: the user and the password of the configuration. What the gateway sends beyond them is
-    ///   tried like any other command, since here it matters which one is refused.
+    /// - Parameter greeting: Nil: the user and the password of the configuration. Other commands of the gateway's
+    ///   greeting are tried separately, because it matters here which one is refused.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
@@ -122,8 +122,9 @@ struct RedisCheck: Sendable {
             Verdict(
                 level: .warning,
                 subject: "encryption",
-                finding: "passwords cross the network in clear (records do not): rediss:// or tls=true, unless the "
-                    + "network is your own"
+                finding:
+                    "passwords cross the network unencrypted (records do not): use rediss:// or tls=true, unless the "
+                    + "network is private"
             )
         ]
     }
@@ -133,11 +134,11 @@ struct RedisCheck: Sendable {
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var (verdicts, acquaintance) = await self.meet(endpoint)
         guard let acquaintance else {
-            // Of a user who may not ask for it, what else he lacks is told all the same.
+            // Other missing rights are reported even for a user who may not ask who the server is.
             return verdicts.isEmpty ? await self.rights(endpoint, tag: tag) : verdicts
         }
         let facts = acquaintance.facts
-        // What is said of another server, and of one that is too old, would say nothing of the one that is meant.
+        // What another server, or one that is too old, lacks is of no interest.
         guard verdicts.allSatisfy({ $0.level != .error }) else { return verdicts }
         verdicts += self.safety(facts, endpoint)
         verdicts.append(self.clock(facts, endpoint, roundTrip: acquaintance.took))
@@ -145,8 +146,8 @@ struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Connects and asks the server who it is; nil, with the reason among the verdicts, when it does not tell. Without any
-    /// verdict its user may not ask, or the command has another name.
+    /// Connects and asks the server what it is; nil, with the reason among the verdicts, when it does not tell. Without
+    /// any verdict its user may not ask, or the command has another name.
     private func meet(
         _ endpoint: RedisEndpoint
     ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
@@ -171,7 +172,7 @@ struct RedisCheck: Sendable {
         }
         guard let facts = RedisFacts(replies.last) else {
             return failed(
-                "it answers, but not as a server that keeps data: is it a sentinel? Then write redis+sentinel://"
+                "it answers, but not as a server with data: if it is a sentinel, write redis+sentinel://"
             )
         }
         guard took < self.usual.connectTimeout else {
@@ -187,7 +188,7 @@ struct RedisCheck: Sendable {
         return (verdicts, (facts, took))
     }
 
-    /// Who named an address that the URL does not hold.
+    /// Says who named an address that is not in the URL.
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""
@@ -196,11 +197,11 @@ struct RedisCheck: Sendable {
         }
     }
 
-    /// `CLIENT TRACKING` is of 6.0.
+    /// `CLIENT TRACKING` needs Redis 6.0.
     private func version(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         let major = facts.version.split(separator: ".").first.flatMap { Int($0) }
         guard let major, major < 6 else { return self.ok(endpoint, "version", facts.version) }
-        return self.error(endpoint, "version", "\(facts.version) cannot tell of ended sessions: 6.0 or later is needed")
+        return self.error(endpoint, "version", "\(facts.version) cannot announce ended sessions: use 6.0 or later")
     }
 
     private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
@@ -209,7 +210,7 @@ struct RedisCheck: Sendable {
                 return self.error(
                     endpoint,
                     "role",
-                    "the sentinels name it, and it is a replica: a failover is under way"
+                    "the sentinels name it, but it is a replica: a failover is running"
                 )
             }
             return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
@@ -218,12 +219,12 @@ struct RedisCheck: Sendable {
         case (true, false):
             return self.error(endpoint, "role", "it is a node of a cluster: write redis+cluster:// into the URL")
         case (false, true):
-            return self.error(endpoint, "role", "it is no node of a cluster: write redis:// into the URL")
+            return self.error(endpoint, "role", "it is not a node of a cluster: write redis:// into the URL")
         default: break
         }
         let replicas = facts.connectedReplicas
         let words = replicas == 1 ? "1 replica" : "\(replicas) replicas"
-        let waits = replicas == 0 ? "" : "; single-use writes wait for one of them"
+        let waits = replicas == 0 ? "" : "; writes for single use wait for one of them"
         return self.ok(endpoint, "role", "primary with \(words)\(waits)")
     }
 
@@ -233,7 +234,7 @@ struct RedisCheck: Sendable {
         }
         if verdicts.isEmpty {
             let limit = facts.maxMemory == 0 ? "no maxmemory" : "maxmemory-policy \(facts.maxMemoryPolicy)"
-            verdicts.append(self.ok(endpoint, "safety", "nothing is pushed out (\(limit))"))
+            verdicts.append(self.ok(endpoint, "safety", "no keys are evicted (\(limit))"))
         }
         if facts.writesAppendOnlyFile {
             verdicts.append(self.ok(endpoint, "persistence", "append-only file"))
@@ -249,19 +250,21 @@ struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Where clocks differ, gateways go by Redis's, but logs and other machines do not.
+    /// Where clocks differ, gateways use Redis's clock, but logs and other machines do not.
     private func clock(_ facts: RedisFacts, _ endpoint: RedisEndpoint, roundTrip: Duration) -> Verdict {
         func warning(_ finding: String) -> Verdict {
             Verdict(level: .warning, subject: "\(endpoint) clock", finding: finding)
         }
         guard let time = facts.time else {
-            return warning("it does not tell the time (6.2 does): keep the clocks of all gateways in step by NTP")
+            return warning(
+                "it does not report its time (6.2 and later do): keep the clocks of all gateways in step with NTP"
+            )
         }
         let ahead = time.since(Clock.system.now().advanced(by: .zero - roundTrip / 2)).wholeMilliseconds / 1000
-        guard abs(ahead) > 2 else { return self.ok(endpoint, "clock", "it shows what this machine's shows") }
+        guard abs(ahead) > 2 else { return self.ok(endpoint, "clock", "it agrees with this machine's clock") }
         return warning(
-            "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's: sessions and tokens go by it all "
-                + "the same, and so does `expires_at`; set both by NTP"
+            "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's clock. Sessions, tokens "
+                + "and `expires_at` use Redis's clock; set both with NTP"
         )
     }
 
@@ -277,7 +280,7 @@ struct RedisCheck: Sendable {
 }
 
 extension RedisEndpoint {
-    /// Nobody else sees what passes.
+    /// Whether the connection stays on this machine.
     fileprivate var isLocal: Bool {
         switch self {
         case .unix: true

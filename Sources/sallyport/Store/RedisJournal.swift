@@ -4,20 +4,20 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Tells the operator what changes between this gateway and its Redis: changes of state, not every failure.
+/// Logs changes between this gateway and its Redis: changes of state, not every failure.
 final class RedisJournal: Sendable {
     private struct State {
         var primaryChanges = 0
         var restoredEnds = 0
-        /// What was last said of each primary's safety.
+        /// The dangers of each primary that were last logged.
         var dangers: [RedisEndpoint: [String]] = [:]
         var changedAt: UnixTime?
-        /// When it was last said that replicas are short, and how often that came true since.
+        /// When a shortage of replicas was last logged, and how often it has happened since.
         var shortSaidAt: UnixTime?
         var shortSince = 0
     }
 
-    /// Writes that no replica confirms come with every request: one line says it for so long.
+    /// Each request may write without confirmation, so it is logged at most once in this time.
     private static let shortPause = Duration.seconds(60)
 
     let logger: Logger
@@ -31,19 +31,20 @@ final class RedisJournal: Sendable {
         self.clock = clock
     }
 
-    /// Failovers and restarts that were seen.
+    /// Failovers and restarts that this gateway noticed.
     var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
 
-    /// Sign-outs that were written again to primaries which had forgotten them.
+    /// Sign-outs that were written again to primaries that had lost them.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// For how long transfer tokens of this lifetime from before the last change may still turn up; zero when none may.
+    /// How long transfer tokens of this lifetime from before the last change may still be presented; zero when none
+    /// may.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)
     }
 
-    /// Takes what the client tells; any thread, never blocks.
+    /// Takes an event of the client. Called from any thread; never blocks.
     func note(_ event: RedisEvent) {
         switch event {
         case .nodeUp(let endpoint):
@@ -54,7 +55,7 @@ final class RedisJournal: Sendable {
                 metadata: ["address": "\(endpoint)"]
             )
         case .refused(let endpoint, let error):
-            // Never the whole reply: it may quote what was sent.
+            // Never the whole reply, which may quote what was sent.
             self.logger.error(
                 "redis: it refuses to serve: \(RedisWords.refusal(error))",
                 metadata: ["address": "\(endpoint)", "code": "\(error.code)"]
@@ -81,13 +82,13 @@ final class RedisJournal: Sendable {
             self.noteShortReplicas(endpoint)
         case .replacementBegun(let endpoint):
             self.logger.warning(
-                "redis: another server is being made the primary: until then sign-ins, sign-outs and transfer tokens are 503",
+                "redis: another server is being made the primary: until that is done, sign-ins, sign-outs and transfer tokens get 503",
                 metadata: ["address": "\(endpoint)"]
             )
         case .endsRestored(let endpoint, let count):
             self.state.withLock { $0.restoredEnds += count }
             self.logger.warning(
-                "redis: the primary had forgotten sign-outs; they were written again",
+                "redis: the primary had lost sign-outs; they were written again",
                 metadata: ["address": "\(endpoint)", "count": "\(count)"]
             )
         case .cutOff(let quorum):
@@ -95,7 +96,7 @@ final class RedisJournal: Sendable {
             let details = [("heard", "\(quorum.heard)"), ("of", "\(quorum.count)")]
             self.audit.emit(AuditEvent(.storeCutOff, code: .warning, details: details))
         case .rejoined:
-            self.logger.info("redis: most sentinels, or most primaries of the cluster, are heard again")
+            self.logger.info("redis: most sentinels, or most primaries of the cluster, answer again")
             self.audit.emit(AuditEvent(.storeRejoined))
         case .observed(let endpoint, let facts):
             self.noteSafety(of: endpoint, facts)
@@ -114,7 +115,7 @@ final class RedisJournal: Sendable {
             state.changedAt = self.clock.now()
         }
         self.logger.warning(
-            "redis: a failover or restart: transfer tokens that were minted before it are refused",
+            "redis: a failover or restart has happened: transfer tokens minted before it are refused",
             metadata: ["address": "\(endpoint)"]
         )
         self.audit.emit(
@@ -122,17 +123,20 @@ final class RedisJournal: Sendable {
         )
     }
 
-    /// Says what makes a server unsafe, once for as long as it lasts.
+    /// Logs what makes a server unsafe, once for as long as it lasts.
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisWords.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
-        // A count that grows is no news.
+        // A growing count is not logged again.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
         if dangers.isEmpty {
-            self.logger.info("redis: nothing that is needed is pushed out", metadata: ["address": "\(endpoint)"])
+            self.logger.info(
+                "redis: it is safe again: no keys are evicted, and saving works",
+                metadata: ["address": "\(endpoint)"]
+            )
         } else {
             self.logger.error(
-                "redis: it may forget what must be remembered: \(dangers.joined(separator: "; "))",
+                "redis: it may lose sessions and used tokens: \(dangers.joined(separator: "; "))",
                 metadata: ["address": "\(endpoint)"]
             )
         }
@@ -149,7 +153,7 @@ final class RedisJournal: Sendable {
         }
         guard let count else { return }
         self.logger.warning(
-            "redis: no replica confirms in time: what must outlive a failover is answered with 503",
+            "redis: no replica confirms writes in time: requests that need a confirmed write get 503",
             metadata: ["address": "\(endpoint)", "count": "\(count)"]
         )
     }

@@ -2,21 +2,21 @@ import Logging
 import RedisStore
 import Synchronization
 
-/// Says why Redis cannot be used while it cannot: in the log when that changes, and in the readiness.
+/// Finds out why Redis cannot be used, for the log when the reason changes, and for the readiness.
 ///
-/// A gateway starts whether Redis is there or not, and its connections are tried again and again in silence. So while any
-/// is missing, what `check --network` would say of it is found out, over a connection for this alone: at once, and then
-/// every five seconds, since it may become another reason.
+/// A gateway also starts without Redis, and tries to connect again and again without logging it. While a connection is
+/// missing, the checks of `check --network` are run over separate connections: at once, and then every five seconds,
+/// since the reason may change.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
         var since: ContinuousClock.Instant?
-        /// When to find it out again.
+        /// When to run the checks again.
         var next = ContinuousClock.now
         var task: Task<Void, Never>?
     }
 
-    /// How often it is looked whether a connection is missing. This sends nothing.
+    /// How often to check for missing connections. This sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
 
@@ -25,17 +25,17 @@ final class RedisWatch: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// - Parameter check: Its patience is how late the log may be.
+    /// - Parameter check: Its patience limits how late the log may be.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
         self.client = client
         self.check = check
         self.logger = logger
     }
 
-    /// Why it cannot be used, with the mend; nil: it can, or it is not known yet.
+    /// Why Redis cannot be used, and how to correct it; nil: it can, or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    /// Begins to look.
+    /// Starts to watch.
     func start() {
         let task = Task {
             while !Task.isCancelled {
@@ -46,7 +46,7 @@ final class RedisWatch: Sendable {
         self.state.withLock { $0.task = task }
     }
 
-    /// Ends with the look that is under way.
+    /// Ends after the current check.
     func shutDown() async {
         let task = self.state.withLock { $0.task }
         task?.cancel()
@@ -59,7 +59,7 @@ final class RedisWatch: Sendable {
         guard !self.client.status.isConnected else { return self.settle() }
         guard self.state.withLock({ $0.next }) <= .now else { return }
         let obstacles = await self.check.obstacles()
-        // It may have come back meanwhile, and nothing in its way means that the connections are on theirs.
+        // Redis may be back meanwhile. No obstacle does not mean that the connections are back already.
         guard !obstacles.isEmpty, !Task.isCancelled, !self.client.status.isConnected else { return }
         let reason = obstacles.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let isNew = self.state.withLock { state in
@@ -68,7 +68,7 @@ final class RedisWatch: Sendable {
             state.since = state.since ?? .now
             return state.reason != reason
         }
-        // What a primary says itself when it refuses is told when it says it.
+        // A primary that refuses is logged by the journal.
         guard isNew, !self.client.status.nodes.contains(where: { $0.refusal != nil }) else { return }
         for obstacle in obstacles {
             self.logger.error(

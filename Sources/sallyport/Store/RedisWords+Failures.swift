@@ -8,7 +8,7 @@ import Glibc
 #endif
 
 extension RedisWords {
-    /// Why no connection could be made or used, and the mend.
+    /// Why a connection could not be made or used, and how to correct it.
     static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
         switch error {
         case let error as NIOConnectionError: Self.connecting(error)
@@ -17,7 +17,7 @@ extension RedisWords {
         case let error as SocketAddressError: Self.address(error)
         case let error as NIOSSLError: Self.tls(error, configuration)
         case is NIOSSLExtraError:
-            "its certificate is for another name: connect by that name, or write server_name= into the URL"
+            "its certificate has another name: connect by that name, or write server_name= into the URL"
         case let error as BoringSSLError: Self.tls(.handshakeFailed(error), configuration)
         case RedisError.server(let refusal): Self.refusal(refusal)
         case RedisError.unanswered(let cause), RedisError.notSent(let cause): Self.lost(cause, configuration)
@@ -25,11 +25,11 @@ extension RedisWords {
         }
     }
 
-    /// What a failure leaves open.
+    /// What a failure does not tell.
     enum Doubt {
-        /// Why the server's certificate is not believed.
+        /// Why the server's certificate is not trusted.
         case certificate
-        /// Whether it is what the URL says, or speaks another protocol.
+        /// Whether the server is what the URL says, or speaks another protocol.
         case `protocol`
     }
 
@@ -56,11 +56,11 @@ extension RedisWords {
         "it does not answer: is the address right, and does a firewall drop what is sent to it?"
 
     private static let hangsUp =
-        "it closes the connection without an answer: is it Redis, or a balancer that has no server behind it?"
+        "it closes the connection without an answer: is it Redis, or a load balancer without a server behind it?"
 
     private static func connecting(_ error: NIOConnectionError) -> String {
         if error.connectionErrors.isEmpty, error.dnsAError != nil || error.dnsAAAAError != nil {
-            return "its name is not resolved: is \(error.host) right, and does this machine's DNS know it?"
+            return "its name cannot be resolved: is \(error.host) right, and does this machine's DNS know it?"
         }
         let errors = error.connectionErrors.map(\.error)
         if let first = errors.compactMap({ $0 as? IOError }).first { return Self.system(first) }
@@ -71,8 +71,8 @@ extension RedisWords {
         switch error.errnoCode {
         case ECONNREFUSED: "nothing listens there: is Redis running, and are host and port right?"
         case ETIMEDOUT: Self.noAnswer
-        case EHOSTUNREACH, ENETUNREACH: "there is no way to it from here: is the address right?"
-        case ENOENT: "there is no such socket: is Redis running with this unixsocket?"
+        case EHOSTUNREACH, ENETUNREACH: "there is no network route to it: is the address right?"
+        case ENOENT: "the socket does not exist: is Redis running with this unixsocket?"
         case EACCES, EPERM: "this user may not open the socket: see unixsocketperm and the directory's rights"
         case ECONNRESET, EPIPE: Self.hangsUp
         default: String(cString: strerror(error.errnoCode))
@@ -81,7 +81,7 @@ extension RedisWords {
 
     private static func address(_ error: SocketAddressError) -> String {
         if case .unknown(let host, _) = error {
-            return "its name is not resolved: is \(host) right, and does this machine's DNS know it?"
+            return "its name cannot be resolved: is \(host) right, and does this machine's DNS know it?"
         }
         return "its address cannot be used"
     }
@@ -91,10 +91,10 @@ extension RedisWords {
             if case .uncleanShutdown = error { return Self.hangsUp }
             return "TLS fails: \(error)"
         }
-        // BoringSSL's words for what happened; they hold nothing of ours.
+        // BoringSSL's text for the error; it holds nothing of ours.
         let words = "\(cause)".uppercased()
         if words.contains("CERTIFICATE_VERIFY_FAILED") {
-            return "its certificate is not signed by an authority that is trusted here, or not valid today"
+            return "its certificate is not signed by an authority that is trusted here, or is not valid today"
         }
         if words.contains("WRONG_VERSION_NUMBER") || words.contains("HTTP_REQUEST") {
             return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
@@ -105,13 +105,13 @@ extension RedisWords {
         guard configuration.tls?.certificateFile != nil else {
             let isWanted = words.contains("CERTIFICATE") || words.contains("HANDSHAKE_FAILURE")
             return isWanted
-                ? "it wants a certificate of the gateway: write cert= and key= into the URL"
+                ? "it requires a client certificate: write cert= and key= into the URL"
                 : "the TLS handshake fails: \(cause)"
         }
-        if words.contains("CERTIFICATE_EXPIRED") { return "the certificate of the gateway (cert=) has expired" }
+        if words.contains("CERTIFICATE_EXPIRED") { return "the gateway's certificate (cert=) has expired" }
         if words.contains("CERTIFICATE") || words.contains("UNKNOWN_CA") || words.contains("HANDSHAKE_FAILURE") {
-            return "it does not trust the certificate of the gateway (cert=): "
-                + "its tls-ca-cert-file must hold the authority that signed it"
+            return "it does not trust the gateway's certificate (cert=): "
+                + "its tls-ca-cert-file must contain the authority that signed it"
         }
         return "the TLS handshake fails: \(cause)"
     }
@@ -119,12 +119,12 @@ extension RedisWords {
     private static func lost(_ cause: RedisError.Cause, _ configuration: RedisConfiguration) -> String {
         switch cause {
         case .closed where configuration.tls?.certificateFile == nil && configuration.tls != nil:
-            "it closed the connection at once: does it want a certificate (cert= and key=)?"
+            "it closed the connection at once: does it require a client certificate (cert= and key=)?"
         case .closed: Self.hangsUp
-        case .protocolError: "what answers there is no Redis: are host and port right?"
+        case .protocolError: "the server there is not Redis: are host and port right?"
         case .timedOut where configuration.tls != nil:
-            "it takes connections but does not answer: it is stopped, or does not speak TLS there"
-        case .timedOut: "it takes connections but does not answer: is it stopped, or something else than Redis?"
+            "it accepts connections but does not answer: it is stopped, or does not speak TLS there"
+        case .timedOut: "it accepts connections but does not answer: is it stopped, or not Redis?"
         default: Self.cause(cause)
         }
     }

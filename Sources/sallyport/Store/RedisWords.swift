@@ -1,60 +1,62 @@
 import RedisStore
 
-/// What the gateway says of its Redis, in words for the operator. None of it quotes a reply, which may quote what was sent.
+/// Messages for the operator about the gateway's Redis. They never quote a reply, which may quote what was sent.
 enum RedisWords {
-    /// Why a connection is gone.
+    /// Why a connection was lost.
     static func cause(_ cause: RedisError.Cause) -> String {
         switch cause {
         case .notConnected: "it could not be reached"
         case .closed: "it was closed"
         case .timedOut: "it did not answer in time"
-        case .overloaded: "too much waits for an answer"
+        case .overloaded: "too many commands wait for an answer"
         case .protocolError: "it does not speak Redis's protocol"
-        case .shuttingDown: "the gateway stops"
-        case .replaced: "another server takes its place"
+        case .shuttingDown: "the gateway is stopping"
+        case .replaced: "another server replaces it"
         case .cutOff: "most sentinels, or most primaries of the cluster, are silent"
         }
     }
 
-    /// What an error reply to the handshake means, and the mend.
+    /// What an error reply to the handshake means, and how to correct it.
     static func refusal(_ error: RedisServerError) -> String {
         switch error.code {
-        case "NOAUTH": "it wants a password: write user:password@ into the URL"
-        case "WRONGPASS": "the user or the password of the URL is wrong, or the user is off"
-        case "NOPERM": "the ACL user may not run a command that is needed: `sallyport check --network` names it"
-        case "DENIED": "protected mode: give it a user with a password, or bind it to loopback"
-        case "LOADING": "it is loading its data and serves when it has done so"
+        case "NOAUTH": "it requires a password: write user:password@ into the URL"
+        case "WRONGPASS": "the user or the password in the URL is wrong, or the user is disabled"
+        case "NOPERM": "the ACL user may not run a command that the gateway needs: `sallyport check --network` names it"
+        case "DENIED": "it is in protected mode: give it a user with a password, or bind it to loopback"
+        case "LOADING": "it is loading its data, and will serve when that is done"
         case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
         case "CLUSTERDOWN": "the cluster is down: some hash slots have no primary"
         case "MOVED", "ASK": "it is a node of a cluster: write redis+cluster:// into the URL"
         case "MISCONF": "it cannot save to disk and refuses writes: see its log"
         case "OOM": "its memory is full and it refuses writes: raise maxmemory"
-        case "NOREPLICAS": "it has fewer replicas than min-replicas-to-write demands"
+        case "NOREPLICAS": "it has fewer replicas than min-replicas-to-write requires"
         case "NOMASTER": "this sentinel watches no primary of the name at the end of the URL"
-        case "UNCONFIRMED": "no replica confirms what is written: is its only one stopped, or cut off from it?"
+        case "UNCONFIRMED": "no replica confirms writes: is its only replica stopped, or cut off from it?"
         case "BUSY": "a script keeps it busy: SCRIPT KILL ends one that has written nothing"
         default: Self.other(error)
         }
     }
 
-    /// Replies whose class is plain `ERR` tell what they are by their text.
+    /// Replies with the plain code `ERR` are told apart by their text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()
-        if text.contains("db index") { return "it has no database of that number: mend the end of the URL" }
-        if text.contains("select is not allowed in cluster") { return "a cluster has database 0 only" }
-        if text.contains("without any password configured") || text.contains("but no password is set") {
-            return "it has no password: take it out of the URL, or better, set one there"
+        if text.contains("db index") { return "it has no database with that number: correct the end of the URL" }
+        if text.contains("select is not allowed in cluster") {
+            return "a cluster has only database 0: remove the number from the URL"
         }
-        if text.contains("max number of clients") { return "it has all the clients that maxclients allows" }
-        if text.contains("arguments for 'auth'") { return "it is older than 6.0 and knows no users: take a later one" }
-        if error.isUnknownCommand { return "it lacks a command: is it what the URL says, Redis or a sentinel?" }
-        if text.contains("cluster support disabled") { return "it is no cluster: write redis:// into the URL" }
+        if text.contains("without any password configured") || text.contains("but no password is set") {
+            return "it has no password: remove it from the URL or, better, set one in Redis"
+        }
+        if text.contains("max number of clients") { return "it has as many clients as maxclients allows" }
+        if text.contains("arguments for 'auth'") { return "it is older than 6.0 and has no users: use a later version" }
+        if error.isUnknownCommand { return "it does not know a command: is it Redis or a sentinel, as the URL says?" }
+        if text.contains("cluster support disabled") { return "it is not a cluster: write redis:// into the URL" }
         return "\(error.code): see `sallyport check --network`"
     }
 
-    /// How the connections stand.
+    /// The state of the connections.
     ///
-    /// - Parameter reason: Why some are missing, where that was found out.
+    /// - Parameter reason: Why some are missing, where that is known.
     static func connection(_ status: RedisStatus, reason: String?) -> String {
         var words = status.nodes.map { node in
             var words = "\(node.address): connected on \(node.connectedLoops) of \(status.loops) loops"
@@ -66,7 +68,7 @@ enum RedisWords {
         return words.joined(separator: "; ")
     }
 
-    /// Since when and why these primaries take no writes, and what that means.
+    /// Since when and why these primaries refuse writes, and what that means.
     static func writeRefusals(_ nodes: [RedisStatus.Node]) -> String {
         let words = nodes.compactMap { node in
             node.writeRefusal.map { refusal in
@@ -75,33 +77,35 @@ enum RedisWords {
                     + Self.refusal(refusal.error)
             }
         }
-        return words.joined(separator: "; ") + "; nobody can sign in or be handed over, and sessions are still read"
+        return words.joined(separator: "; ") + "; users cannot sign in and transfers fail; existing sessions still work"
     }
 
-    /// That too few are heard of those who know which servers are primaries, and what that means.
+    /// Too few of the servers that choose the primary answer, and what that means.
     static func silence(_ quorum: Quorum) -> String {
-        "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, are heard: another primary may have "
-            + "been chosen without this gateway; no session is read and nothing is written until most are heard again"
+        "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, answer: another primary may have "
+            + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// What a restart brings back of a server that does not write each change to disk.
+    /// What a server brings back at a restart that does not write each change to disk.
     static let snapshotsOnly =
-        "no append-only file: a crash takes it back to its last snapshot. Users who signed in since sign in again; the "
-        + "gateways end again what they know to have ended in the last 15 minutes, and what ended before that, or at "
-        + "gateways that were restarted, lives again: set appendonly yes"
+        "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
+        + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
+        + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// By what a server could forget what must be remembered, with the mend: a used-up token's marker that is gone makes
-    /// the token good again.
+    /// How a server could lose what must be kept, and how to correct it. A used token without its marker could be used
+    /// again.
     static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {
-            let evicted = facts.evictedKeys > 0 ? "it has pushed out \(facts.evictedKeys) keys" : "it may push out keys"
+            let evicted = facts.evictedKeys > 0 ? "it has evicted \(facts.evictedKeys) keys" : "it may evict keys"
             dangers.append(
-                "\(evicted), as maxmemory-policy is \(facts.maxMemoryPolicy): CONFIG SET maxmemory-policy noeviction"
+                "\(evicted), because maxmemory-policy is \(facts.maxMemoryPolicy): run CONFIG SET maxmemory-policy noeviction"
             )
         }
         if !facts.lastSaveSucceeded {
-            dangers.append("its last save to disk failed: see its log, and the room and rights of its directory")
+            dangers.append(
+                "its last save to disk failed: see its log, and the free space and permissions of its directory"
+            )
         }
         return dangers
     }

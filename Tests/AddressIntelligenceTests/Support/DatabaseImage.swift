@@ -1,7 +1,7 @@
 import AddressIntelligence
 import Testing
 
-/// Makes MaxMind databases (format 2.0, records of 24 bits), sound ones and such as no tool would write.
+/// Makes MaxMind databases (format 2.0, records of 24 bits), valid ones and ones that no tool would write.
 struct DatabaseImage {
     enum Value: Sendable {
         case text(String)
@@ -10,7 +10,7 @@ struct DatabaseImage {
         case uint64(UInt64)
         case map([(String, Value)])
         case list([Value])
-        /// Bytes that stand as they are.
+        /// Bytes that are written as they are.
         case raw([UInt8])
 
         var bytes: [UInt8] {
@@ -45,41 +45,41 @@ struct DatabaseImage {
         }
     }
 
-    /// A record that has nothing but a number.
+    /// A record that has only a number.
     static func record(asn: Value) -> Value { .map([("autonomous_system_number", asn)]) }
 
     private enum Branch {
         case empty
         case node(Int)
         case record(offset: Int)
-        /// A record of the tree that points wherever it likes.
+        /// A record of the tree with an arbitrary target.
         case wild(Int)
     }
 
     private var nodes: [[Branch]] = [[.empty, .empty]]
     private var records: [UInt8] = []
     private let isV4Only: Bool
-    /// Members of the metadata that replace or join the usual ones.
+    /// Members of the metadata that replace or extend the usual ones.
     var metadata: [(String, Value)] = []
 
     init(v4Only: Bool = false) {
         self.isV4Only = v4Only
     }
 
-    /// Adds a network; IPv4 stands at `::/96`, as MaxMind's trees have it.
+    /// Adds a network. IPv4 is stored at `::/96`, as in MaxMind's trees.
     mutating func add(_ network: String, _ value: Value) throws {
         let (bits, length) = try self.position(network)
         self.set(bits, length, .record(offset: self.records.count))
         self.records += value.bytes
     }
 
-    /// Makes the tree's record for `network` an arbitrary number.
+    /// Sets the tree's record for `network` to an arbitrary number.
     mutating func addWild(_ network: String, _ number: Int) throws {
         let (bits, length) = try self.position(network)
         self.set(bits, length, .wild(number))
     }
 
-    /// Makes `network` another name of the IPv4 part, as MaxMind does with 2002::/16.
+    /// Makes `network` an alias of the IPv4 part, as MaxMind does with 2002::/16.
     mutating func alias(_ network: String) throws {
         let (bits, length) = try self.position(network)
         self.set(bits, length, .node(self.node(at: 0, depth: 96)))
@@ -138,7 +138,7 @@ struct DatabaseImage {
         self.nodes[parent][Self.side(bits, length - 1)] = branch
     }
 
-    /// The node that `depth` branches lead to; made where it is missing.
+    /// The node at `depth` branches, which is made if it is missing.
     private mutating func node(at bits: UInt128, depth: Int) -> Int {
         var index = 0
         for level in 0..<depth {

@@ -29,46 +29,46 @@ import Testing
                 "no such host",
                 "redis://nowhere.invalid",
                 says:
-                    "encryption: passwords cross the network in clear (records do not): rediss:// or tls=true, unless "
-                    + "the network is your own",
-                "connection: its name is not resolved: is nowhere.invalid right, and does this machine's DNS know it?"
+                    "encryption: passwords cross the network unencrypted (records do not): use rediss:// or tls=true, "
+                    + "unless the network is private",
+                "connection: its name cannot be resolved: is nowhere.invalid right, and does this machine's DNS know it?"
             ),
             Mistake(
                 "no such socket",
                 "redis+unix://\(folder.path)/redis.sock",
-                says: "connection: there is no such socket: is Redis running with this unixsocket?"
+                says: "connection: the socket does not exist: is Redis running with this unixsocket?"
             ),
             Mistake(
                 "a web server",
                 Self.url(web.port),
-                says: "connection: a web server answers there, and no Redis: are host and port right?"
+                says: "connection: a web server answers there, not Redis: are host and port right?"
             ),
             Mistake(
                 "a web server, by TLS",
                 "rediss://\(loopback):\(web.port)",
-                says: "connection: a web server answers there, and no Redis: are host and port right?"
+                says: "connection: a web server answers there, not Redis: are host and port right?"
             ),
             Mistake(
                 "an SSH server",
                 Self.url(ssh.port),
-                says: "connection: an SSH server answers there, and no Redis: are host and port right?"
+                says: "connection: an SSH server answers there, not Redis: are host and port right?"
             ),
             Mistake(
                 "a mail server",
                 Self.url(mail.port),
-                says: "connection: what answers there is no Redis: are host and port right?"
+                says: "connection: the server there is not Redis: are host and port right?"
             ),
             Mistake(
                 "who hangs up",
                 Self.url(rude.port),
-                says: "connection: it closes the connection without an answer: is it Redis, or a balancer that has no "
-                    + "server behind it?"
+                says: "connection: it closes the connection without an answer: is it Redis, or a load balancer "
+                    + "without a server behind it?"
             ),
             Mistake(
                 "who says nothing",
                 Self.url(silent.port),
                 says:
-                    "connection: it takes connections but does not answer: is it stopped, or something else than Redis?"
+                    "connection: it accepts connections but does not answer: is it stopped, or not Redis?"
             ),
         ])
     }
@@ -86,7 +86,7 @@ import Testing
         let node = try OddServer(answers: ["-CLUSTERDOWN The cluster is down\r\n"])
         let all = [protected, loading, old, older, unprotected, node]
         defer { for server in all { server.stop() } }
-        let mode = "connection: protected mode: give it a user with a password, or bind it to loopback"
+        let mode = "connection: it is in protected mode: give it a user with a password, or bind it to loopback"
         try await Mistake.expect([
             Mistake("protected", Self.url(protected.port), says: mode),
             Mistake(
@@ -97,22 +97,22 @@ import Testing
             Mistake(
                 "loading",
                 Self.url(loading.port),
-                says: "connection: it is loading its data and serves when it has done so"
+                says: "connection: it is loading its data, and will serve when that is done"
             ),
             Mistake(
                 "old",
                 Self.url(old.port),
-                says: "version: 5.0.14 cannot tell of ended sessions: 6.0 or later is needed"
+                says: "version: 5.0.14 cannot announce ended sessions: use 6.0 or later"
             ),
             Mistake(
                 "older than users",
                 "redis://u:\(Mistake.password)@\(loopback):\(older.port)",
-                says: "connection: it is older than 6.0 and knows no users: take a later one"
+                says: "connection: it is older than 6.0 and has no users: use a later version"
             ),
             Mistake(
                 "old without a password",
                 "redis://:\(Mistake.password)@\(loopback):\(unprotected.port)",
-                says: "connection: it has no password: take it out of the URL, or better, set one there"
+                says: "connection: it has no password: remove it from the URL or, better, set one in Redis"
             ),
             Mistake(
                 "a cluster that is down",
@@ -134,20 +134,20 @@ import Testing
                     Mistake(
                         "no such database",
                         "\(Self.url(server.port))/9",
-                        says: "database: it has no database of that number: mend the end of the URL"
+                        says: "database: it has no database with that number: correct the end of the URL"
                     ),
                     Mistake("a replica", Self.url(replica.port), says: isReplica),
                     Mistake("a replica's database", "\(Self.url(replica.port))/3", says: isReplica),
                     Mistake(
                         "no cluster",
                         "redis+cluster://\(loopback):\(server.port)",
-                        says: "cluster: it is no cluster: write redis:// into the URL"
+                        says: "cluster: it is not a cluster: write redis:// into the URL"
                     ),
                     Mistake(
                         "no sentinel",
                         "redis+sentinel://\(loopback):\(server.port)/gate",
                         says:
-                            "sentinel: it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
+                            "sentinel: it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
                     ),
                 ])
             }
@@ -158,7 +158,7 @@ import Testing
                     Mistake(
                         "renamed \(name)",
                         Self.url(server.port),
-                        says: "commands: it does not know (is it renamed by rename-command?) \(name)"
+                        says: "commands: Redis does not know (renamed by rename-command?) \(name)"
                     )
                 ])
             }
@@ -176,12 +176,12 @@ import Testing
                 Mistake(
                     "maxclients",
                     Self.url(server.port),
-                    says: "connection: it has all the clients that maxclients allows"
+                    says: "connection: it has as many clients as maxclients allows"
                 ),
                 Mistake(
                     "maxclients, with a password",
                     "redis://u:\(Mistake.password)@\(loopback):\(server.port)",
-                    says: "connection: it has all the clients that maxclients allows"
+                    says: "connection: it has as many clients as maxclients allows"
                 ),
             ])
         }
@@ -210,8 +210,8 @@ import Testing
             for policy in policies {
                 try server.command("CONFIG", "SET", "maxmemory-policy", policy)
                 let danger =
-                    "safety: it may push out keys, as maxmemory-policy is \(policy): "
-                    + "CONFIG SET maxmemory-policy noeviction"
+                    "safety: it may evict keys, because maxmemory-policy is \(policy): "
+                    + "run CONFIG SET maxmemory-policy noeviction"
                 try await Mistake.expect([Mistake(policy, Self.url(server.port), says: danger)])
                 if policy == policies.last {
                     try server.command("CONFIG", "SET", "maxmemory", "0")
@@ -224,10 +224,10 @@ import Testing
                 let says =
                     switch refusal {
                     case .memory: ["writes: its memory is full and it refuses writes: raise maxmemory"]
-                    case .replicas: ["writes: it has fewer replicas than min-replicas-to-write demands"]
+                    case .replicas: ["writes: it has fewer replicas than min-replicas-to-write requires"]
                     case .disk:
                         [
-                            "safety: its last save to disk failed: see its log, and the room and rights of its directory",
+                            "safety: its last save to disk failed: see its log, and the free space and permissions of its directory",
                             "writes: it cannot save to disk and refuses writes: see its log",
                         ]
                     }
@@ -239,7 +239,8 @@ import Testing
         }
         try await RedisServer.with(["--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru"]) { server in
             let danger =
-                "safety: it may push out keys, as maxmemory-policy is allkeys-lru: CONFIG SET maxmemory-policy noeviction"
+                "safety: it may evict keys, because maxmemory-policy is allkeys-lru: "
+                + "run CONFIG SET maxmemory-policy noeviction"
             try await Mistake.expect([
                 Mistake("accepted", Self.url(server.port), says: danger, setting: "require_safe: false")
             ])

@@ -41,13 +41,13 @@ import Testing
                     "by its address",
                     Self.url(server, [authority] + own),
                     says:
-                        "connection: its certificate is for another name: connect by that name, or write server_name= into the URL"
+                        "connection: its certificate has another name: connect by that name, or write server_name= into the URL"
                 ),
                 Mistake(
                     "by another name",
                     Self.url(server, [authority, "server_name=other.example"] + own),
                     says:
-                        "connection: its certificate is for another name: connect by that name, or write server_name= into the URL"
+                        "connection: its certificate has another name: connect by that name, or write server_name= into the URL"
                 ),
                 Mistake(
                     "an old authority",
@@ -67,13 +67,13 @@ import Testing
         try await with(
             "expired",
             days: -10,
-            says: "connection: its certificate expired on \(Self.date(inDays: -8)): renew it, and let Redis load it"
+            says: "connection: its certificate expired on \(Self.date(inDays: -8)): renew it and let Redis load it"
         )
         try await with(
             "early",
             days: 10,
-            says: "connection: its certificate is valid from \(Self.date(inDays: 10)) on: "
-                + "are its clock and this machine's right?"
+            says: "connection: its certificate is valid only from \(Self.date(inDays: 10)): "
+                + "are its clock and this machine's clock right?"
         )
     }
 
@@ -96,13 +96,13 @@ import Testing
                 Mistake(
                     "none",
                     Self.url(server, base),
-                    says: "connection: it wants a certificate of the gateway: write cert= and key= into the URL"
+                    says: "connection: it requires a client certificate: write cert= and key= into the URL"
                 ),
                 Mistake(
                     "of others",
                     url(others.client, others.clientKey),
-                    says: "connection: it does not trust the certificate of the gateway (cert=): "
-                        + "its tls-ca-cert-file must hold the authority that signed it"
+                    says: "connection: it does not trust the gateway's certificate (cert=): "
+                        + "its tls-ca-cert-file must contain the authority that signed it"
                 ),
                 Mistake(
                     "expired",
@@ -113,7 +113,7 @@ import Testing
                     "not yet valid",
                     url(early.certificate, early.key),
                     says:
-                        "certificates: the certificate in cert= of the URL is valid from \(Self.date(inDays: 10)) on: "
+                        "certificates: the certificate in cert= of the URL is valid only from \(Self.date(inDays: 10)): "
                         + "is this machine's clock right?"
                 ),
                 Mistake(

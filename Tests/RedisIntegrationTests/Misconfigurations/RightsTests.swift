@@ -5,7 +5,7 @@ import Testing
 
 /// What the gateway's user lacks is named, and nothing else is.
 @Suite("check --network: rights", .blocking) struct RightsTests {
-    private static let types = ["s", "t", "m", "i", "g", "f", "e", "l"]
+    private static let types = ["s", "t", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
     private static let channel = "&__redis__:invalidate"
 
     /// The rules of the documented user without the name and the password.
@@ -72,7 +72,7 @@ import Testing
                 rules.filter { !["+info", "+evalsha", "~sp:*", Self.channel].contains($0) } + ["%R~sp:*"],
                 says:
                     "commands: the ACL user lacks +evalsha +info; the ACL user may read, but not write, the keys sp:*; "
-                    + "the ACL user may not hear the channel __redis__:invalidate: "
+                    + "the ACL user may not subscribe to the channel __redis__:invalidate: "
                     + "ACL SETUSER NAME +evalsha +info ~sp:* \(Self.channel)"
             )
             try add(
@@ -150,7 +150,7 @@ import Testing
     @Test("A password that is wrong, missing or not wanted, and a user who is off or unknown")
     func credentials() async throws {
         let rules = try Self.rules()
-        let wrong = "connection: the user or the password of the URL is wrong, or the user is off"
+        let wrong = "connection: the user or the password in the URL is wrong, or the user is disabled"
         try await RedisServer.with(["--requirepass", Mistake.password]) { server in
             let address = "\(loopback):\(server.port)"
             let admin = ["-a", Mistake.password, "--no-auth-warning"]
@@ -162,7 +162,7 @@ import Testing
                 Mistake(
                     "none",
                     "redis://\(address)",
-                    says: "connection: it wants a password: write user:password@ into the URL"
+                    says: "connection: it requires a password: write user:password@ into the URL"
                 ),
                 Mistake("wrong default", "redis://:not-\(Mistake.password)@\(address)", says: wrong),
                 Mistake("wrong", "redis://gate:not-\(Mistake.password)@\(address)", says: wrong),
@@ -175,7 +175,7 @@ import Testing
                 Mistake(
                     "not wanted",
                     "redis://:\(Mistake.password)@\(loopback):\(server.port)",
-                    says: "connection: it has no password: take it out of the URL, or better, set one there"
+                    says: "connection: it has no password: remove it from the URL or, better, set one in Redis"
                 )
             ])
         }

@@ -42,18 +42,18 @@ import Testing
                         "one is no sentinel",
                         Self.url(server.port, sentinel.port),
                         says:
-                            "sentinel: it is no sentinel: name one (port 26379 as a rule), or write redis:// into the URL"
+                            "sentinel: it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
                     ),
                     Mistake(
                         "a sentinel for Redis",
                         RedisURLs.standalone(sentinel.port),
-                        says: "connection: it answers, but not as a server that keeps data: is it a sentinel? "
-                            + "Then write redis+sentinel://"
+                        says: "connection: it answers, but not as a server with data: if it is a sentinel, "
+                            + "write redis+sentinel://"
                     ),
                     Mistake(
                         "a password that is not wanted",
                         Self.url(sentinel.port, more: "?sentinel_password=\(Mistake.password)"),
-                        says: "sentinel: it has no password: take sentinel_password= out of the URL"
+                        says: "sentinel: it has no password: remove sentinel_password= from the URL"
                     ),
                     Mistake(
                         "TLS",
@@ -89,14 +89,14 @@ import Testing
                     Mistake(
                         "deaf",
                         Self.url(sentinel.port, more: "?sentinel_user=deaf&\(password)"),
-                        says: "sentinel: its user may not hear of failovers, which are noticed late: "
-                            + "+subscribe &+switch-master \(unheard)"
+                        says: "sentinel: its user may not subscribe to news of failovers, so they are noticed late: "
+                            + "grant +subscribe &+switch-master \(unheard)"
                     ),
                     Mistake(
                         "narrow",
                         Self.url(sentinel.port, more: "?sentinel_user=narrow&\(password)"),
-                        says: "sentinel: its user may not hear of failovers, which are noticed late: "
-                            + "+subscribe \(unheard)"
+                        says: "sentinel: its user may not subscribe to news of failovers, so they are noticed late: "
+                            + "grant +subscribe \(unheard)"
                     ),
                     Mistake(
                         "mute",

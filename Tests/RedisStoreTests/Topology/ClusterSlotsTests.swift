@@ -1,7 +1,7 @@
 import RedisStore
 import Testing
 
-/// What nodes of a cluster say of slots, taken apart.
+/// Reads what nodes of a cluster report about slots.
 @Suite struct ClusterSlotsTests {
     private let asked = RedisEndpoint.tcp(host: "10.0.0.1", port: 7000)
 
@@ -17,7 +17,7 @@ import Testing
         ClusterSlots.topology(.array(entries), from: self.asked)
     }
 
-    @Test("Primaries and their slots, joined and in order, whatever else is told")
+    @Test("Primaries and their slots are joined and ordered, whatever else is reported")
     func complete() {
         let id = RedisReply.bulk(Array("09dbe9720cda62f7865eabc5fd8857c5d2678366".utf8))
         let name = RedisReply.array([.bulk(Array("hostname".utf8)), .bulk(Array("a.example".utf8))])
@@ -37,7 +37,7 @@ import Testing
         #expect(found?.coveredSlots == Topology.slotCount)
     }
 
-    @Test("Slots that nobody serves, or nobody who can be found, are left out")
+    @Test("Slots without a primary, or without its address, are left out")
     func gaps() {
         let found = self.topology(
             self.entry(10, 20, self.node("10.0.0.2", 7000)),
@@ -50,7 +50,7 @@ import Testing
         #expect(found?.coveredSlots == 17)
     }
 
-    @Test("A node that names no host means its own")
+    @Test("A node that leaves out the host means its own")
     func ownHost() {
         for host in [nil, ""] {
             let found = self.topology(self.entry(0, 16_383, self.node(host, 7005)))
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("What assigns a slot twice, or is no such reply, is no view at all")
+    @Test("A reply that assigns a slot twice, or is malformed, is not used")
     func malformed() {
         let node = self.node("10.0.0.2", 7000)
         #expect(self.topology() == nil)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("A key's slot is that of its tag")
+    @Test("The slot of a key is that of its tag")
     func hashSlots() {
         func slot(_ key: String) -> Int { HashSlot.of(Array(key.utf8)) }
         // The specification's own check value, 0x31C3.
@@ -112,7 +112,7 @@ import Testing
         #expect(slot("") == 0)
     }
 
-    @Test("What most sentinels name is tried first, and the rest when all have answered")
+    @Test("The primary that most sentinels name is tried first, and the others when all have answered")
     func votes() {
         let (old, new) = (RedisEndpoint.tcp(host: "a", port: 1), RedisEndpoint.tcp(host: "b", port: 1))
         var votes = SentinelVotes(voters: 3)

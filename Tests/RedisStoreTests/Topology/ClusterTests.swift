@@ -18,12 +18,13 @@ import Vocabulary
         }
     }
 
-    /// A node that belongs to the cluster and serves no slot.
+    /// A node of the cluster that serves no slot.
     private func withNewcomer(
         to cluster: RedisCluster,
         _ body: (RedisServer) async throws -> Void
     ) async throws {
-        // It must not become a replica when it has lost its last slot: with its first replica a primary begins a new reign.
+        // It must not become a replica when it has lost its last slot, because its first replica would change the
+        // primary's replication id.
         let arguments = [
             "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
         ]
@@ -39,7 +40,7 @@ import Vocabulary
         }
     }
 
-    /// Tokens of one lineage, whose slot is moved under them, and how often each was consumed.
+    /// Tokens of one lineage whose slot is moved meanwhile, and how often each was consumed.
     private actor Tokens {
         let keys: [RecordKey]
         private(set) var uses: [RecordKey: Int] = [:]
@@ -54,7 +55,7 @@ import Vocabulary
             if outcome == .done { self.uses[key, default: 0] += 1 }
         }
 
-        /// Two race for each of the first so many.
+        /// Two consumers race for each of the first tokens.
         func race(_ count: Int) async {
             await withTaskGroup(of: Void.self) { group in
                 for key in self.keys.prefix(count) + self.keys.prefix(count) {
@@ -64,11 +65,11 @@ import Vocabulary
         }
     }
 
-    @Test("While a slot moves to a node that had none and back, no token is used twice; in its place each can be used")
+    @Test("While a slot moves to an empty node and back, no token is used twice; before and after, each can be used")
     func migration() async throws {
         try await RedisCluster.with { cluster in
             try await self.withNewcomer(to: cluster) { new in
-                // Few retries: what cannot be had while keys are split is unavailable soon.
+                // Few retries: keys that are split between nodes are unavailable soon.
                 try await withClient(cluster.configuration(commandTimeout: .milliseconds(400))) { client in
                     try await client.waitUntilConnected()
                     let fixture = StoreFixture(client)
@@ -88,13 +89,13 @@ import Vocabulary
                     try cluster.moveKeys(5, of: slot, from: old, to: new)
                     await tokens.race(6)
                     while try cluster.moveKeys(100, of: slot, from: old, to: new) > 0 {}
-                    // Only ASK tells where they are: no slot map names the newcomer yet.
+                    // Only ASK tells where they are, because no slot map names the new node yet.
                     #expect(client.status.nodes.count == 3)
                     #expect(try await fixture.session(parent.key) != nil)
                     await tokens.race(8)
                     try cluster.finishMoving(slot, to: new)
                     #expect(try await fixture.session(parent.key) != nil)
-                    // Used ones are known as such; the others were minted under the reign of another primary.
+                    // Used tokens are known as used; the others were minted under another primary.
                     let used = await tokens.uses
                     for key in keys {
                         if used[key] == nil {
@@ -126,7 +127,9 @@ import Vocabulary
         }
     }
 
-    @Test("When a shard fails over, the others serve on; its tokens from before are refused, later ones are good")
+    @Test(
+        "When a shard fails over, the others still serve; its tokens from before are refused, later ones are accepted"
+    )
     func failover() async throws {
         try await RedisCluster.with(replicated: true) { cluster in
             try await withClient(cluster.configuration()) { client in

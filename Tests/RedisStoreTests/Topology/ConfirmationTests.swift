@@ -5,12 +5,12 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// Writes that a replica must confirm before anybody is told of them.
+/// Writes that a replica must confirm before they are answered.
 @Suite(.serialized) struct ConfirmationTests {
-    /// A primary that does not wait for more replicas before it sends the first its data.
+    /// A primary that sends its data to the first replica without waiting for more replicas.
     private static let quick = ["--repl-diskless-sync-delay", "0"]
 
-    /// A primary and a replica that is in step with it; clients of it wait longer for an answer than for a confirmation.
+    /// A primary and a replica in step with it. Clients wait longer for an answer than for a confirmation.
     private static func withReplica(
         _ body: (RedisServer, RedisServer, RedisConfiguration) async throws -> Void
     ) async throws {
@@ -30,7 +30,7 @@ import Vocabulary
         RedisMeter.Kind.allCases.map { client.meter.count(of: $0, .unreplicated) }.reduce(0, +)
     }
 
-    @Test("While the replica hangs nothing is handed out; what was done is found when it goes on, and without it too")
+    @Test("While the replica hangs no result is given; the work is found when it continues, and also without it")
     func replica() async throws {
         try await Self.withReplica { primary, replica, configuration in
             try await withClient(configuration) { client in
@@ -63,29 +63,31 @@ import Vocabulary
                     client.status.nodes[0].writeRefusal?.error == .unconfirmed
                 }
                 replica.resume()
-                // The same attempt asks again, and finds its own work.
+                // The same attempt asks again and finds its own work.
                 #expect(try await fixture.untilAnswered("a consumption") { try await consume() } == .done)
                 _ = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
 
                 try await waitUntil("a status without it") { client.status.nodes[0].writeRefusal == nil }
 
-                // It may have been promoted, and those who say so may be late.
+                // It may have been promoted, and the news of that may be late.
                 replica.kill()
                 try await waitUntil("a primary without replicas") { try primary.info("connected_slaves") == "0" }
                 for _ in 0..<3 {
                     await #expect(throws: StoreError.unavailable) { try await fixture.mint(from: parent) }
                 }
-                // Gone for good: without replicas nothing is confirmed, and no failover can forget anything.
+                // Gone for good: without replicas nothing is confirmed, and no failover can lose anything.
                 let last = try await fixture.untilAnswered("a mint") { try await fixture.mint(from: parent) }
                 #expect(await fixture.tryToConsume(last) == .done)
             }
         }
     }
 
-    @Test("A sign-out that is repeated writes, so that its confirmation covers the first; one of nothing does not")
+    @Test(
+        "A repeated sign-out writes, so that its confirmation covers the first; a sign-out without a session does not"
+    )
     func repeatedEnd() async throws {
         try await RedisServer.with { server in
-            // What scripts run is counted too.
+            // Commands that scripts run are counted too.
             func writes() throws -> [String] {
                 try ["del", "pexpire"].map { name in
                     let stats = try server.command("INFO", "commandstats").split(whereSeparator: \.isNewline)
@@ -109,7 +111,7 @@ import Vocabulary
     }
 
     @Test(
-        "A sign-out that is repeated is done when a replica has it, whatever the primary has made of the session",
+        "A repeated sign-out succeeds when a replica has it, whatever the state of the session at the primary",
         arguments: [EndReach.session, .lineage]
     )
     func repeatedSignOut(_ reach: EndReach) async throws {
@@ -144,7 +146,7 @@ import Vocabulary
         }
     }
 
-    @Test("A token that names nothing of the presenter's ends nothing")
+    @Test("A token of no session of the client ends nothing")
     func presentedInVain() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
@@ -169,12 +171,12 @@ import Vocabulary
         }
     }
 
-    @Test("An attempt that is repeated is done when a replica has its marker, whichever connection it comes over")
+    @Test("A repeated attempt succeeds when a replica has its marker, over whichever connection it comes")
     func repeated() async throws {
         try await Self.withReplica { primary, replica, configuration in
             try await withClient(configuration) { first in
-                // Another gateway, over whose connections nothing has been written: for those, Redis from 7.2 on
-                // takes everything for confirmed.
+                // Another gateway, whose connections have written nothing. For those, Redis from 7.2 on counts
+                // everything as confirmed.
                 try await withClient(configuration) { second in
                     try await first.waitUntilConnected()
                     try await second.waitUntilConnected()
@@ -200,7 +202,7 @@ import Vocabulary
                 .get()
         }
         func judged(_ fixture: StoreFixture) async throws -> RecordVersion {
-            guard case .live(let stored) = try await fixture.transfer(token) else { throw ServerFailure("not live") }
+            guard case .live(let stored) = try await fixture.transfer(token) else { throw RedisError.unexpected }
             return stored.version
         }
         let versions = (try await judged(first), try await judged(second))
@@ -227,7 +229,7 @@ import Vocabulary
             try await second.store.confirm(marker, of: token, on: loops.next()).get()
         }
 
-        // A replay finds the marker too, and writes nothing.
+        // A replay also finds the marker, and writes nothing.
         let writes = try primary.calls(of: "pexpire")
         let other = Marker.used(second.authority.newAttempt(), session: draft.key)
         let replay = try await second.untilAnswered("a replay") { try await consume(second, versions.1, as: other) }
@@ -235,7 +237,7 @@ import Vocabulary
         #expect(try primary.calls(of: "pexpire") == writes)
     }
 
-    @Test("A replica that comes later confirms what is written from then on")
+    @Test("A replica that connects later confirms later writes")
     func lateReplica() async throws {
         try await RedisServer.with(Self.quick) { primary in
             try await withClient(primary.configuration()) { client in
@@ -253,7 +255,7 @@ import Vocabulary
         }
     }
 
-    @Test("A primary that was made a replica and keeps its connections is used no more")
+    @Test("A primary that became a replica and keeps its connections is no longer used")
     func demoted() async throws {
         try await RedisServer.with { primary in
             try await withClient(primary.configuration()) { client in

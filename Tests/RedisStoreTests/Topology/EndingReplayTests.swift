@@ -5,9 +5,9 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// What ended stays ended, though a primary has forgotten it.
+/// Ended sessions stay ended, even if a primary has lost their endings.
 @Suite(.serialized) struct EndingReplayTests {
-    /// Which gateway outlives the restart.
+    /// Which gateway survives the restart.
     private enum Survivor: CaseIterable { case ender, listener }
 
     /// One session for each way to end it.
@@ -34,7 +34,7 @@ import Vocabulary
         }
     }
 
-    /// What the store says as soon as it says anything.
+    /// The store's first answer.
     private func read(_ key: RecordKey, through store: RedisStore) async throws -> Stored<Session>? {
         var answer: Stored<Session>??
         try await waitUntil("an answer") {
@@ -45,7 +45,7 @@ import Vocabulary
     }
 
     @Test(
-        "After a restart from an old snapshot the gateway that ended sessions, or heard of it, serves none, and ends them",
+        "After a restart from an old snapshot a gateway that ended sessions, or heard of it, serves none and ends them again",
         arguments: Survivor.allCases
     )
     private func oldSnapshot(_ survivor: Survivor) async throws {
@@ -56,9 +56,9 @@ import Vocabulary
                     let holders = try await Holders(fixture)
                     try server.command("SAVE")
                     try await holders.end(through: survivor == .ender ? listener.store : fixture.store)
-                    // What is heard of is heard within milliseconds.
+                    // News arrives within milliseconds.
                     try await Task.sleep(for: .milliseconds(500))
-                    // Born after the end of all its subject's.
+                    // Begun after the end of all sessions of its subject.
                     let again = try await fixture.signIn(subject: "mary")
                     #expect(try await self.read(again.key, through: listener.store) != nil)
                     return holders
@@ -70,7 +70,7 @@ import Vocabulary
                 }
                 // From the first answer on.
                 for key in holders.ended { #expect(try await self.read(key, through: listener.store) == nil) }
-                // One that knows nothing of it.
+                // A gateway that knows nothing of it.
                 try await withClient(server.configuration()) { other in
                     let stranger = StoreFixture(other)
                     for key in holders.ended {
@@ -80,7 +80,7 @@ import Vocabulary
                     }
                     #expect(try await stranger.session(holders.kept.key) != nil)
                 }
-                // It had forgotten all three.
+                // It had lost all three.
                 try await waitUntil("it is told") {
                     listener.events.contains { event in
                         if case .endsRestored(_, 3) = event { true } else { false }
@@ -90,7 +90,7 @@ import Vocabulary
         }
     }
 
-    @Test("Where nothing was forgotten, nothing is written again")
+    @Test("Where nothing was lost, nothing is written again")
     func nothingForgotten() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "always"]) { server in
             try await Listener.with(server.configuration()) { listener in
@@ -108,9 +108,9 @@ import Vocabulary
         }
     }
 
-    @Test("A primary that refuses writes is not stormed with what it has forgotten, and told when it takes them")
+    @Test("A primary that refuses writes gets its lost endings at a slow pace, and all of them when it takes writes")
     func refusing() async throws {
-        // Only a server that was started again has it: the first time it is taken back.
+        // Only a restarted server has it: it was withdrawn the first time.
         try await RedisServer.with(["--dbfilename", "dump.rdb", "--min-replicas-to-write", "1"]) { server in
             try server.command("CONFIG", "SET", "min-replicas-to-write", "0")
             try await Listener.with(server.configuration()) { listener in
@@ -127,7 +127,8 @@ import Vocabulary
                 }
                 let before = try server.calls(of: "mget")
                 try await Task.sleep(for: .seconds(3))
-                // Each try has two, one of them in the script that ends a session; there are two rounds of tries.
+                // Each attempt has two, one of them in the script that ends a session; there are two rounds of
+                // attempts.
                 #expect(try server.calls(of: "mget") - before <= 24)
                 for key in holders.ended { #expect(try await self.read(key, through: listener.store) == nil) }
                 try server.command("CONFIG", "SET", "min-replicas-to-write", "0")
@@ -140,7 +141,7 @@ import Vocabulary
         }
     }
 
-    @Test("Each primary of a cluster is told of what lies in its slots")
+    @Test("Each primary of a cluster gets the endings of its own slots")
     func cluster() async throws {
         try await RedisCluster.with(arguments: ["--dbfilename", "dump.rdb"]) { cluster in
             try await Listener.with(cluster.configuration()) { listener in

@@ -3,7 +3,7 @@ import RedisStore
 import Testing
 
 @Suite struct LookPaceTests {
-    /// A pace at one moment, with pauses that chance does not shorten; answers are pauses from that moment.
+    /// A pace at one moment, without random shortening; results are pauses from that moment.
     private final class Rounds {
         private var pace = LookPace(interval: .seconds(10))
         var now = NIODeadline.uptimeNanoseconds(1_000_000_000)
@@ -25,18 +25,18 @@ import Testing
         }
     }
 
-    @Test("The first round begins at once, the next ones unasked")
+    @Test("The first round begins at once, later ones at the interval")
     func unasked() {
         let rounds = Rounds()
         #expect(rounds.want() == .zero)
         #expect(rounds.round(.new) == .seconds(10))
         #expect(rounds.round(.same) == .seconds(10))
-        // Long after the last round there is no pause at all.
+        // Long after the last round there is no pause.
         rounds.now = rounds.now + .seconds(5)
         #expect(rounds.want() == .zero)
     }
 
-    @Test("One round at a time: who asks during one gets the next")
+    @Test("There is one round at a time: a request during a round gets the next one")
     func oneAtATime() {
         let rounds = Rounds()
         #expect(rounds.want() == .zero)
@@ -44,11 +44,11 @@ import Testing
         #expect(rounds.want() == nil)
         #expect(!rounds.begin())
         #expect(rounds.end(.new) == .milliseconds(50))
-        // That is arranged already.
+        // That round is scheduled already.
         #expect(rounds.want() == nil)
     }
 
-    @Test("Rounds that bring nothing are repeated with growing pauses")
+    @Test("Rounds that find nothing are repeated with growing pauses")
     func failing() {
         let rounds = Rounds()
         let pauses = (0..<6).map { _ in rounds.round(.nothing) }
@@ -57,7 +57,7 @@ import Testing
         #expect(rounds.round(.nothing) == .milliseconds(100))
     }
 
-    @Test("Links that ask again and again for what stays the same do so with growing pauses; news is looked for soon")
+    @Test("Repeated requests without a change get growing pauses; an announced change is looked for soon")
     func insisting() {
         let rounds = Rounds()
         rounds.round(.new)
@@ -72,7 +72,7 @@ import Testing
         #expect(rounds.want(isNews: true) == .milliseconds(50))
     }
 
-    @Test("Chance halves a pause at most")
+    @Test("A pause is shortened by at most half")
     func jitter() {
         let rounds = Rounds()
         #expect(rounds.begin())

@@ -6,9 +6,9 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// A gateway that may be alone with a primary that was replaced.
+/// A gateway that may be cut off together with a primary that was replaced.
 @Suite(.serialized) struct QuorumTests {
-    @Test("So many must be heard that the others cannot be most of them")
+    @Test("More than half must be heard, so that the silent ones cannot choose a primary")
     func majority() {
         for (heard, count, isLost) in [
             (3, 3, false), (2, 3, false), (1, 3, true), (0, 3, true), (2, 4, true), (3, 4, false), (1, 1, false),
@@ -18,7 +18,7 @@ import Vocabulary
         }
     }
 
-    @Test("While most sentinels are silent for five seconds, nothing is read, written or trusted, and then all is")
+    @Test("After five seconds without most sentinels nothing is read or written, until they are heard again")
     func sentinels() async throws {
         try await RedisSentinelGroup.with(downAfter: 60_000) { group in
             try await Listener.with(group.configuration()) { listener in
@@ -55,7 +55,7 @@ import Vocabulary
         }
     }
 
-    @Test("While most primaries of a cluster are silent for five seconds, the others count no more")
+    @Test("After five seconds without most primaries of a cluster, the others are not used either")
     func cluster() async throws {
         try await RedisCluster.with(arguments: ["--cluster-require-full-coverage", "no"]) { cluster in
             try await Listener.with(cluster.configuration()) { listener in
@@ -75,7 +75,7 @@ import Vocabulary
         }
     }
 
-    @Test("While a sentinel makes another server the primary, what must outlive that is refused, until it gives up")
+    @Test("While a sentinel makes another server the primary, durable writes are refused, until it gives up")
     func replacement() async throws {
         try await RedisServer.with { server in
             let news = Mutex<[String]>([])
@@ -90,7 +90,7 @@ import Vocabulary
                     "*3\r\n" + words.map { "$\($0.utf8.count)\r\n\($0)\r\n" }.joined() + last
                 }
                 let confirmed = command.dropFirst().map { array(["subscribe", $0], ":1\r\n") }
-                // What is published, with the next sign of life.
+                // Messages arrive with the next sign of life.
                 let told = news.withLock { news in
                     defer { if command.count == 2 { news = [] } }
                     return command.count == 2 ? news : []
@@ -115,7 +115,7 @@ import Vocabulary
                     events.withLock { $0.count { if case .replacementBegun = $0 { true } else { false } } }
                 }
 
-                // Of another primary that the sentinels watch.
+                // For another primary that the sentinels watch.
                 let other = "+promoted-slave slave \(endpoint) \(endpoint) @ other \(endpoint)"
                 let ours = "+promoted-slave slave \(loopback):1 \(loopback) 1 @ gate \(endpoint)"
                 news.withLock { $0 = [other] }

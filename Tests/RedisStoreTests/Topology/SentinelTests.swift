@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// A group of real servers with sentinels, of which the primary is lost in every way.
+/// A group of real servers with sentinels, whose primary is lost in several ways.
 @Suite(.serialized) struct SentinelTests {
     @Test("The Redis store conforms behind sentinels, with replicas that confirm its writes")
     func conforms() async throws {
@@ -19,7 +19,7 @@ import Vocabulary
         }
     }
 
-    @Test("After a primary was killed the store serves again; tokens from before are refused, later ones are good")
+    @Test("After a primary was killed the store serves again; tokens from before are refused, later ones are accepted")
     func failover() async throws {
         try await RedisSentinelGroup.with { group in
             try await withClient(group.configuration()) { client in
@@ -43,7 +43,7 @@ import Vocabulary
                     Issue.record("the marker, which a replica had confirmed, is not there")
                     return
                 }
-                // Reads go on while the promotion is under way; writes wait for its end.
+                // Reads continue during the promotion; writes wait for its end.
                 let refusal = try await fixture.untilAnswered("a refusal") {
                     try #require(await fixture.tryToConsume(unused))
                 }
@@ -57,7 +57,7 @@ import Vocabulary
         }
     }
 
-    @Test("A primary that another one has replaced is told of as replaced, not as if the gateway stopped")
+    @Test("A replaced primary is reported as replaced, not as a stop of the gateway")
     func replaced() async throws {
         try await RedisSentinelGroup.with { group in
             let causes = Mutex<[RedisError.Cause]>([])
@@ -77,7 +77,7 @@ import Vocabulary
         }
     }
 
-    @Test("It is told when sentinels answer questions but may not be listened to")
+    @Test("It is reported when sentinels answer questions but refuse a subscription")
     func unheard() async throws {
         try await RedisSentinelGroup.with { group in
             for sentinel in group.sentinels {
@@ -101,7 +101,7 @@ import Vocabulary
         }
     }
 
-    @Test("A marker that no replica had is forgotten by the failover, and the replay is refused all the same")
+    @Test("A marker that no replica had is lost in the failover, and the replay is refused nevertheless")
     func lostMarker() async throws {
         try await RedisSentinelGroup.with { group in
             let old = try group.primary()
@@ -111,7 +111,7 @@ import Vocabulary
                 let fixture = StoreFixture(client)
                 return try await fixture.mint(from: fixture.signIn())
             }
-            // Replicas that hang and have lost their links: the primary knows of none who could confirm.
+            // Replicas that hang and have lost their links: the primary knows of none that could confirm.
             for replica in replicas { replica.pause() }
             try old.command("CLIENT", "KILL", "TYPE", "replica")
             try await waitUntil("a primary without replicas") { try old.info("connected_slaves") == "0" }
@@ -135,7 +135,7 @@ import Vocabulary
         }
     }
 
-    @Test("A primary that is cut off from its sentinels is left, though it still serves whoever reaches it")
+    @Test("A primary that is cut off from its sentinels is no longer used, though it can still be reached")
     func isolated() async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             try await withClient(group.configuration()) { client in
@@ -157,9 +157,9 @@ import Vocabulary
         }
     }
 
-    // MARK: Sentinels by themselves
+    // MARK: Sentinels alone
 
-    /// A server with a sentinel that watches over it alone.
+    /// A server with one sentinel that watches it.
     private func withSentinel(
         _ lines: [String],
         host: String = loopback,
@@ -177,7 +177,7 @@ import Vocabulary
         }
     }
 
-    /// What a client that is refused tells.
+    /// What a client reports that was refused.
     private func refusals(_ configuration: RedisConfiguration) async throws -> Set<String> {
         var configuration = configuration
         configuration.connectTimeout = .milliseconds(250)
@@ -192,7 +192,7 @@ import Vocabulary
         return codes.withLock { $0 }
     }
 
-    @Test("Sentinels have a password of their own, and one that knows no such primary says so")
+    @Test("Sentinels have their own password, and one that does not know the primary reports so")
     func refusing() async throws {
         try await self.withSentinel(["requirepass of-the-sentinel"]) { _, sentinel in
             let right = Secret("of-the-sentinel")
@@ -220,7 +220,7 @@ import Vocabulary
         }
     }
 
-    @Test("What most sentinels say counts for nothing when the server there is no primary")
+    @Test("The answer of most sentinels does not count when the server there is not a primary")
     func stale() async throws {
         try await RedisServer.with(["--repl-diskless-sync-delay", "0"]) { primary in
             try await RedisServer.with(replicaOf: primary) { replica in
@@ -243,7 +243,7 @@ import Vocabulary
         }
     }
 
-    @Test("While no sentinel can be reached the client keeps looking, and all is well when one is back")
+    @Test("While no sentinel can be reached the client keeps trying, and all works when one is back")
     func lateSentinel() async throws {
         try await self.withSentinel([]) { _, sentinel in
             sentinel.kill()
@@ -253,7 +253,7 @@ import Vocabulary
                 #expect(client.status.nodes.isEmpty)
                 try await sentinel.start()
                 try await client.waitUntilConnected()
-                // Once the primary is known, nobody needs a sentinel.
+                // Once the primary is known, no sentinel is needed.
                 sentinel.kill()
                 #expect(try await client.ask("PING") == .status("PONG"))
             }

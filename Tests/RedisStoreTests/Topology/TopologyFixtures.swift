@@ -2,19 +2,20 @@ import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
+import StoreBench
 import StoreConformance
 import Testing
 import Vocabulary
 
 extension RedisSentinelGroup {
-    /// How tests speak to it: with deadlines that a busy machine does not reach, but connects that end.
+    /// The clients' configuration in tests: deadlines that a busy machine does not reach, but connections that end.
     func configuration(commandTimeout: Duration = .seconds(5)) -> RedisConfiguration {
         .sentinel(self.sentinels.map(\.port), name: Self.name, commandTimeout: commandTimeout)
     }
 }
 
 extension RedisCluster {
-    /// How tests speak to it; two of its nodes are told.
+    /// The clients' configuration in tests; two of the cluster's nodes are given.
     func configuration(commandTimeout: Duration = .seconds(5)) -> RedisConfiguration {
         var configuration = RedisConfiguration(
             deployment: .cluster(seeds: self.primaries.prefix(2).map { .tcp(host: loopback, port: $0.port) }),
@@ -64,7 +65,7 @@ extension RedisServer {
         try await Self.with(["--replicaof", loopback, "\(primary.port)"], body)
     }
 
-    /// Lets time pass for its keys: every TTL is shortened by so much, and what has none left goes.
+    /// Simulates time for its keys: every TTL is shortened by this much, and expired keys are deleted.
     func age(by duration: Duration) throws {
         let script = """
             for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -77,7 +78,7 @@ extension RedisServer {
     }
 }
 
-/// Runs the conformance suite against one client whose data is on these primaries.
+/// Runs the conformance suite with one client whose data is on these primaries.
 func conform(_ client: RedisClient, on primaries: [RedisServer]) async throws {
     let harness = StoreHarness(
         group: loops,

@@ -4,23 +4,56 @@ import Settings
 import Testing
 import Vocabulary
 
-@Suite("What a route demands of a session")
+@Suite("What a route requires of a session")
 struct RequirementsTests {
-    private static let now = UnixTime(seconds: 1_795_242_900)
+    private static let signedIn = UnixTime(seconds: 1_795_242_896)
 
-    private func unmet(_ level: AssuranceLevel, demand: AssuranceLevel) -> Reason? {
-        var session = session()
-        session.aal = level
+    private static let rows: [(String, @Sendable (inout RequirementSettings) -> Void, Reason?)] = [
+        ("nothing", { _ in }, nil), ("the level it has", { $0.aal = .aal2 }, nil),
+        ("a lower level", { $0.aal = .aal1 }, nil), ("a higher level", { $0.aal = .aal3 }, .requireAAL),
+        ("one of its groups", { $0.groupsAny = ["owners", "staff"] }, nil),
+        ("another group", { $0.groupsAny = ["owners"] }, .requireGroups),
+        ("its scopes", { $0.scopes = ["write", "read"] }, nil),
+        ("a scope more", { $0.scopes = ["read", "admin"] }, .requireScopes),
+        ("its origin", { $0.origins = ["browser", "transfer"] }, nil),
+        ("another origin", { $0.origins = ["browser"] }, .requireOrigin),
+        ("the age it has", { $0.maxAge = .seconds(60) }, nil),
+        ("a lower age", { $0.maxAge = .seconds(59) }, .requireMaxAge),
+        (
+            "all of it; the first that is not met is the reason",
+            {
+                $0.aal = .aal3
+                $0.groupsAny = ["owners"]
+                $0.maxAge = .seconds(1)
+            }, .requireAAL
+        ),
+    ]
+
+    @Test("Every demand is judged, in the order of the settings", arguments: rows.indices)
+    func demands(row: Int) {
+        let (name, change, expected) = Self.rows[row]
         var require = RequirementSettings()
-        require.aal = demand
-        return Requirements.unmet(require, session, Self.now)
+        change(&require)
+        let now = Self.signedIn.advanced(by: .seconds(60))
+        #expect(Requirements.unmet(require, session(), now) == expected, "\(name)")
+    }
+
+    @Test(
+        "Groups that are no list of texts are no groups",
+        arguments: [.null, "staff", ["staff": true], [1, .null]] as [JSONValue]
+    )
+    func oddGroups(groups: JSONValue) {
+        var require = RequirementSettings()
+        require.groupsAny = ["staff"]
+        let odd = session(traits: ["groups": groups])
+        #expect(Requirements.unmet(require, odd, Self.signedIn) == .requireGroups)
     }
 
     @Test("A level suffices for itself and for every lower one")
     func levels() {
         for level in AssuranceLevel.allCases {
             for demand in AssuranceLevel.allCases {
-                #expect(self.unmet(level, demand: demand) == (level < demand ? .requireAAL : nil))
+                #expect(Self.unmet(level, demand: demand) == (level < demand ? .requireAAL : nil))
             }
         }
     }
@@ -29,8 +62,16 @@ struct RequirementsTests {
     func foreignLevels() {
         for text in ["urn:mace:incommon:iap:silver", "urn:oasis:names:tc:SAML:2.0:ac:classes:Password", "phrh", "zzz"] {
             for demand in AssuranceLevel.demandable {
-                #expect(self.unmet(AssuranceLevel(named: text), demand: demand) == .requireAAL, "\(text)")
+                #expect(Self.unmet(AssuranceLevel(named: text), demand: demand) == .requireAAL, "\(text)")
             }
         }
+    }
+
+    private static func unmet(_ level: AssuranceLevel, demand: AssuranceLevel) -> Reason? {
+        var session = session()
+        session.aal = level
+        var require = RequirementSettings()
+        require.aal = demand
+        return Requirements.unmet(require, session, self.signedIn)
     }
 }

@@ -1,5 +1,6 @@
 import RequestPath
 import Settings
+import TestSupport
 import Testing
 
 /// How servers that people run behind gateways come from a request's path to the resource that they serve.
@@ -61,19 +62,6 @@ enum Server: CaseIterable {
     }
 }
 
-/// splitmix64, so that a failure comes back.
-private struct Dice: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
-
 struct UpstreamReadingTests {
     private static let pieces = [
         "/", "/", "/", "admin", "admin", "public", "x", "%61dmin", "adm%69n", "p%75blic", "%2561dmin", "%25%36%31dmin",
@@ -83,7 +71,7 @@ struct UpstreamReadingTests {
         "%23", "%3F", "a", "%c0%af", "~", "Admin", "ADMIN", "%41dmin", "Public", "run.php", "Run.PHP", "r%75n.php",
     ]
 
-    private static func path(_ dice: inout Dice) -> String {
+    private static func path(_ dice: inout SeededNumbers) -> String {
         "/"
             + (0..<Int.random(in: 1...9, using: &dice)).map { _ in Self.pieces.randomElement(using: &dice) ?? "" }
             .joined()
@@ -105,7 +93,7 @@ struct UpstreamReadingTests {
             route("/run.php", .required) { $0.allowEncodedSlashes = true },
         ])
         let hole = Gate([route("/admin/public", .public), route("/admin/**", .required), route("/**", .required)])
-        var dice = Dice(state: UInt64(seed))
+        var dice = SeededNumbers(seed: UInt64(seed))
         var passed = 0
         for _ in 0..<8000 {
             let path = Self.path(&dice)

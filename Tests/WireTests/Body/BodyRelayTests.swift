@@ -3,13 +3,13 @@ import NIOEmbedded
 import RequestPath
 import Testing
 
-/// Bodies pass with their framing rewritten, however they are cut.
+/// Bodies are relayed with new framing, whatever the sizes of the pieces in which they arrive.
 @Suite struct BodyRelayTests {
     private final class Sink: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
     }
 
-    /// What goes out when `bytes` come in in pieces of `step`.
+    /// The output when `bytes` arrive in pieces of `step`.
     private static func relay(
         _ bytes: [UInt8],
         _ framing: BodyFraming,
@@ -56,7 +56,7 @@ import Testing
         #expect(result.count == 12)
     }
 
-    @Test func noBodyTakesNothing() throws {
+    @Test func aMessageWithoutABodyTakesNothing() throws {
         for framing in [BodyFraming.none, .length(0)] {
             let result = try Self.relay(Array("GET".utf8), framing, as: .asIs)
             #expect(result.outcome == .end && result.sent.isEmpty && Self.text(result.rest) == "GET")
@@ -89,7 +89,7 @@ import Testing
         #expect(empty.outcome == .end && Self.text(empty.sent) == "0\r\n\r\n")
     }
 
-    /// Large runs go as slices of the buffer they came in: order and content are the same.
+    /// Large pieces are passed on as slices of their buffer, with the same order and content.
     @Test(arguments: [BodyFraming.length(300_000), .untilClose, .chunked], [65_536, 8193, 1000])
     func largeBodiesPassWhole(_ framing: BodyFraming, _ step: Int) throws {
         let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    // MARK: Ends that are none
+    // MARK: Bodies that are not complete
 
     @Test(arguments: [
         ("5\r\nhello\r\n", BodyFraming.chunked), ("5\r\nhel", .chunked), ("", .chunked), ("0\r\n", .chunked),

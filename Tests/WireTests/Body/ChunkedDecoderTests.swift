@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// The chunked coding, however it is cut.
+/// Decodes chunked bodies, whatever the sizes of the pieces in which they arrive.
 @Suite struct ChunkedDecoderTests {
     enum Outcome: Equatable, Sendable {
         case content(String, rest: String)
@@ -70,16 +70,16 @@ import Testing
         "0\r\nA: 1\n\r\n",
         "0\r\nA: \u{0}\r\n\r\n", "0\r\nA: 1\rB: 2\r\n\r\n", "0\r\nA: 1\r\n folded\r\n\r\n",
         "0\r\nGET / HTTP/1.1\r\n\r\n",
-        // No extension name behind the semicolon, as llhttp and gunicorn have it.
+        // No extension name after the semicolon, which llhttp and gunicorn accept.
         "5;\r\nhello\r\n0\r\n\r\n", "5;;a\r\nhello\r\n0\r\n\r\n", "5;=b\r\nhello\r\n0\r\n\r\n",
         "5;a=\r\nhello\r\n0\r\n\r\n",
         "5;a b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\r\nhello\r\n0\r\n\r\n", "5;a=\"b\"c\r\nhello\r\n0\r\n\r\n",
         "5;\u{E9}\r\nhello\r\n0\r\n\r\n",
-        // Fields that frame, route or authenticate do not come late (RFC 9110 6.5.1).
+        // A trailer must not hold fields for framing, routing or authentication (RFC 9110 6.5.1).
         "0\r\nContent-Length: 9\r\n\r\n", "0\r\ntransfer-ENCODING: chunked\r\n\r\n", "0\r\nA: 1\r\nHost: b\r\n\r\n",
         "0\r\ncookie:\r\n\r\n",
         "0\r\nAuthorization: x\r\n\r\n",
-        // Sizes that do not fit.
+        // Sizes that do not fit in Int.
         "1000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "10000000000000000\r\n",
         "FFFFFFFFFFFFFFFFFFFFFFFF5\r\nhello\r\n",
         "8000000000000000\r\n", "7FFFFFFFFFFFFFFF\r\n",
@@ -127,7 +127,7 @@ import Testing
     @Test func largestSizeIsTaken() {
         #expect(Self.decode("FFFFFFFFFFFFFFF\r\nx") == .unfinished("x"))
         #expect(Self.decode("000000000000005\r\nhello\r\n0\r\n\r\n") == .content("hello", rest: ""))
-        // Any number of zeros may stand in front (RFC 9112 7.1), but not without end.
+        // Any number of leading zeros is allowed (RFC 9112 7.1), within the limit.
         for zeros in [1, 14, 15, 16, 17, 100, 16_000] {
             let text =
                 String(repeating: "0", count: zeros) + "5\r\nhello\r\n\(String(repeating: "0", count: zeros))\r\n\r\n"
@@ -138,7 +138,7 @@ import Testing
         #expect(Self.decode("00000000000000001000000000000000\r\n") == .malformed)
     }
 
-    /// CVE-2023-39326 and similar ones: what is not content is bounded for each chunk, and for the trailers.
+    /// CVE-2023-39326 and similar ones: bytes that are not content are limited for each chunk, and for the trailers.
     @Test func overheadIsBounded() {
         let long = String(repeating: "x", count: 20_000)
         #expect(Self.decode("1;\(long)\r\n") == .malformed)
@@ -150,7 +150,7 @@ import Testing
         #expect(Self.decode(many) == .content(String(repeating: "x", count: 50_000), rest: ""))
     }
 
-    /// A long upload whose every chunk carries its signature, as S3 clients send it.
+    /// A long upload with a signature on every chunk, as S3 clients send it.
     @Test func extensionsOfOneChunkDoNotCountForTheNext() {
         let chunk = "1;chunk-signature=\(String(repeating: "0", count: 64))\r\nx\r\n"
         let text = String(repeating: chunk, count: 5000) + "0;chunk-signature=1\r\nA: 1\r\n\r\n"

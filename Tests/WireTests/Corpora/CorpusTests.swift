@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// The corpora of llhttp and gunicorn through the parser and the body relay.
+/// The corpora of llhttp and gunicorn, through the parser and the body relay.
 @Suite(.enabled(if: Corpus.isExpected, Corpus.absence)) struct CorpusTests {
     @Test func refusesEveryItemThatMustBeRefused() throws {
         var count = 0
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func whatIsTakenLLHTTPTakesAlike() throws {
+    @Test func llhttpReadsAcceptedRequestsAlike() throws {
         var compared = 0
         for item in try Corpus.all() {
             let reader = WireReader.read(item.bytes)
@@ -60,9 +60,10 @@ import Testing
     }
 }
 
-/// Random changes to valid requests: what the gateway takes, llhttp takes with the same method, target, fields and body.
+/// Random changes to valid requests: llhttp reads each request that the gateway accepts with the same method, target,
+/// fields and body.
 @Suite struct DifferentialTests {
-    @Test func seedsAreTakenAlike() throws {
+    @Test func seedsAreReadAlike() throws {
         for text in Mutator.seeds {
             let bytes = Array(text.utf8)
             let reader = WireReader.read(bytes)
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func mutationsAreTakenAlike(_ seed: UInt64) throws {
+    @Test(arguments: [1, 2, 3, 4] as [UInt64]) func mutationsAreReadAlike(_ seed: UInt64) throws {
         var mutator = Mutator(seed: 0xA11_0000 + seed)
         var taken = 0
         var differences = 0

@@ -1,9 +1,9 @@
-/// The items that a corpus wants refused and that the gateway judges otherwise, each with the sentence it goes by.
+/// The items that a corpus wants refused and that the gateway accepts, each with the reason.
 enum Judgements {
     enum Verdict: Equatable, Sendable {
-        /// The (first) request is taken; what follows it is judged by itself.
+        /// The (first) request is accepted; what follows it is judged separately.
         case taken
-        /// Nothing in it is wrong and nothing whole: the deadline for heads or bodies ends it, and nothing is answered 2xx.
+        /// It is valid so far and incomplete: the deadline for heads or bodies ends it, and no 2xx is answered.
         case unfinished
     }
 

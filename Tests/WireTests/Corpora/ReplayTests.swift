@@ -1,13 +1,15 @@
 import Foundation
+import GatewayBench
 import RequestPath
+import TestSupport
 import Testing
 
-/// Corpora and mutations through the built binary: a strict backend judges what it is sent, on connections that are kept
-/// over many requests, and what the client gets is parsed as strictly.
+/// Corpora and mutations through the built binary. A strict backend checks what reaches it, on connections that stay
+/// open over many requests, and the client's side is parsed as strictly.
 @Suite(
     .serialized,
     .enabled(if: Corpus.isExpected, Corpus.absence),
-    .enabled(if: Gateway.python != nil, "python3 is absent")
+    .enabled(if: Corpus.python != nil, "python3 is absent")
 )
 struct ReplayTests {
     private struct Result: Decodable {
@@ -25,7 +27,7 @@ struct ReplayTests {
         var `class` = "either"
     }
 
-    /// `h1replay_pooled.py` starts gateways of its own: here in our folder, for the hosts that the requests name.
+    /// `h1replay_pooled.py` starts its own gateways: here in our folder, for the hosts that the requests name.
     private static let driver = """
         import sys, json
         sys.path.insert(0, sys.argv[1])
@@ -36,7 +38,7 @@ struct ReplayTests {
         h1replay_pooled.main()
         """
 
-    /// What stands in `Host` of any item, where it can stand there.
+    /// The values of `Host` in all items, where they are valid hosts.
     private static func hosts() throws -> [String] {
         var hosts: Set<String> = ["a"]
         for item in try Corpus.all() {
@@ -48,30 +50,20 @@ struct ReplayTests {
         return hosts.sorted()
     }
 
-    /// The first of so many free ports in a row.
-    private static func freePorts(_ count: Int) throws -> Int {
-        for _ in 0..<50 {
-            let first = Int.random(in: 15_000..<(32_000 - count))
-            let sockets = (first..<(first + count)).map { try? RawSocket(listeningOn: $0) }
-            for socket in sockets { socket?.close() }
-            if sockets.allSatisfy({ $0 != nil }) { return first }
-        }
-        throw GatewayFailure(description: "no \(count) free ports in a row")
-    }
-
     /// Replays a file of requests, as `mode` says: every path is `public`, or `protected`.
     private static func replay(_ file: URL, mode: String, gateways: Int) throws -> [Result] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-replay-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let process = Process()
-        process.executableURL = URL(filePath: Gateway.python ?? "")
+        process.executableURL = URL(filePath: Corpus.python ?? "")
         process.environment = ["PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"]
         process.arguments = [
-            "-c", self.driver, Corpus.directory.path, folder.path,
+            "-c", self.driver, TestData.directory.path, folder.path,
             String(decoding: try JSONEncoder().encode(self.hosts()), as: UTF8.self),
             "--bin", Gateway.binary.path, "--mode", mode, "--jobs", "\(gateways)",
-            "--base", "\(try self.freePorts(4 * gateways))", "--out", folder.appending(path: "out").path, file.path,
+            "--base", "\(try ServerPorts.take(inRow: 4 * gateways))", "--out", folder.appending(path: "out").path,
+            file.path,
         ]
         process.standardOutput = FileHandle.nullDevice
         try process.run()
@@ -82,7 +74,7 @@ struct ReplayTests {
         return try JSONDecoder().decode([Result].self, from: output)
     }
 
-    private static func file(_ name: String) -> URL { Corpus.directory.appending(path: name) }
+    private static func file(_ name: String) -> URL { TestData.file(name) }
 
     @Test(arguments: Corpus.files) func forwardsNothingThatCouldBeReadOtherwise(_ file: String) throws {
         let results = try Self.replay(Self.file(file), mode: "public", gateways: 8)
@@ -93,9 +85,9 @@ struct ReplayTests {
             guard result.cls == "reject" else { continue }
             switch Judgements.table[result.id]?.verdict {
             case nil: #expect(result.verdict == "PASS", "\(result.id): \(result.verdict) \(result.status)")
-            // What is not finished is answered 408 in time, or closed.
+            // An incomplete request gets 408 in time, or its connection closes.
             case .unfinished: #expect(result.verdict != "ACCEPTED", "\(result.id)")
-            // What the parser takes, routing may refuse.
+            // Routing may refuse what the parser accepts.
             case .taken:
                 #expect(result.verdict == "PASS" || result.status.first == 200, "\(result.id): \(result.status)")
             }
@@ -111,7 +103,7 @@ struct ReplayTests {
         }
     }
 
-    @Test func mutationsDesynchroniseNobody() throws {
+    @Test func mutationsDesynchroniseNoConnection() throws {
         let count = 5000
         var mutator = Mutator(seed: 0x9001)
         let encoder = JSONEncoder()
@@ -131,7 +123,7 @@ struct ReplayTests {
         }
     }
 
-    /// A byte as the scalar of that number in UTF-8, as the corpora write bytes.
+    /// Each byte as the scalar of that number in UTF-8, which is how the corpora write bytes.
     private static func scalar(_ byte: UInt8) -> [UInt8] {
         byte < 0x80 ? [byte] : [0xC0 | byte >> 6, 0x80 | byte & 0x3F]
     }

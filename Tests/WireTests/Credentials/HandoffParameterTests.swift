@@ -1,8 +1,9 @@
 import NIOCore
 import RequestPath
+import TestSupport
 import Testing
 
-/// The handoff parameter is found once and taken out of the query without touching another byte (T32).
+/// The handoff parameter is found once, and removed from the query without changing another byte (T32).
 @Suite struct HandoffParameterTests {
     private static let parameter = HandoffParameter(name: "session_transfer_token")
 
@@ -91,7 +92,7 @@ import Testing
             "a=b", "session_transfer_token=1", "c", "", "session%5ftransfer_token", "e=f=g",
             "session_transfer_token2=y",
         ]
-        var generator = SeededGenerator(seed: 11)
+        var generator = SeededNumbers(seed: 11)
         for _ in 0..<500 {
             let shuffled = pieces.shuffled(using: &generator)
             let kept = shuffled.filter { $0 != "session_transfer_token=1" && $0 != "session%5ftransfer_token" }

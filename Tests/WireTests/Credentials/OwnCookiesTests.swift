@@ -1,7 +1,8 @@
 import RequestPath
+import TestSupport
 import Testing
 
-/// Our cookies are found by their exact bytes and taken out without touching another (T9, T32).
+/// Our cookies are found by their exact bytes, and removed without changing another cookie (T9, T32).
 @Suite struct OwnCookiesTests {
     private static let cookies = OwnCookies(
         session: "__Host-s",
@@ -21,7 +22,7 @@ import Testing
     }
 
     private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
-        // The field stands in the middle of other bytes, as in a head.
+        // The field is in the middle of other bytes, as in a head.
         let bytes = Array("Cookie: \(value)\r\nX: __Host-s=no; stt=no".utf8)
         return bytes.withUnsafeBufferPointer { buffer in
             buffer.baseAddress.flatMap { body(Slice(8, value.utf8.count), $0) }
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    /// What the app gets; nil: no field at all.
+    /// What the app gets; nil: no field.
     private static func kept(_ value: String, dropsHandoff: Bool = true) -> String? {
         self.withField(value) { field, base in
             var text: String?
@@ -74,7 +75,7 @@ import Testing
         #expect((Self.kept(value) ?? "") == (value.isEmpty ? "" : Self.kept(value) ?? ""))
     }
 
-    /// T9: what a sibling subdomain planted beside ours makes neither count.
+    /// T9: if a sibling subdomain plants a second cookie of ours, neither counts.
     @Test(arguments: [
         "__Host-s=x; __Host-s=y", "__Host-s=y; a=b; __Host-s=x", "__Host-s=x; __Host-s=", "__Host-s=; __Host-s=x",
         "__Host-s=x; __Host-s=X",
@@ -124,7 +125,7 @@ import Testing
         #expect(values == expected)
     }
 
-    /// The attempt cookie is nobody's but ours, on routes without handoff too.
+    /// The attempt cookie is always removed, also on routes without handoff.
     @Test(arguments: [true, false]) func takesTheAttemptOutEverywhere(dropsHandoff: Bool) {
         #expect(Self.kept("a=b; __Host-s-attempt=x; c=d", dropsHandoff: dropsHandoff) == "a=b; c=d")
         #expect(Self.kept("__Host-s-attempt=x", dropsHandoff: dropsHandoff) == nil)
@@ -153,10 +154,10 @@ import Testing
         #expect(Self.kept("__Host-s=x; stt=1", dropsHandoff: false) == "stt=1")
     }
 
-    /// A name that is ours never reaches the app, wherever it stands; what is not ours always does.
+    /// A name of ours never reaches the app, wherever it is; every other name does.
     @Test func anyOrderGivesTheSamePieces() {
         let pieces = ["a=b", "__Host-s=x", "c", "stt=1", "__Host-s2=y", "e=f"]
-        var generator = SeededGenerator(seed: 7)
+        var generator = SeededNumbers(seed: 7)
         for _ in 0..<500 {
             let shuffled = pieces.shuffled(using: &generator)
             let expected = shuffled.filter { $0 != "__Host-s=x" && $0 != "stt=1" }.joined(separator: "; ")

@@ -1,11 +1,12 @@
 import Foundation
 import FuzzTargets
+import TestSupport
 import Testing
 
-/// What the fuzzers began with and what they found, once each; `deploy/test.sh --soak` goes on from there.
+/// The fuzzers' starting inputs and past findings, once each; `deploy/test.sh --soak` continues from them.
 @Suite struct FuzzCorpusTests {
     private static func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
-        let folder = Corpus.root.appending(path: "Tests/Fuzz/\(target.rawValue)/corpus")
+        let folder = PackageFolder.root.appending(path: "Tests/Fuzz/\(target.rawValue)/corpus")
         return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .map { ($0.lastPathComponent, Array(try Data(contentsOf: $0))) }
     }
@@ -19,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: FuzzTarget.allCases) func keepsThemForSmallChangesToo(_ target: FuzzTarget) throws {
-        var generator = SeededGenerator(seed: 5)
+        var generator = SeededNumbers(seed: 5)
         for input in try Self.inputs(target).sorted(by: { $0.name < $1.name }) {
             for _ in 0..<200 {
                 var bytes = input.bytes

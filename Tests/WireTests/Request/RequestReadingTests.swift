@@ -2,7 +2,7 @@ import RequestPath
 import Testing
 import Vocabulary
 
-/// What the parser makes of requests that it takes.
+/// How the parser reads requests that it accepts.
 @Suite struct RequestReadingTests {
     private static func accepted(_ text: String, _ body: (RequestHead, ParsedBytes) -> Void) {
         Heads.parse(Array(text.utf8)) { result, head, bytes in
@@ -58,7 +58,7 @@ import Vocabulary
         Self.accepted(head("GET /a?b?c HTTP/1.1")) { head, bytes in #expect(bytes.text(head.query) == "b?c") }
     }
 
-    @Test func nothingOfAnEarlierRequestStays() {
+    @Test func keepsNothingOfAnEarlierRequest() {
         let parser = Heads.request
         let head = RequestHead(fieldCount: 100)
         func parse(_ text: String) -> ParseResult {
@@ -144,7 +144,7 @@ import Vocabulary
         Self.accepted(head("POST / HTTP/1.1", field)) { head, _ in #expect(head.framing == framing) }
     }
 
-    // MARK: What is taken off
+    // MARK: Removed fields
 
     @Test func takesOffHopByHopFieldsAndWhatConnectionNames() {
         let text = head(
@@ -203,7 +203,7 @@ import Vocabulary
         )
         Heads.parse(Array(text.utf8), with: parser) { result, head, bytes in
             #expect(result == .complete)
-            // An alias of a field that means something to us never passes, and never means it.
+            // An alias of a field that the gateway interprets is never forwarded and never interpreted.
             #expect(
                 head.fields(in: bytes) { !$0.isDropped } == [
                     Field("Host", "a"), Field("My_Field", "1"), Field("Cookie_", "1"),
@@ -213,7 +213,7 @@ import Vocabulary
         }
     }
 
-    /// An alias of `Host`, `Content-Length` or `Connection` is not one.
+    /// An alias of `Host`, `Content-Length` or `Connection` is not that field.
     @Test func underscoredAliasesDoNotFrame() {
         let text = head(
             "POST / HTTP/1.1",
@@ -242,7 +242,7 @@ import Vocabulary
     ]) func onlyAWebSocketMayTakeTheConnection(_ line: String, _ fields: [String], _ upgrades: Bool) {
         Self.accepted("\(line)\r\nHost: a\r\n\(fields.map { $0 + "\r\n" }.joined())\r\n") { head, bytes in
             #expect(head.isWebSocketUpgrade == upgrades)
-            // The field itself never passes: the gateway writes its own.
+            // The field itself is never forwarded: the gateway writes its own.
             #expect(head.fields(in: bytes) { !$0.isDropped && $0.role.isHopByHop }.isEmpty)
         }
     }

@@ -1,9 +1,9 @@
 import RequestPath
 import Testing
 
-/// A request is the same however its bytes are cut.
+/// A request is read the same, however its bytes are cut.
 @Suite struct SplitTests {
-    /// Where a head ends in `text`.
+    /// The offset of the end of the head in `text`.
     private static func headEnd(_ text: String) -> Int {
         Heads.parse(Array(text.utf8)) { result, head, _ in result == .complete ? head.byteCount : -1 }
     }
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// What was refused early stays refused: more bytes never heal it.
+    /// A head that was refused early stays refused when more bytes arrive.
     @Test(arguments: RequestRefusalTests.lines + RequestRefusalTests.fields)
     func aRefusalIsNeverTakenBack(_ item: RequestRefusalTests.Case) {
         let bytes = Array(item.text.utf8)

@@ -3,7 +3,7 @@ import NIOCore
 import RequestPath
 import Testing
 
-/// What the gateway changes in an answer's head, and that it changes nothing else.
+/// What the gateway changes in the head of a response, and that it changes nothing else.
 @Suite struct ResponseWriterTests {
     private static let writer = ResponseWriter(ownCookies: ["__Host-sallyport", "session_transfer_token"])
     private static let id = RequestID(seed: 0, sequence: 0, given: Array("id".utf8))
@@ -81,7 +81,7 @@ import Testing
     @Test(arguments: [
         "__Host-sallyport=evil; Path=/; Secure", "__Host-sallyport = evil", "\t__Host-sallyport=", "__Host-sallyport",
         "session_transfer_token=x; Domain=example.com", "session_transfer_token;x",
-        // A cookie without a name is sent back as its bare value: `Cookie: session_transfer_token=x`.
+        // A browser returns a cookie without a name as its bare value: `Cookie: session_transfer_token=x`.
         "=session_transfer_token=x", " = session_transfer_token=x; Path=/",
     ]) func dropsACookieThatIsOurs(_ cookie: String) {
         #expect(
@@ -105,7 +105,7 @@ import Testing
         ("http://127.0.0.1:9000/a?b#c", "https://app.example.com/a?b#c"),
         ("http://127.0.0.1:9000?b", "https://app.example.com?b"),
         ("http://127.0.0.1:9000#c", "https://app.example.com#c"),
-        // Not the app's own origin: as it came.
+        // Another origin than the app's own is not changed.
         ("http://127.0.0.1:90001/", "http://127.0.0.1:90001/"),
         ("http://127.0.0.1:9000.evil.example/", "http://127.0.0.1:9000.evil.example/"),
         ("http://127.0.0.1:9000@evil.example/", "http://127.0.0.1:9000@evil.example/"),
@@ -140,7 +140,7 @@ import Testing
         #expect(Self.lines(lines) == lines)
     }
 
-    /// All lines of one name are one list (RFC 9110 5.3): none of them may let a shared cache keep the answer.
+    /// All lines of one name are one list (RFC 9110 5.3): none of them may let a shared cache keep the response.
     @Test(arguments: [
         ["Cache-Control: no-cache", "Cache-Control: public, max-age=600"],
         ["Cache-Control: private", "Cache-Control: public"],

@@ -1,14 +1,15 @@
-import Foundation
-import Glibc
+import GatewayBench
 import RequestPath
+import Synchronization
 import Testing
 
-/// An app that sends what it likes: through the built binary, its answers arrive exactly, or 502, or visibly cut off.
+/// Apps with all kinds of responses, through the built binary: the client gets the exact response, or 502, or one that
+/// is visibly cut off.
 @Suite(.serialized) struct UpstreamAnswerTests {
     enum Arrival: Sendable {
         case exact(Int, String)
         case badGateway
-        /// A whole head and a body that visibly does not end.
+        /// A complete head, and a body that visibly has no end.
         case truncated
     }
 
@@ -79,11 +80,11 @@ import Testing
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n", .truncated),
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n-1\r\n\r\n", .truncated),
         Case(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nFFFFFFFFFFFFFFFFF\r\n\r\n", .truncated),
-        // No reader that does not fold names sees a length here.
+        // A reader that does not map such names sees no length here.
         Case(ok + "Content_Length: 2\r\n\r\nhello", .exact(200, "hello")),
     ]
 
-    /// Whether a client sees that a body is not whole.
+    /// Whether a client can see that a body is incomplete.
     private static func isCutOff(_ head: ResponseHead, _ body: ArraySlice<UInt8>) -> Bool {
         switch head.framing {
         case .length(let length): body.count < length
@@ -97,27 +98,28 @@ import Testing
     }
 
     @Test func answersArriveExactlyOrNotAtAll() throws {
-        let listener = try RawSocket(listeningOn: 0)
-        defer { listener.close() }
-        let gateway = try Gateway(app: listener.localPort, hosts: ["app"])
-        defer { gateway.stop() }
-        for item in Self.cases {
-            let app = Thread {
-                guard let connection = listener.accept() else { return }
-                _ = connection.receiveHead()
-                connection.send(item.answer)
-                connection.close()
-            }
-            app.start()
-            let client = try RawSocket(connectingTo: gateway.port)
-            client.send(
-                "\(item.method) / HTTP/1.1\r\nHost: app\r\n\(item.fields)\(item.fields.isEmpty ? "Connection: close\r\n" : "")\r\n"
-            )
-            let bytes = client.receiveAll()
-            client.close()
-            self.check(item, bytes)
+        let next = Mutex("")
+        let app = try FakeUpstream { link in
+            guard link.nextHead() != nil else { return }
+            link.send(next.withLock { $0 })
         }
-        #expect(gateway.isRunning)
+        defer { app.stop() }
+        let more = """
+            timeouts:
+              header: 2s
+              body_grace: 2s
+            """
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway in
+            for item in Self.cases {
+                next.withLock { $0 = item.answer }
+                let client = try gateway.connect()
+                client.send(
+                    "\(item.method) / HTTP/1.1\r\nHost: \(Request.host)\r\n"
+                        + (item.fields.isEmpty ? "Connection: close\r\n" : item.fields) + "\r\n"
+                )
+                self.check(item, client.receiveAll(seconds: 10).bytes)
+            }
+        }
     }
 
     private func check(_ item: Case, _ bytes: [UInt8]) {

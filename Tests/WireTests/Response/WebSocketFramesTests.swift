@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// Frame lengths are followed however the bytes are cut.
+/// Lengths of frames are followed, however the bytes are cut.
 @Suite struct WebSocketFramesTests {
     private static func frame(_ count: Int, masked: Bool = false, opcode: UInt8 = 0x82) -> [UInt8] {
         var bytes = [opcode]
@@ -15,7 +15,7 @@ import Testing
             bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> ($0 * 8)) }
         }
         if masked { bytes += [0xDE, 0xAD, 0xBE, 0xEF] }
-        // A payload that looks like frame headers, so that losing count shows.
+        // A payload that looks like frame headers, so that a wrong count shows.
         return bytes + (0..<count).map { UInt8(truncatingIfNeeded: 0x81 &+ $0) }
     }
 

@@ -1,12 +1,14 @@
 import Foundation
+import GatewayBench
+import TestSupport
 import Testing
 
-/// The corpora of others, which lie outside the package: `$TESTDATA_DIR`, else `../shared/testdata` beside the package.
+/// Corpora of requests that the authors of other parsers wrote.
 enum Corpus {
-    /// One raw request or several, and what their authors' parsers make of it.
+    /// One or several raw requests, and how their authors' parsers read them.
     struct Item: Decodable, Sendable, CustomTestStringConvertible {
         var id: String
-        /// Each scalar is a byte.
+        /// Each scalar is one byte.
         var raw: String
         var `class`: String
 
@@ -16,24 +18,15 @@ enum Corpus {
     }
 
     static let files = ["llhttp-requests.jsonl", "gunicorn-137.jsonl"]
-    static let absence: Comment = "the corpora are absent: set TESTDATA_DIR"
+    static let absence = TestData.absence
+    /// Runs the scripts that replay them; nil: it is not installed.
+    static let python = Servers.find(["/usr/bin/python3", "/usr/local/bin/python3"])
 
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-
-    static var directory: URL {
-        if let path = ProcessInfo.processInfo.environment["TESTDATA_DIR"] { return URL(filePath: path) }
-        return self.root.deletingLastPathComponent().appending(path: "shared/testdata")
-    }
-
-    /// Whether tests that read them run: they skip where these are absent, but under `CI=true` they run and fail.
-    static var isExpected: Bool {
-        ProcessInfo.processInfo.environment["CI"] == "true"
-            || self.files.allSatisfy { FileManager.default.fileExists(atPath: self.directory.appending(path: $0).path) }
-    }
+    /// Whether tests that read them run.
+    static var isExpected: Bool { self.files.allSatisfy { TestData.isExpected($0) } }
 
     static func items(_ file: String) throws -> [Item] {
-        let text = try String(contentsOf: self.directory.appending(path: file), encoding: .utf8)
+        let text = try String(contentsOf: TestData.file(file), encoding: .utf8)
         return try text.split(whereSeparator: \.isNewline).map {
             try JSONDecoder().decode(Item.self, from: Data($0.utf8))
         }

@@ -1,6 +1,6 @@
 import RequestPath
 
-/// The parsers as the gateway sets them up, over names of these tests.
+/// The parsers in the gateway's configuration, with names for these tests.
 enum Heads {
     static let requestNames = FieldNames(
         roles: FieldNames.requestRoles,
@@ -16,7 +16,7 @@ enum Heads {
     static let request = RequestParser(names: requestNames, limits: limits, dropsUnderscore: true)
     static let response = ResponseParser(names: responseNames, limit: 65_536)
 
-    /// Parses a request head and lends it to `body` with its bytes.
+    /// Parses a request head and passes it to `body` with its bytes.
     static func parse<Value>(
         _ bytes: [UInt8],
         with parser: RequestParser = Self.request,
@@ -26,12 +26,12 @@ enum Heads {
         return Self.lend(bytes) { base, count in body(parser.parse(base, count, into: head), head, ParsedBytes(base)) }
     }
 
-    /// Parses a request head; what came of it.
+    /// Parses a request head and returns the result.
     static func result(_ text: String, with parser: RequestParser = Self.request) -> ParseResult {
         self.parse(Array(text.utf8), with: parser) { result, _, _ in result }
     }
 
-    /// Parses an answer's head and lends it to `body` with its bytes.
+    /// Parses a response head and passes it to `body` with its bytes.
     static func parseResponse<Value>(
         _ bytes: [UInt8],
         with parser: ResponseParser = Self.response,
@@ -41,7 +41,7 @@ enum Heads {
         return Self.lend(bytes) { base, count in body(parser.parse(base, count, into: head), head, ParsedBytes(base)) }
     }
 
-    /// Lends a copy that has not a byte more than `bytes`, so that a sanitizer sees any look beyond the end.
+    /// Passes a copy that has exactly the bytes of `bytes`, so that a sanitizer detects a read beyond the end.
     private static func lend<Value>(_ bytes: [UInt8], _ body: (Bytes, Int) -> Value) -> Value {
         let copy = UnsafeMutablePointer<UInt8>.allocate(capacity: max(1, bytes.count))
         defer { copy.deallocate() }

@@ -1,27 +1,11 @@
-/// A generator whose sequence depends on its seed alone.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
+import TestSupport
 
-    init(seed: UInt64) {
-        self.state = seed
-    }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-}
-
-/// Makes small changes to valid requests, of the kind that parsers disagree about.
+/// Makes small changes to valid requests, of a kind that parsers disagree about.
 struct Mutator {
-    private var generator: SeededGenerator
+    private var generator: SeededNumbers
 
     init(seed: UInt64) {
-        self.generator = SeededGenerator(seed: seed)
+        self.generator = SeededNumbers(seed: seed)
     }
 
     static let seeds: [String] = [
@@ -94,7 +78,7 @@ struct Mutator {
         }
     }
 
-    /// Puts a piece where a field line may begin.
+    /// Inserts a piece where a field line may begin.
     private mutating func insertLine(_ bytes: inout [UInt8]) {
         let lines = bytes.indices.filter { bytes[$0] == 0x0A }.map { $0 + 1 }
         guard let position = lines.randomElement(using: &self.generator) else { return }

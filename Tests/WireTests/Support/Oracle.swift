@@ -2,7 +2,7 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-/// What llhttp, by way of NIOHTTP1, makes of the same bytes.
+/// How llhttp, through NIOHTTP1, reads the same bytes.
 final class Oracle: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
 
@@ -37,7 +37,7 @@ final class Oracle: ChannelInboundHandler {
                     method: head.method.rawValue,
                     target: head.uri,
                     minorVersion: head.version.minor,
-                    // NIOHTTP1 leaves a TAB behind a value that is no part of it (RFC 9110 5.5).
+                    // NIOHTTP1 keeps a TAB after a value that is not part of it (RFC 9110 5.5).
                     fields: head.headers.map { Field($0.name, $0.value.trimmingBlanks()) }
                 )
             )
@@ -65,17 +65,18 @@ extension String {
 enum Differential {
     private static let commonMethods: Set = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
-    /// A blank beside `;` or `=` in a chunk's extension. llhttp refuses it, where "a recipient MUST parse for such bad
-    /// whitespace and remove it before interpreting the protocol element" (RFC 9110 5.6.3); no extension is passed on.
+    /// Whether a blank is next to `;` or `=` in a chunk's extension. llhttp refuses it, though "a recipient MUST parse
+    /// for such bad whitespace and remove it before interpreting the protocol element" (RFC 9110 5.6.3). Extensions are
+    /// not passed on.
     private static func hasBadWhitespace(_ bytes: [UInt8]) -> Bool {
         String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).contains { line in
             line.prefixMatch(of: /[0-9A-Fa-f]+[ \t]*;/) != nil && line.contains(/[ \t][;=]|[;=][ \t]/)
         }
     }
 
-    /// How the oracle reads `bytes` otherwise than the gateway did; nil: it does not.
+    /// How the oracle's reading of `bytes` differs from the gateway's; nil when it does not.
     ///
-    /// llhttp knows a closed list of methods and RFC 9110 9.1 does not: an uncommon one is replaced for the oracle.
+    /// llhttp has a closed list of methods, RFC 9110 9.1 has not. An uncommon method is replaced for the oracle.
     static func difference(_ bytes: [UInt8], _ reader: WireReader) throws -> String? {
         guard !reader.requests.isEmpty else { return nil }
         var shown = bytes
@@ -100,7 +101,7 @@ enum Differential {
                 }
                 if theirs.body != ours.body { return "body \(ours.body.count) | \(theirs.body.count)" }
             }
-            // Behind a request for another protocol the oracle reads nothing more.
+            // After a request for another protocol the oracle reads no more.
             if ours.asksForUpgrade { return nil }
         }
         return nil

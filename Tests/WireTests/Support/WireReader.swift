@@ -1,20 +1,21 @@
 import NIOCore
 import RequestPath
+import Vocabulary
 
-/// Reads a client's bytes as a connection does, with the gateway's parser and body relay but nothing around them.
+/// Reads a client's bytes as a connection does, with the gateway's parser and body relay only.
 struct WireReader {
-    /// One request as the gateway understood it.
+    /// One request in the gateway's reading.
     struct Request: Equatable {
         var method: String
-        /// As it stood in the request line.
+        /// As in the request line.
         var target: String
         var minorVersion: Int
         var fields: [Field]
         var body: [UInt8] = []
         var isComplete = false
-        /// It asks for another protocol, which a reader may take to begin right behind it.
+        /// It asks for another protocol, which a reader may expect right after it.
         var asksForUpgrade: Bool
-        /// Where the method stands in all the bytes.
+        /// The offset of the method in all bytes.
         var methodRange: Range<Int>
     }
 
@@ -23,13 +24,13 @@ struct WireReader {
         case idle
         case incompleteHead
         case incompleteBody
-        case refused(Refusal)
+        case refused(Reason)
         case badBody
-        /// The last request ended the connection; what follows is not looked at.
+        /// The last request ended the connection; later bytes are not read.
         case closed
         case tunnel
 
-        /// The same whatever refusal it was.
+        /// The same for every refusal.
         var kind: String {
             if case .refused = self { return "refused" }
             return "\(self)"
@@ -48,7 +49,7 @@ struct WireReader {
         self.parser = parser
     }
 
-    /// Reads all of `bytes`, in pieces of `step` where that is given.
+    /// Reads all of `bytes`, in pieces of `step` if that is given.
     static func read(_ bytes: [UInt8], step: Int? = nil, parser: RequestParser = Heads.request) -> WireReader {
         var reader = WireReader(parser)
         var start = 0
@@ -72,7 +73,7 @@ struct WireReader {
         }
     }
 
-    /// False when the head is not whole yet, or refused.
+    /// False when the head is incomplete or refused.
     private mutating func readHead() -> Bool {
         let head = RequestHead(fieldCount: self.parser.limits.fieldCount)
         let consumed = self.consumed

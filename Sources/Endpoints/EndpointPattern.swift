@@ -1,0 +1,110 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Where an endpoint is: a path whose segments are literal or, written `{name}`, take any one segment that is not empty.
+///
+/// It is matched on the reading of a path, segment by segment. An encoded slash stays part of its segment in a reading, so
+/// no parameter takes two segments.
+package struct EndpointPattern: Sendable, Hashable {
+    private enum Segment: Sendable, Hashable {
+        case literal([UInt8])
+        case parameter(String)
+
+        var isParameter: Bool {
+            if case .parameter = self { true } else { false }
+        }
+    }
+
+    /// The pattern as it was written, e.g. `/api/v2/clients/{id}`.
+    package let text: String
+    private let segments: [Segment]
+    /// All of the path up to the first parameter; the whole path when there is none.
+    package let prefix: [UInt8]
+    /// Bytes of the shortest path that the pattern takes.
+    package let shortest: Int
+
+    /// - Parameter text: A path that begins with `/`; a segment is a parameter if it is `{name}` as a whole.
+    package init(_ text: String) {
+        self.text = text
+        self.segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { segment in
+                guard segment.count > 2, segment.first == UInt8(ascii: "{"), segment.last == UInt8(ascii: "}") else {
+                    return .literal(Array(segment))
+                }
+                return .parameter(String(Substring(segment.dropFirst().dropLast())))
+            }
+        var prefix: [UInt8] = []
+        for segment in self.segments {
+            prefix.append(UInt8(ascii: "/"))
+            guard case .literal(let bytes) = segment else { break }
+            prefix += bytes
+        }
+        self.prefix = prefix
+        self.shortest = self.segments.reduce(0) { sum, segment in
+            if case .literal(let bytes) = segment { sum + 1 + bytes.count } else { sum + 2 }
+        }
+    }
+
+    /// Whether the pattern takes one path only.
+    package var isExact: Bool { !self.segments.contains(where: \.isParameter) }
+
+    /// Whether both take the same paths: parameters of other names count for nothing.
+    package func takesTheSame(as other: EndpointPattern) -> Bool {
+        self.segments.count == other.segments.count
+            && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.isParameter && $1.isParameter }
+    }
+
+    /// Whether this pattern is asked before `other`: in the first segment where one is literal and the other takes any,
+    /// it is the literal one. Patterns of different length, which never take the same path, are ordered by it.
+    package func precedes(_ other: EndpointPattern) -> Bool {
+        guard self.segments.count == other.segments.count else { return self.segments.count < other.segments.count }
+        for (own, others) in zip(self.segments, other.segments) where own.isParameter != others.isParameter {
+            return others.isParameter
+        }
+        return false
+    }
+
+    /// Whether `path`, a reading, is taken. Allocates nothing.
+    package func matches(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard path.count >= self.shortest, let base = path.baseAddress,
+            self.prefix.withUnsafeBytes({ prefix in
+                prefix.baseAddress.map { memcmp($0, base, prefix.count) == 0 } ?? false
+            })
+        else { return false }
+        var start = 0
+        for segment in self.segments {
+            guard start < path.count, path[start] == UInt8(ascii: "/") else { return false }
+            let end = Self.end(of: path, from: start + 1)
+            switch segment {
+            case .parameter: if end == start + 1 { return false }
+            case .literal(let bytes):
+                guard bytes.count == end - start - 1, bytes.elementsEqual(path[(start + 1)..<end]) else { return false }
+            }
+            start = end
+        }
+        return start == path.count
+    }
+
+    /// The parameters of a path that the pattern takes, in order; empty for any other path.
+    package func parameters(of path: UnsafeBufferPointer<UInt8>) -> [(name: String, value: String)] {
+        guard !self.isExact, self.matches(path) else { return [] }
+        var parameters: [(name: String, value: String)] = []
+        var start = 0
+        for segment in self.segments {
+            let end = Self.end(of: path, from: start + 1)
+            if case .parameter(let name) = segment {
+                parameters.append((name, String(decoding: path[(start + 1)..<end], as: UTF8.self)))
+            }
+            start = end
+        }
+        return parameters
+    }
+
+    /// Where the segment that begins at `start` ends.
+    private static func end(of path: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var end = start
+        while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
+        return end
+    }
+}

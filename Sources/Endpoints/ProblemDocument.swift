@@ -1,0 +1,63 @@
+package import Vocabulary
+
+/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. Nothing of the request stands in one but its id.
+package enum ProblemDocument {
+    package static let mediaType = "application/problem+json"
+
+    /// The document.
+    ///
+    /// - Parameter requestID: Of token characters only, as every request id is; nil: of no request.
+    static func text(_ reason: Reason, _ refusal: Refusal, requestID: String?) -> String {
+        var text = #"{"type":"about:blank","title":""#
+        text += refusal.title
+        text += "\",\"status\":\(refusal.status),\"reason\":\"\(reason.rawValue)\""
+        if let requestID { text += ",\"request_id\":\"\(requestID)\"" }
+        text += "}\n"
+        return text
+    }
+}
+
+extension EndpointResponse {
+    /// A refusal as a problem document.
+    ///
+    /// - Parameters:
+    ///   - requestID: The id of the request, for whoever looks for it in the logs.
+    ///   - wait: How long a rate limit lasts.
+    ///   - fields: Further fields; `WWW-Authenticate` among them takes the place of the usual challenge.
+    package static func problem(
+        _ reason: Reason,
+        requestID: String?,
+        retryAfter wait: Duration? = nil,
+        fields: [(name: String, value: String)] = []
+    ) -> EndpointResponse {
+        let refusal = reason.refusal ?? .internalError
+        var all: [(name: String, value: String)] = [
+            ("content-type", ProblemDocument.mediaType), ("cache-control", "no-store"),
+            ("x-content-type-options", "nosniff"),
+        ]
+        if refusal.challenge == .bearer, !fields.contains(where: { $0.name.lowercased() == "www-authenticate" }) {
+            all.append(("www-authenticate", "Bearer"))
+        }
+        all += refusal.retryFields(wait)
+        all += fields
+        return EndpointResponse(
+            status: refusal.status,
+            fields: all,
+            body: Array(ProblemDocument.text(reason, refusal, requestID: requestID).utf8),
+            reason: reason
+        )
+    }
+}
+
+extension Refusal {
+    /// `Retry-After`, where the refusal has one (RFC 9110 10.2.3).
+    ///
+    /// - Parameter wait: How long a rate limit lasts.
+    package func retryFields(_ wait: Duration? = nil) -> [(name: String, value: String)] {
+        switch self.retryAfter {
+        case .seconds(let seconds): [("retry-after", String(seconds))]
+        case .limited: [("retry-after", (wait ?? .seconds(1)).retryAfter)]
+        case nil: []
+        }
+    }
+}

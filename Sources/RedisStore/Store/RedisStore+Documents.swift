@@ -1,0 +1,194 @@
+internal import Cryptography
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+extension RedisStore {
+    package func document<Content: Document>(
+        _ id: String,
+        as kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<Content>?> {
+        let key = DocumentKey(collection: Content.collection, id: id)
+        let places = self.places(of: key)
+        // Not with `MGET`, which has no word for a key of another type.
+        let asked = places.map { self.ask(RedisCommand("GET", [$0]), on: loop) }
+        return EventLoopFuture.whenAllSucceed(asked, on: loop).flatMapThrowing { replies in
+            for (place, reply) in zip(places, replies) {
+                guard let value = try Self.value(reply) else { continue }
+                return try self.stored(value, try self.seals.document(value, at: place), as: kind)
+            }
+            return nil
+        }
+    }
+
+    package func documents<Content: Document>(
+        of kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[ListedDocument<Content>]> {
+        let directory = RedisCommand("GET", [Keyspace.directory(Content.collection)])
+        return self.ask(directory, on: loop).flatMapThrowing { reply in
+            try Self.value(reply)?.split(separator: UInt8(ascii: "\n")) ?? []
+        }.flatMap { names in
+            let places = names.map { name in
+                let name = DocumentName(collection: Content.collection, name: String(decoding: name, as: UTF8.self))
+                return Keyspace.document(name)
+            }
+            return self.list(places[...], as: kind, on: loop)
+        }.map { found in
+            found.sorted { $0.id < $1.id }
+        }
+    }
+
+    package func put<Content: Document>(
+        _ document: Content,
+        id: String,
+        judged: RecordVersion?,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        let key = DocumentKey(collection: Content.collection, id: id)
+        let places = self.places(of: key)
+        let bytes: [UInt8]
+        do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
+        let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
+        // What is no longer kept is compared with what no document is, so that the answer tells what stands there.
+        let value = judged == nil ? [] : kept?.value ?? [0]
+        let put = Put(places: places, judged: value, attempt: attempt)
+        let call = ScriptCall(
+            Scripts.putDocument,
+            keys: places + [Keyspace.directory(key.collection)],
+            arguments: [value, self.seals.seal(bytes, at: places[0]), Array("\(Content.countLimit)".utf8)]
+        )
+        let written =
+            if let kept, kept.attempt == attempt {
+                // What was judged is this attempt's own work.
+                self.confirm(put, on: loop)
+            } else {
+                self.write(call, on: loop).flatMap { self.outcome($0, of: put, on: loop) }.flatMapError { error in
+                    guard case RedisError.unanswered = error else { return loop.makeFailedFuture(error) }
+                    return self.readBack(put, on: loop)
+                }
+            }
+        return self.telling(of: key, after: written, on: loop)
+    }
+
+    package func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        let keys = self.places(of: key) + [Keyspace.directory(key.collection)]
+        let deleted = self.run(ScriptCall(Scripts.deleteDocument, keys: keys, arguments: []), on: loop)
+        return self.telling(of: key, after: deleted.map { $0 == .integer(1) }, on: loop)
+    }
+
+    package func names(of key: DocumentKey) -> [DocumentName] {
+        // No collection's name has a blank.
+        self.seals.ring.names(of: "\(key.collection) \(key.id)").map {
+            DocumentName(collection: key.collection, name: $0)
+        }
+    }
+
+    // MARK: Steps
+
+    /// One compare-and-swap of a document.
+    private struct Put: Sendable {
+        let places: [[UInt8]]
+        /// The value that must stand there; empty: none may.
+        let judged: [UInt8]
+        let attempt: AttemptID
+    }
+
+    /// How many documents are read with one command.
+    private static let listStride = 16
+
+    private func places(of key: DocumentKey) -> [[UInt8]] {
+        self.names(of: key).map(Keyspace.document)
+    }
+
+    private static func value(_ reply: RedisReply) throws(StoreError) -> [UInt8]? {
+        switch reply {
+        case .null: nil
+        case .bulk(let value): value
+        default: throw .unavailable
+        }
+    }
+
+    private func stored<Content: Document>(
+        _ value: [UInt8],
+        _ envelope: DocumentEnvelope,
+        as kind: Content.Type
+    ) throws(StoreError) -> Stored<Content> {
+        guard let document = try? envelope.document(as: kind) else { throw .unavailable }
+        let kept = self.judgedDocuments.update(DocumentKey(collection: Content.collection, id: envelope.id)) { old in
+            if let old, old.value == value { return old }
+            return JudgedDocument(version: self.newVersion(), value: value, attempt: envelope.attempt)
+        }
+        return Stored(record: document, version: kept.version)
+    }
+
+    /// The documents at these places. One that has gone since the directory was read is left out.
+    private func list<Content: Document>(
+        _ places: ArraySlice<[UInt8]>,
+        as kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[ListedDocument<Content>]> {
+        guard !places.isEmpty else { return loop.makeSucceededFuture([]) }
+        let next = Array(places.prefix(Self.listStride))
+        let found = self.ask(RedisCommand("MGET", next), on: loop).flatMapThrowing { reply in
+            let values = try Values(reply, count: next.count)
+            let missing = next.indices.filter { values[$0] == nil }.map { next[$0] }
+            let documents = try next.indices.compactMap { index -> ListedDocument<Content>? in
+                guard let value = values[index] else { return nil }
+                let envelope = try self.seals.document(value, at: next[index])
+                return ListedDocument(id: envelope.id, stored: try self.stored(value, envelope, as: kind))
+            }
+            return (documents, missing)
+        }
+        return found.flatMap { documents, missing in
+            self.verify(absent: missing, on: loop).flatMap {
+                self.list(places.dropFirst(next.count), as: kind, on: loop).map { documents + $0 }
+            }
+        }
+    }
+
+    private func outcome(_ reply: RedisReply, of put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        switch reply {
+        case .integer(1): return loop.makeSucceededFuture(.done)
+        case .integer(0): return loop.makeSucceededFuture(.absent)
+        case .integer(-1): return loop.makeFailedFuture(StoreError.full)
+        case .bulk(let value):
+            // It stands under one of its names; which one, it shows itself.
+            let standing = put.places.lazy.compactMap { try? self.seals.document(value, at: $0) }.first
+            guard let standing else { return loop.makeFailedFuture(StoreError.unavailable) }
+            guard standing.attempt == put.attempt else { return loop.makeSucceededFuture(.changed) }
+            return self.confirm(put, on: loop)
+        default: return loop.makeFailedFuture(StoreError.unavailable)
+        }
+    }
+
+    /// The attempt has been carried out before: it is done when that will not be forgotten.
+    private func confirm(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        self.run(ScriptCall(Scripts.rewrite, keys: [put.places[0]], arguments: []), on: loop).flatMapThrowing { reply in
+            guard let value = try Self.value(reply) else { return .absent }
+            return try self.seals.document(value, at: put.places[0]).attempt == put.attempt ? .done : .changed
+        }
+    }
+
+    /// What became of an attempt whose answer was lost (`ReplaceableStore` has the same).
+    private func readBack(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        let command = RedisCommand("GET", [put.places[0]])
+        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
+        return Self.answered(reply).flatMap { reply in
+            guard case .bulk(let value) = reply, value != put.judged else {
+                return loop.makeFailedFuture(StoreError.unavailable)
+            }
+            return self.outcome(reply, of: put, on: loop)
+        }
+    }
+
+    private func telling<Answer: Sendable>(
+        of key: DocumentKey,
+        after step: EventLoopFuture<Answer>,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Answer> {
+        self.names(of: key).reduce(step) { self.telling(.document($1), after: $0, on: loop) }
+    }
+}

@@ -1,0 +1,28 @@
+internal import Cryptography
+package import NIOCore
+package import Sessions
+
+extension RedisStore {
+    /// Waits for a replica, where there are replicas. A failover may still forget an id, as a replica that lacks it may be
+    /// promoted: no id was written before under a reign that could be compared.
+    package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        // The length says where the scope ends.
+        let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"
+        // All names of one id lie in one slot, and ids in all slots. Twelve bits of a hash tell nothing of the id.
+        let tag = String(SHA256.digest(Array(text.utf8)).base64URL.prefix(2))
+        let call = ScriptCall(
+            Scripts.once,
+            keys: self.seals.ring.names(of: text).map { Keyspace.once($0, tag: tag) },
+            arguments: [Self.digits(min(max(lifetime, .zero), Self.longestLife) + Self.margin)]
+        )
+        return self.write(call, on: loop).flatMapThrowing { reply in
+            switch reply {
+            case .integer(1): return true
+            case .integer(0): return false
+            default: throw StoreError.unavailable
+            }
+        }.flatMapErrorThrowing { error in
+            throw error as? StoreError ?? .unavailable
+        }
+    }
+}

@@ -1,0 +1,64 @@
+internal import NIOCore
+internal import Sessions
+internal import Vocabulary
+
+/// How records other than sessions are written.
+extension RedisStore {
+    /// A new record as it is written.
+    struct RecordParts {
+        let key: [UInt8]
+        let bytes: [UInt8]
+        let life: Duration
+    }
+
+    /// Tells a script to write a record under the reign of the primary.
+    static let underReign = Array("R".utf8)
+
+    /// What tells a script whether to write the record under the reign of the primary.
+    static func reign<Record: ReplaceableRecord>(of record: Record) -> [UInt8] {
+        Record.isBoundToReign ? Self.underReign : []
+    }
+
+    func parts(of record: some SingleUseRecord, key: RecordKey) throws(RecordTooLarge) -> RecordParts {
+        self.parts(of: record, key: key, bytes: try record.encoded())
+    }
+
+    func parts(
+        of record: some ReplaceableRecord,
+        key: RecordKey,
+        attempt: AttemptID
+    ) throws(RecordTooLarge) -> RecordParts {
+        self.parts(of: record, key: key, bytes: try record.encoded(attempt: attempt))
+    }
+
+    private func parts<Record: StoredRecord>(of record: Record, key: RecordKey, bytes: [UInt8]) -> RecordParts {
+        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        let place = Keyspace.record(key)
+        let now = self.clock.now()
+        return RecordParts(
+            key: place,
+            bytes: self.seals.seal(bytes, at: place),
+            life: Self.life(until: record.end(writtenAt: now), from: now)
+        )
+    }
+
+    /// The sealed bytes in a value that was written under a reign.
+    static func withoutReign(_ value: [UInt8]) throws(StoreError) -> [UInt8] {
+        guard value.count > Scripts.reignLength else { throw .unavailable }
+        return Array(value.dropFirst(Scripts.reignLength))
+    }
+
+    /// The epoch of each of these subjects, which are one as a rule.
+    func epochs(of subjects: Set<String>, on loop: any EventLoop) -> EventLoopFuture<[String: UInt64]> {
+        let asked = subjects.map { subject in self.epoch(of: subject, on: loop).map { (subject, $0) } }
+        return EventLoopFuture.whenAllSucceed(asked, on: loop).map { Dictionary(uniqueKeysWithValues: $0) }
+    }
+}
+
+extension RedisStore.Values {
+    /// The keys without a value, where others have one: as a rule all are missing, or none.
+    func doubtful(_ keys: [[UInt8]]) -> [[UInt8]] {
+        let missing = keys.indices.filter { self[$0] == nil }
+        return missing.count == keys.count ? [] : missing.map { keys[$0] }
+    }
+}

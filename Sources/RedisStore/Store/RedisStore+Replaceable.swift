@@ -1,0 +1,160 @@
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+extension RedisStore {
+    package func replaceable<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<Record>?> {
+        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
+        return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
+            let values = try Values(reply, count: 2)
+            return (try self.candidate(values, key: key, as: kind), doubtful: values.doubtful(keys))
+        }.flatMap { candidate, doubtful in
+            guard let candidate else { return self.verify(absent: doubtful, on: loop).map { nil } }
+            guard let owner = candidate.record.terms.owner else { return loop.makeSucceededFuture(candidate) }
+            return self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 ? candidate : nil }
+        }
+    }
+
+    package func replace<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        judged: RecordVersion?,
+        with record: Record,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        let parts: RecordParts
+        do { parts = try self.parts(of: record, key: key, attempt: attempt) } catch {
+            return loop.makeFailedFuture(error)
+        }
+        let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
+        let swap = Swap(
+            key: key,
+            place: parts.key,
+            // What is no longer kept is compared with what no record is, so that the answer tells what stands there.
+            judged: judged == nil ? [] : kept?.value ?? [0],
+            attempt: attempt,
+            isBoundToReign: Record.isBoundToReign,
+            isConfirmed: Record.isConfirmed
+        )
+        // What was judged is this attempt's own work.
+        if let kept, kept.attempt == attempt { return self.confirm(swap, on: loop) }
+        let call = ScriptCall(
+            Record.isConfirmed ? Scripts.replace : Scripts.replaceUnconfirmed,
+            keys: [parts.key, Keyspace.lineage(key.lineage)],
+            arguments: [
+                swap.judged, parts.bytes, Self.digits(parts.life), Self.digits(parts.life + Self.margin),
+                Self.reign(of: record),
+            ]
+        )
+        return self.isAlive(key, record.terms, on: loop).flatMap { isAlive in
+            guard isAlive else { return loop.makeSucceededFuture(.absent) }
+            return self.write(call, on: loop).flatMap { self.outcome($0, of: swap, on: loop) }.flatMapError { error in
+                guard case RedisError.unanswered = error else { return loop.makeFailedFuture(error) }
+                return self.readBack(swap, on: loop)
+            }
+        }
+    }
+
+    package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let ended = Self.answered(self.ending(.record(key), on: loop)).map { _ in }
+        return self.telling(.record(key), after: ended, on: loop)
+    }
+
+    // MARK: Steps
+
+    /// One compare-and-swap.
+    private struct Swap: Sendable {
+        let key: RecordKey
+        let place: [UInt8]
+        /// The value that must stand there; empty: none may.
+        let judged: [UInt8]
+        let attempt: AttemptID
+        let isBoundToReign: Bool
+        let isConfirmed: Bool
+    }
+
+    /// What stands there but for its owner's epoch.
+    private func candidate<Record: ReplaceableRecord>(
+        _ values: Values,
+        key: RecordKey,
+        as kind: Record.Type
+    ) throws(StoreError) -> Stored<Record>? {
+        guard let value = values[0], try Self.isLive(ledger: values[1]) else { return nil }
+        let envelope = try self.envelope(value, at: Keyspace.record(key), isBoundToReign: Record.isBoundToReign)
+        guard let record = try? envelope.record(as: kind) else { throw .unavailable }
+        let terms = record.terms
+        guard self.clock.now() < terms.expiresAt, !self.endings.hasEnded(key, terms, names: self.names) else {
+            return nil
+        }
+        let kept = self.judged.update(key) { old in
+            if let old, old.value == value { return old }
+            return Judged(version: self.newVersion(), value: value, terms: terms, attempt: envelope.attempt)
+        }
+        return Stored(record: record, version: kept.version)
+    }
+
+    private func envelope(
+        _ value: [UInt8],
+        at place: [UInt8],
+        isBoundToReign: Bool
+    ) throws(StoreError) -> ReplaceableEnvelope {
+        try self.seals.replaceable(isBoundToReign ? try Self.withoutReign(value) : value, at: place)
+    }
+
+    /// Whether a record with these terms may be written now.
+    private func isAlive(_ key: RecordKey, _ terms: RecordTerms, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        if self.endings.hasEnded(key, terms, names: self.names) { return loop.makeSucceededFuture(false) }
+        guard let owner = terms.owner else { return loop.makeSucceededFuture(true) }
+        return self.epoch(of: owner.subject, on: loop).map { owner.epoch >= $0 }
+    }
+
+    private func outcome(
+        _ reply: RedisReply,
+        of swap: Swap,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        switch reply {
+        case .integer(1): return loop.makeSucceededFuture(.done)
+        case .integer(0): return loop.makeSucceededFuture(.absent)
+        case .integer(-1): return loop.makeSucceededFuture(.quarantined)
+        case .bulk(let value):
+            do throws(StoreError) {
+                let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
+                guard standing.attempt == swap.attempt else { return loop.makeSucceededFuture(.changed) }
+                return self.confirm(swap, on: loop)
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+        default: return loop.makeFailedFuture(StoreError.unavailable)
+        }
+    }
+
+    /// The attempt has been carried out before: it is done when that will not be forgotten.
+    private func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
+        let call = ScriptCall(Scripts.rewrite, keys: [swap.place], arguments: [])
+        return self.run(call, on: loop).flatMapThrowing { reply in
+            guard case .bulk(let value) = reply else { return .absent }
+            let standing = try self.envelope(value, at: swap.place, isBoundToReign: swap.isBoundToReign)
+            return standing.attempt == swap.attempt ? .done : .changed
+        }
+    }
+
+    /// What became of an attempt whose answer was lost. While what was judged still stands there, the command may still be on
+    /// its way: that is unavailable, and whoever repeats the attempt with its id finds out.
+    private func readBack(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
+        let command = RedisCommand("GET", [swap.place])
+        let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
+        return Self.answered(reply).flatMap { reply in
+            guard case .bulk(let value) = reply, value != swap.judged else {
+                return loop.makeFailedFuture(StoreError.unavailable)
+            }
+            return self.outcome(reply, of: swap, on: loop)
+        }
+    }
+}

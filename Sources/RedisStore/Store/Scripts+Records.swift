@@ -1,0 +1,135 @@
+extension Scripts {
+    // MARK: Replaceable records and ids
+
+    /// The compare-and-swap of a replaceable record: 1 when done, 0 when none stands there (any more) or its lineage has ended,
+    /// -1 when it was written under another reign, else the value that stands there instead of the one that was judged.
+    ///
+    /// Keys: record, ledger. Arguments: judged value (empty: nothing may stand there yet), bytes, TTL, ledger's TTL, whether
+    /// the record is bound to the reign (`R`).
+    static let replace = RedisScript(Self.replaceText, kind: .replace)
+
+    /// The same for records whose writes no replica needs to confirm.
+    static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
+
+    private static let replaceText = """
+        local ledger = redis.call('GET', KEYS[2])
+        if ledger == 'E' then return 0 end
+        local value = redis.call('GET', KEYS[1])
+        if ARGV[1] == '' then
+          if value then return value end
+        else
+          if not ledger or not value then return 0 end
+          if value ~= ARGV[1] then return value end
+        end
+        local prefix = ''
+        if ARGV[5] == 'R' then
+          \(Self.reign)
+          if value and string.sub(value, 1, #reign) ~= reign then return -1 end
+          prefix = reign
+        end
+        redis.call('SET', KEYS[1], prefix .. ARGV[2], 'PX', ARGV[3])
+        \(Self.outlive(for: "ARGV[4]"))
+        return 1
+        """
+
+    /// Returns the value and writes it or its TTL anew, for the sake of the write (`confirm` tells why).
+    ///
+    /// Keys: record or document.
+    static let rewrite = RedisScript(
+        """
+        local value = redis.call('GET', KEYS[1])
+        if not value then return value end
+        local life = redis.call('PTTL', KEYS[1])
+        if life > 0 then redis.call('PEXPIRE', KEYS[1], life) else redis.call('SET', KEYS[1], value) end
+        return value
+        """,
+        kind: .confirm
+    )
+
+    /// Ends a replaceable record, or makes sure of its end (`endSession` tells how). Returns 1.
+    ///
+    /// Keys: record, ledger, ending. Arguments: TTL of the ending (ms).
+    static let endRecord = RedisScript(
+        """
+        redis.call('GET', KEYS[1])
+        if redis.call('DEL', KEYS[1]) > 0 then
+          redis.call('SET', KEYS[3], '', 'PX', ARGV[1])
+        else
+          \(Self.rewriteLedger)
+        end
+        return 1
+        """,
+        kind: .endRecord
+    )
+
+    /// Enters an id: 1 the first time, 0 when it is there under any of its names. It is entered under the first.
+    ///
+    /// Keys: the id's, one for each name. Arguments: TTL (ms).
+    static let once = RedisScript(
+        """
+        for index = 1, #KEYS do
+          if redis.call('EXISTS', KEYS[index]) == 1 then return 0 end
+        end
+        redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
+        return 1
+        """,
+        kind: .once
+    )
+
+    // MARK: Documents
+
+    /// The compare-and-swap of a document: 1 when done, 0 when there is none, -1 when there is no room for another, else the
+    /// value that stands there instead of the one that was judged. It is written under the first name, and under no other.
+    ///
+    /// Keys: the document's, one for each name, and the directory. Arguments: judged value (empty: there may be none yet),
+    /// bytes, how many documents there may be.
+    static let putDocument = RedisScript(
+        """
+        local value = \(Self.standingDocument)
+        if (value or '') ~= ARGV[1] then return value or 0 end
+        \(Self.editDirectory)
+        if not value and #names >= tonumber(ARGV[3]) * (#name + 1) then return -1 end
+        redis.call('SET', KEYS[#KEYS], names .. name .. '\\n')
+        redis.call('SET', KEYS[1], ARGV[2])
+        for index = 2, #KEYS - 1 do redis.call('DEL', KEYS[index]) end
+        return 1
+        """,
+        kind: .document
+    )
+
+    /// Deletes a document under each of its names; 1 when it was there. The directory is written in any case (`confirm` tells
+    /// why).
+    ///
+    /// Keys: the document's, one for each name, and the directory.
+    static let deleteDocument = RedisScript(
+        """
+        local value = \(Self.standingDocument)
+        \(Self.editDirectory)
+        for index = 1, #KEYS - 1 do redis.call('DEL', KEYS[index]) end
+        redis.call('SET', KEYS[#KEYS], names)
+        return value and 1 or 0
+        """,
+        kind: .document
+    )
+
+    /// What stands under any name of a document.
+    private static let standingDocument = """
+        (function()
+          for index = 1, #KEYS - 1 do
+            local value = redis.call('GET', KEYS[index])
+            if value then return value end
+          end
+        end)()
+        """
+
+    /// The first `name` of a document, and the `names` of all others of its collection.
+    private static let editDirectory = """
+        local name = string.match(KEYS[1], '}:(.+)$')
+        local names = redis.call('GET', KEYS[#KEYS]) or ''
+        for index = 1, #KEYS - 1 do
+          local line = string.match(KEYS[index], '}:(.+)$') .. '\\n'
+          local from, to = string.find(names, line, 1, true)
+          if from then names = string.sub(names, 1, from - 1) .. string.sub(names, to + 1) end
+        end
+        """
+}

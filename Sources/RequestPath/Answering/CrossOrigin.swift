@@ -1,0 +1,88 @@
+import Settings
+import Vocabulary
+
+/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
+/// has the last word on its own answers.
+enum CrossOrigin {
+    /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
+    static func preflight(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        _ requestID: RequestID
+    ) -> LocalAnswer? {
+        guard let cors = route.preflight(head), let origin = head.value(.origin, in: base) else { return nil }
+        guard let allowed = Self.allowedOrigin(cors, origin) else {
+            return .problem(.requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
+        }
+        var fields = Self.fields(cors, allowed)
+        fields.append(("Access-Control-Allow-Methods", cors.methods.joined(separator: ", ")))
+        if !cors.headers.isEmpty {
+            fields.append(("Access-Control-Allow-Headers", cors.headers.joined(separator: ", ")))
+        }
+        fields.append(("Access-Control-Max-Age", String(cors.maxAge.components.seconds)))
+        return LocalAnswer(status: 204, fields: fields)
+    }
+
+    /// A refusal with the CORS fields of the route.
+    static func readable(_ answer: LocalAnswer, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer
+    {
+        guard let cors = route.settings.cors, let origin = head.value(.origin, in: base),
+            let allowed = Self.allowedOrigin(cors, origin)
+        else { return answer }
+        var answer = answer
+        answer.fields += Self.fields(cors, allowed)
+        answer.fields.append(("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, X-Request-Id"))
+        return answer
+    }
+
+    /// Whether the app itself allows something to other origins: two such fields of a name would void each other (Fetch
+    /// 4.9). Only asked of routes with CORS settings.
+    static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        let prefix: StaticString = "access-control-allow-"
+        for index in 0..<head.fields.count where !head.fields[index].isDropped {
+            let name = head.fields[index].name.bytes(in: base).prefix(prefix.utf8CodeUnitCount)
+            if ByteClass.equal(UnsafeBufferPointer(rebasing: name), prefix) { return true }
+        }
+        return false
+    }
+
+    private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
+        // Whole origins, byte for byte: no suffixes, no wildcards within a name (CVE-2021-21291).
+        if let exact = cors.origins.first(where: { $0 != "*" && $0.utf8.elementsEqual(origin) }) { return exact }
+        return cors.origins.contains("*") && !cors.credentials ? "*" : nil
+    }
+
+    private static func fields(_ cors: CORSSettings, _ allowed: String) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = [
+            ("Access-Control-Allow-Origin", allowed), ("Vary", "Origin"),
+        ]
+        if cors.credentials { fields.append(("Access-Control-Allow-Credentials", "true")) }
+        return fields
+    }
+}
+
+/// What a route's CORS settings add to the app's answers, ready-made for each origin.
+struct CrossOriginLines: Sendable {
+    private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
+    /// For every other origin, and for a request that names none.
+    private let others: [UInt8]
+
+    init(_ cors: CORSSettings) {
+        let named = cors.origins.filter { $0 != "*" }
+        let all = cors.origins.contains("*") && !cors.credentials ? Self.line("*") : ""
+        // Also where nothing is allowed: a cache must not hand that answer to an origin that is.
+        let vary = named.isEmpty ? "" : "Vary: Origin\r\n"
+        let credentials = cors.credentials ? "Access-Control-Allow-Credentials: true\r\n" : ""
+        self.byOrigin = named.map { (Array($0.utf8), Array((vary + Self.line($0) + credentials).utf8)) }
+        self.others = Array((vary + all).utf8)
+    }
+
+    /// The lines for the value of `Origin`, each with its CRLF; perhaps none.
+    func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
+        guard let origin else { return self.others }
+        return self.byOrigin.first { $0.origin.elementsEqual(origin) }?.lines ?? self.others
+    }
+
+    private static func line(_ origin: String) -> String { "Access-Control-Allow-Origin: \(origin)\r\n" }
+}

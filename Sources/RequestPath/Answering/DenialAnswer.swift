@@ -1,0 +1,72 @@
+import Endpoints
+import Sessions
+import Settings
+import Vocabulary
+
+/// How a denial is told: to a person by a sign-in page, to a program by a status and a reason id.
+extension LocalAnswer {
+    /// - Parameters:
+    ///   - session: The session that does not suffice; nil: there is none.
+    ///   - isJudged: A credential was presented.
+    static func denial(
+        _ denial: Denial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        route: RouteEntry,
+        host: HostEntry,
+        session: Session?,
+        isJudged: Bool,
+        configuration: PathConfiguration,
+        requestID: RequestID,
+        now: UnixTime
+    ) -> LocalAnswer {
+        let parameter = configuration.settings.handoff.queryParameter
+        let form = DenialForm.of(
+            denial,
+            head,
+            base,
+            route.settings,
+            session: session,
+            provider: configuration.settings.provider,
+            now: now
+        )
+        if case .signIn(let isAgain) = form {
+            let path = SignInPath.leading(to: Self.ownTarget(head, base, without: parameter).utf8, isAgain: isAgain)
+            return .redirect(to: host.publicURL.description + path, reason: denial.reason)
+        }
+        let challenge = denial.challenge(route.settings.require, isJudged: isJudged)
+        var answer = LocalAnswer.problem(
+            denial.reason,
+            requestID: requestID,
+            fields: challenge.map { [("WWW-Authenticate", $0)] } ?? []
+        )
+        if Navigation.wantsPage(head, base) {
+            let isPost = head.knownMethod == .post
+            let target =
+                isPost
+                ? Self.pageBefore(head, base, host, without: parameter)
+                : Self.ownTarget(head, base, without: parameter)
+            answer.signIn = SignInPath.leading(to: target.utf8, isAgain: session != nil)
+        }
+        return CrossOrigin.readable(answer, head, base, route)
+    }
+
+    /// This target, for after a sign-in: without a token that this request could not use, which must not come back then,
+    /// for another user maybe.
+    private static func ownTarget(_ head: RequestHead, _ base: Bytes, without parameter: String) -> String {
+        let target = String(decoding: head.target.bytes(in: base), as: UTF8.self)
+        return ReturnTo.removing(parameter, from: target) ?? "/"
+    }
+
+    /// The page of this host with the form that was posted, as `Referer` names it; `/` when it names none.
+    private static func pageBefore(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ host: HostEntry,
+        without parameter: String
+    ) -> String {
+        guard let referer = head.value(.referer, in: base), referer.starts(with: host.origin) else { return "/" }
+        let page = String(decoding: referer.dropFirst(host.origin.count), as: UTF8.self)
+        return ReturnTo.sanitized(page, without: parameter) ?? "/"
+    }
+}

@@ -1,0 +1,102 @@
+import Endpoints
+package import Vocabulary
+
+/// An answer that the gateway gives itself: a refusal, a redirect, or what one of its endpoints said.
+package struct LocalAnswer: Sendable {
+    package var status: Int
+    package var reason: Reason?
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// The connection cannot carry another request.
+    package var closes: Bool
+    /// The body is a problem document, in whose place a person gets a page.
+    package var isProblem = false
+    /// The path of the sign-in page that leads back to where this user wanted to go; nil: to the start page.
+    package var signIn: String?
+
+    package init(
+        status: Int,
+        reason: Reason? = nil,
+        fields: [(name: String, value: String)] = [],
+        body: [UInt8] = [],
+        closes: Bool = false
+    ) {
+        self.status = status
+        self.reason = reason
+        self.fields = fields
+        self.body = body
+        self.closes = closes
+    }
+
+    /// A refusal as a problem document (RFC 9457); its status, and whether the connection ends, follow from the reason.
+    ///
+    /// - Parameters:
+    ///   - fields: Further fields, as `Allow`; a challenge takes the place of the usual one.
+    ///   - closes: The connection cannot carry another request, whatever the reason.
+    package static func problem(
+        _ reason: Reason,
+        requestID: RequestID? = nil,
+        fields: [(name: String, value: String)] = [],
+        closes: Bool = false
+    ) -> LocalAnswer {
+        var answer = LocalAnswer(EndpointResponse.problem(reason, requestID: requestID?.text, fields: fields))
+        answer.closes = closes || reason.refusal?.closes ?? false
+        return answer
+    }
+
+    /// The same; the status is that of the reason.
+    package static func problem(
+        _: Int,
+        _ reason: Reason,
+        requestID: RequestID? = nil,
+        fields: [(name: String, value: String)] = [],
+        closes: Bool = false
+    ) -> LocalAnswer {
+        .problem(reason, requestID: requestID, fields: fields, closes: closes)
+    }
+
+    /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12).
+    package static func redirect(
+        to location: String,
+        reason: Reason? = nil,
+        fields: [(name: String, value: String)] = []
+    ) -> LocalAnswer {
+        LocalAnswer(
+            status: 303,
+            reason: reason,
+            fields: [("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")] + fields
+        )
+    }
+
+    /// The answer as it goes out.
+    ///
+    /// - Parameters:
+    ///   - extraLines: lines of ours that are due on whatever is answered, each with its CRLF.
+    ///   - isHead: the length is told but the body is not sent.
+    func serialized(
+        requestID: RequestID?,
+        date: String,
+        extraLines: [UInt8],
+        isHead: Bool,
+        keepsAlive: Bool,
+        saysKeepAlive: Bool
+    ) -> [UInt8] {
+        var text = "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\nDate: \(date)\r\n"
+        // No value of ours has a line break; one that had would be another field or another answer.
+        for field in self.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
+            text += "\(field.name): \(field.value)\r\n"
+        }
+        if let requestID { text += "X-Request-Id: \(requestID.text)\r\n" }
+        if self.status != 204, self.status != 304 { text += "Content-Length: \(self.body.count)\r\n" }
+        if !keepsAlive {
+            text += "Connection: close\r\n"
+        } else if saysKeepAlive {
+            text += "Connection: keep-alive\r\n"
+        }
+        var bytes = Array(text.utf8)
+        bytes += extraLines
+        bytes += [0x0D, 0x0A]
+        if !isHead, self.status != 204, self.status != 304 { bytes += self.body }
+        return bytes
+    }
+}

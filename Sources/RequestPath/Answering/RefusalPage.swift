@@ -1,0 +1,58 @@
+import Endpoints
+import Vocabulary
+
+/// Refusals as people see them. Nothing of the request stands in the page but the path that a sign-in leads back to.
+extension LocalAnswer {
+    /// What one of our endpoints said.
+    init(_ response: EndpointResponse) {
+        self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
+        self.isProblem = response.fields.contains {
+            $0.name == "content-type" && $0.value == ProblemDocument.mediaType
+        }
+    }
+
+    /// The same answer for a person: a page in the place of a problem document, any other answer unchanged.
+    ///
+    /// - Parameters:
+    ///   - isForm: The request carried what somebody entered in a form.
+    ///   - hasHost: It came to a host that is served.
+    func page(requestID: RequestID, isForm: Bool, hasHost: Bool) -> LocalAnswer {
+        guard self.isProblem, let reason = self.reason else { return self }
+        let words = RefusalWords(reason, isForm: isForm)
+        var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
+        if let way = self.link(words.way, hasHost: hasHost) {
+            // Out of any frame: the sign-in page is shown in none.
+            let target = [.signIn, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
+            let reference = HTMLText.escaped(way.target)
+            content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
+        }
+        content += """
+            <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
+            Request <code>\(HTMLText.escaped(requestID.text))</code></p>
+            """
+        var page = LocalAnswer(
+            EndpointResponse.page(
+                self.status,
+                WebPage(title: words.title, content: content),
+                framing: .ownOrigin,
+                reason: reason
+            )
+        )
+        let own = Set(page.fields.map(\.name))
+        page.fields += self.fields.filter { !own.contains($0.name.lowercased()) }
+        page.closes = self.closes
+        return page
+    }
+
+    private func link(_ way: RefusalWords.Way, hasHost: Bool) -> (target: String, label: String)? {
+        switch way {
+        case .none: nil
+        // An empty reference is the page's own URL (RFC 3986 4.4): what it holds need not be written down.
+        case .again: ("", "Try again")
+        // On a host that is not served there is no page to go to.
+        case .start: hasHost ? ("/", "Go to the start page") : nil
+        case .signIn: hasHost ? (self.signIn ?? SignInPath.path, "Sign in") : nil
+        case .otherAccount: hasHost ? (self.signIn ?? SignInPath.path, "Sign in with another account") : nil
+        }
+    }
+}

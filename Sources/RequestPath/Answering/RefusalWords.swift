@@ -1,0 +1,239 @@
+package import Vocabulary
+
+/// What a person is told of a refusal: what happened, what to do, and the way on. The one table from reason to words.
+///
+/// A reason that has no row of its own is told by its status.
+package struct RefusalWords: Equatable, Sendable {
+    /// Where the page's link leads.
+    package enum Way: Equatable, Sendable {
+        case none
+        /// The same page once more; never for a form, whose data a link would not send.
+        case again
+        case start
+        case signIn
+        /// Sign-in as somebody who has access.
+        case otherAccount
+    }
+
+    package private(set) var title: String
+    /// One sentence; for a form another one, on what became of the data.
+    package private(set) var event: String
+    package private(set) var advice: String
+    package private(set) var way: Way
+
+    /// - Parameter isForm: The request carried what somebody entered in a form.
+    package init(_ reason: Reason, isForm: Bool) {
+        self = Self.row(reason) ?? Self.row(reason.status)
+        guard isForm else { return }
+        switch reason {
+        case .upstreamTimeout, .upstreamReset, .upstreamMalformed:
+            self.event += " It is not known whether what you entered has arrived."
+            self.advice = "Before you send it again, look whether it was done."
+        default:
+            self.event += " What you entered was not sent on."
+            switch self.way {
+            case .again:
+                self.advice = "Use the Back button of your browser, then send the form again in a moment."
+            case .signIn:
+                self.advice =
+                    "Sign in, then send the form again. The Back button of your browser may still show what you entered."
+            case .none, .start, .otherAccount:
+                break
+            }
+        }
+        if self.way == .again { self.way = .none }
+    }
+
+    private init(_ title: String, _ event: String, _ advice: String, _ way: Way) {
+        self.title = title
+        self.event = event
+        self.advice = advice
+        self.way = way
+    }
+
+    private static func row(_ reason: Reason) -> RefusalWords? {
+        switch reason {
+        case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
+            .routeMethodNotAllowed:
+            // Their status says all.
+            return nil
+        case .requestCrossSite:
+            return RefusalWords(
+                "This came from another site",
+                "For your safety, a link or form of another site cannot act in your name here.",
+                "Open this site yourself and do there what you wanted to do.",
+                .start
+            )
+        case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
+            return RefusalWords(
+                "This address cannot be opened",
+                "The address is written in a way that could mean more than one page.",
+                "Check how it is written, or begin at the start page.",
+                .start
+            )
+        case .sessionUnknown, .credentialOtherKey:
+            return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
+        case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
+            return RefusalWords(
+                "Please sign in again",
+                "Your device has changed its network since you signed in.",
+                "Sign in again to go on.",
+                .signIn
+            )
+        case .requireMaxAge:
+            return RefusalWords(
+                "Please sign in again",
+                "This page needs a more recent sign-in than yours.",
+                "Sign in again to go on.",
+                .signIn
+            )
+        case .requireAAL:
+            return RefusalWords(
+                "A second factor is needed",
+                "This page needs a stronger sign-in than yours.",
+                "Sign in with an account that has a second factor, or ask the people who run this site.",
+                .otherAccount
+            )
+        case .requireGroups, .requireScopes, .requireOrigin:
+            return RefusalWords(
+                "You have no access to this page",
+                "You are signed in, but this page is not open to your account.",
+                "Ask the people who run this site for access, or sign in with another account.",
+                .otherAccount
+            )
+        case .identityUnsafeValue, .identityTooLarge:
+            return RefusalWords(
+                "Your account cannot be used here",
+                "Your account holds something that the app behind this page cannot take.",
+                "Tell the people who run this site, with the reason below.",
+                .none
+            )
+        case .handoffNotNavigation:
+            return RefusalWords(
+                "Open this link once more",
+                "Your browser fetched this page before you opened it.",
+                "Open it now.",
+                .again
+            )
+        case .storeUnavailable, .storeFull, .providerUnavailable:
+            return RefusalWords(
+                "Please try again in a moment",
+                "Your sign-in cannot be checked at the moment; you have not been signed out.",
+                "Wait a few seconds, then try again.",
+                .again
+            )
+        case .gatewayOverloaded:
+            return RefusalWords(
+                "Please try again in a moment",
+                "This site has too much to do at the moment.",
+                "Wait a few seconds, then try again.",
+                .again
+            )
+        case .upstreamUnreachable:
+            return RefusalWords(
+                "The app cannot be reached",
+                "The app behind this page takes no connections at the moment.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
+                .again
+            )
+        case .upstreamTimeout:
+            return RefusalWords(
+                "The app takes too long",
+                "The app behind this page has not answered in time.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
+                .again
+            )
+        case .upstreamReset, .upstreamMalformed:
+            return RefusalWords(
+                "The app did not answer",
+                "The app behind this page gave no answer that can be shown.",
+                "Wait a few seconds, then try again. If it stays like this, tell the people who run this site.",
+                .again
+            )
+        default:
+            return nil
+        }
+    }
+
+    private static func row(_ status: Int) -> RefusalWords {
+        switch status {
+        case 401:
+            RefusalWords(
+                "Please sign in",
+                "You are not signed in, or your session has ended.",
+                "Sign in to go on.",
+                .signIn
+            )
+        case 403:
+            RefusalWords(
+                "This is not allowed",
+                "You may not do this here.",
+                "If you think that you should, ask the people who run this site.",
+                .start
+            )
+        case 404:
+            RefusalWords(
+                "Page not found",
+                "There is nothing at this address.",
+                "Check how it is written, or begin at the start page.",
+                .start
+            )
+        case 405:
+            RefusalWords(
+                "This does not work here",
+                "There is something at this address, but it cannot be used in this way.",
+                "Go back, or begin at the start page.",
+                .start
+            )
+        case 408:
+            RefusalWords(
+                "This took too long",
+                "Your request did not arrive in time.",
+                "Check your connection, then try again.",
+                .again
+            )
+        case 413:
+            RefusalWords(
+                "This is too large",
+                "You sent more than this page takes.",
+                "Go back and send a smaller file or less text.",
+                .none
+            )
+        case 414:
+            RefusalWords(
+                "This address is too long",
+                "The address is longer than this site takes.",
+                "Go back and enter less, or begin at the start page.",
+                .start
+            )
+        case 429:
+            RefusalWords(
+                "Please wait a moment",
+                "There were too many requests from here in a short time.",
+                "Wait a minute, then try again.",
+                .again
+            )
+        case 431:
+            RefusalWords(
+                "Your browser sent too much",
+                "Your browser sent more cookies or other details than this site takes.",
+                "Delete the cookies of this site in the settings of your browser, then try again.",
+                .again
+            )
+        case 500...:
+            RefusalWords(
+                "Please try again in a moment",
+                "This page cannot be shown at the moment.",
+                "Wait a few seconds, then try again.",
+                .again
+            )
+        default:
+            RefusalWords(
+                "This request was not understood",
+                "Your browser, or something between it and this site, sent what cannot be read with certainty.",
+                "Try again. If it happens again, use another browser or network.",
+                .again
+            )
+        }
+    }
+}

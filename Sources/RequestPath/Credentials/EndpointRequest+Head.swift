@@ -1,0 +1,92 @@
+package import AddressIntelligence
+package import Endpoints
+import Settings
+import Vocabulary
+
+extension EndpointRequest {
+    /// A copy of what `endpoint` may see of a request; its body is still to come.
+    ///
+    /// - Parameters:
+    ///   - cookies: The cookies that are the gateway's on `host`.
+    ///   - address: The client's, after `trusted_proxies`.
+    package init(
+        to endpoint: Endpoint,
+        _ head: RequestHead,
+        _ base: Bytes,
+        host: HostEntry,
+        cookies: OwnCookies,
+        address: IPAddress,
+        requestID: RequestID
+    ) {
+        var fields: [(name: String, value: String)] = []
+        for index in 0..<head.fields.count {
+            let line = head.fields[index]
+            // What only the gateway may say is not there for its endpoints either.
+            guard !line.isDropped || line.role == .upgrade, !line.role.presentsCredential else { continue }
+            let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
+            fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
+        }
+        let path = head.path.bytes(in: base)
+        self.init(
+            method: String(decoding: head.method.bytes(in: base), as: UTF8.self),
+            path: String(decoding: path, as: UTF8.self),
+            pathParameters: endpoint.pattern.parameters(of: path),
+            query: FormText.pairs(head.query.bytes(in: base)),
+            fields: fields,
+            credentials: PresentedCredentials(head, base, cookies: cookies),
+            body: [],
+            address: address,
+            origin: host.publicURL.description,
+            authority: host.publicURL.authority,
+            isSecure: host.publicURL.isHTTPS,
+            requestID: requestID.text
+        )
+    }
+}
+
+extension FieldRole {
+    /// `PresentedCredentials` holds what the field says.
+    fileprivate var presentsCredential: Bool {
+        switch self {
+        case .authorization, .cookie, .sessionToken: true
+        default: false
+        }
+    }
+}
+
+extension PresentedCredentials {
+    /// Reads the credentials of a request to an endpoint.
+    package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
+        self.init()
+        var lines: (authorization: Int, sessionToken: Int) = (0, 0)
+        for index in 0..<head.fields.count {
+            let value = head.fields[index].value
+            switch head.fields[index].role {
+            case .cookie:
+                cookies.forEachSession(in: value, base) { value in
+                    let secret = Secret(Array(value.bytes(in: base)))
+                    if self.sessionCookies.count < Self.mostSessionCookies, !self.sessionCookies.contains(secret) {
+                        self.sessionCookies.append(secret)
+                    }
+                }
+            case .sessionToken:
+                lines.sessionToken += 1
+                self.sessionToken = value.isEmpty ? nil : Secret(Array(value.bytes(in: base)))
+            case .authorization:
+                lines.authorization += 1
+                self.authorization =
+                    switch AuthorizationField(value, base) {
+                    case .bearer(let token): .bearer(Secret(Array(token.bytes(in: base))))
+                    case .basic(let pair): .basic(Secret(Array(pair.bytes(in: base))))
+                    case .dpop, .other: .other
+                    }
+            default: break
+            }
+        }
+        if lines.authorization > 1 || lines.sessionToken > 1 {
+            self.isRepeated = true
+            self.authorization = nil
+            self.sessionToken = nil
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import AddressIntelligence
+import Handoff
+package import Observability
+package import Sessions
+import Settings
+import Vocabulary
+
+/// What is refused because somebody may be using a session that is not theirs, or be making a browser use it: an event
+/// each, with the user whose session it is. The audit stream bounds them; the refusal stands in any case.
+extension RequestJudge {
+    /// Notes a denial, if it is one of these: the session at another device, or used by another site.
+    mutating func audit(
+        _ denial: Denial,
+        of session: CachedSession?,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) {
+        let kind: AuditEvent.Kind
+        let cause: Reason
+        switch denial {
+        case .forbidden(.requestCrossSite):
+            (kind, cause) = (.sessionDenied, .requestCrossSite)
+        case .unauthenticated(let reason) where JudgedBinding.Outcome(reason) != nil:
+            (kind, cause) = (.bindingMismatch, reason)
+        case .forbidden, .unauthenticated:
+            return
+        }
+        var event = self.event(kind, cause, head, base, given)
+        event.subject = session?.session.subject
+        event.session = session?.session.id
+        if kind == .bindingMismatch {
+            event.boundAddress = session?.session.device?.address.description
+            event.boundASN = session?.session.device?.asn
+        }
+        self.findings.events.append(.audit(event))
+    }
+
+    /// Notes two session cookies with different values, of which another site of the domain may have planted one.
+    mutating func auditAmbiguousCookies(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext, _ host: HostEntry)
+    {
+        guard let line = head.line(.cookie) else { return }
+        var values: [Slice] = []
+        given.configuration.cookies(of: host).forEachSession(in: head.fields[line].value, base) { values.append($0) }
+        let event = self.event(.sessionDenied, .credentialAmbiguousCookie, head, base, given)
+        self.findings.events.append(.ambiguousCookies(values, event))
+    }
+
+    private func event(
+        _ kind: AuditEvent.Kind,
+        _ reason: Reason,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> AuditEvent {
+        let device = given.configuration.devices.facts(
+            address: self.findings.clientAddress ?? given.peer,
+            userAgent: head.value(.userAgent, in: base).map { String(decoding: $0, as: UTF8.self) }
+        )
+        return AuditEvent(
+            kind,
+            code: .warning,
+            reason: reason,
+            host: self.findings.host?.publicURL.authority,
+            address: device.address.description,
+            asn: device.asn,
+            userAgent: device.userAgent,
+            requestID: self.findings.requestID.text,
+            details: self.findings.route.map { [("route", $0.name)] } ?? []
+        )
+    }
+}
+
+extension AuditEvent {
+    /// The same with the user of these sessions, if all that are `host`'s are one user's.
+    package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
+        let sessions = known.map(\.session).filter { $0.kind == .web && $0.host == host }
+        guard Set(sessions.map(\.subject)).count == 1 else { return self }
+        var event = self
+        event.subject = sessions.first?.subject
+        event.session = sessions.first?.id
+        return event
+    }
+}

@@ -1,0 +1,171 @@
+import AddressIntelligence
+import Handoff
+import Sessions
+import Settings
+import Vocabulary
+
+/// Whose session a request presents, and whether it suffices for the route.
+extension RequestJudge {
+    /// Asks for the session that the request presents, or decides without one.
+    ///
+    /// - Parameter hasCookieEnded: The session of the cookie, another user's, has ended with a transfer token.
+    mutating func askForSession(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry,
+        hasCookieEnded: Bool = false
+    ) -> JudgeAction {
+        self.findings.stage = .session
+        var evidence = Evidence(
+            session: nil,
+            missing: .credentialMissing,
+            isExplicit: false,
+            isCrossSite: false,
+            bindingMismatch: nil,
+            now: given.now
+        )
+        if route.settings.auth != .public {
+            switch self.credentials.presented {
+            case .none:
+                if self.credentials.cookies.sessionIsAmbiguous {
+                    evidence.missing = .credentialAmbiguousCookie
+                    self.auditAmbiguousCookies(head, base, given, host)
+                }
+            case .unusable(let reason):
+                evidence.isExplicit = true
+                evidence.missing = reason
+            case .explicit(let token):
+                return self.ask(.native, token)
+            case .cookie where hasCookieEnded:
+                evidence.missing = self.findings.note ?? .sessionUnknown
+            case .cookie(let token):
+                return self.ask(.web, token)
+            }
+        }
+        return self.decide(evidence, head, base, given, route, host)
+    }
+
+    private mutating func ask(_ kind: Session.Kind, _ token: Slice) -> JudgeAction {
+        self.state = .session
+        return .ask(SessionQuestion(kind: kind, token: token, purpose: .request))
+    }
+
+    /// Decides on the session that was asked for.
+    mutating func decide(
+        on answer: SessionAnswer,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        var isCookie = false
+        if case .cookie = self.credentials.presented { isCookie = true }
+        var evidence = Evidence(
+            session: nil,
+            missing: .sessionUnknown,
+            isExplicit: !isCookie,
+            isCrossSite: false,
+            bindingMismatch: nil,
+            now: given.now
+        )
+        switch answer {
+        case .found(let session) where isCookie && session.session.host != host.publicURL.authority:
+            // A cookie is good on the host it was made for and on no other (RFC 6265 8.6: cookies do not respect ports).
+            evidence.missing = .sessionOtherHost
+        case .found(let session):
+            evidence.session = session
+            if isCookie {
+                evidence.isCrossSite = CrossSite.isSuspect(
+                    head,
+                    base,
+                    origin: host.origin,
+                    trusted: route.trustedOrigins
+                )
+            }
+            if route.settings.liveBinding != .none {
+                evidence.bindingMismatch = self.bindingMismatch(route.settings.liveBinding, session.session, given)
+            }
+        case .none: break
+        case .otherKey: evidence.missing = .credentialOtherKey
+        case .malformed: evidence.missing = .credentialMalformed
+        }
+        return self.decide(evidence, head, base, given, route, host)
+    }
+
+    /// The device that uses the session now against the one it was made for.
+    func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: JudgingContext) -> Reason? {
+        guard let made = session.device else { return .bindingIPMismatch }
+        let address = self.findings.clientAddress ?? given.peer
+        let now = given.configuration.devices.facts(address: address, userAgent: nil)
+        return BindingJudge.judge(mode, minted: made, presented: now)
+    }
+
+    @inline(__always)
+    private mutating func decide(
+        _ evidence: Evidence,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        self.findings.stage = .decision
+        switch Decision.judge(route, evidence) {
+        case .permitted(let permit):
+            return self.permit(permit, head, base, given)
+        case .denied(let denial):
+            self.audit(denial, of: evidence.session, head, base, given)
+            let answer = LocalAnswer.denial(
+                denial,
+                head,
+                base,
+                route: route,
+                host: host,
+                session: evidence.session?.session,
+                isJudged: self.credentials.presented != .none,
+                configuration: given.configuration,
+                requestID: self.findings.requestID,
+                now: given.now
+            )
+            return .answer(answer)
+        }
+    }
+
+    @inline(__always)
+    private mutating func permit(
+        _ permit: consuming Permit,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> JudgeAction {
+        var identity: ContiguousArray<UInt8>?
+        if let session = permit.session {
+            self.findings.session = session
+            switch Self.identityLines(session, given.configuration) {
+            case .success(let lines): identity = lines
+            case .failure(let refused):
+                self.findings.unwritableField = refused.field
+                return .answer(.problem(refused.reason, requestID: self.findings.requestID))
+            }
+        }
+        if let lines = permit.route.crossOriginLines {
+            self.findings.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
+        }
+        return .permitted(permit, identity: identity)
+    }
+
+    /// The session's identity lines, made once per session, loop and configuration.
+    @inline(__always)
+    private static func identityLines(
+        _ session: CachedSession,
+        _ configuration: PathConfiguration
+    ) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
+        if let ready = session.rendering(generation: configuration.generation) { return .success(ready) }
+        let rendered = configuration.identity.render(session.session)
+        if case .success(let ready) = rendered { session.setRendering(ready, generation: configuration.generation) }
+        return rendered
+    }
+}

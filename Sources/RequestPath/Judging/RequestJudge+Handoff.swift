@@ -1,0 +1,251 @@
+import AddressIntelligence
+import Clients
+import Endpoints
+package import Handoff
+import Sessions
+import Settings
+import Vocabulary
+
+/// The transfer tokens of a request, from the first that is tried until none is left.
+struct HandoffTrial {
+    /// The route's web client, whose settings decide.
+    let client: ClientSettings
+    /// The token in the query, or the one that was moved from there into the attempt cookie.
+    var parameter: HandoffParameter.Found?
+    /// `parameter` is in the attempt cookie.
+    var isMoved = false
+    /// The values of the request's handoff cookies: they go when one of them is dealt with.
+    var cookieValues: [[UInt8]] = []
+    /// What the browser shows of handoff cookies that were dealt with before.
+    var marks: [UInt8] = []
+    /// The token that is being tried.
+    var request: HandoffRequest?
+    /// The browser's own session on this host, once it was asked for; nil inside: it has none.
+    var existing: CachedSession??
+}
+
+/// Which of a request's transfer tokens is consumed, and what follows.
+///
+/// The cookie is tried first, then the query, each where the client takes tokens there. What is refused goes and leaves the
+/// rest of the request as it is: a session stays, and a good token in the query counts beside a stale one in the cookie.
+extension RequestJudge {
+    /// Deals with the first transfer token; nil when the request goes on without any.
+    @inline(__always)
+    mutating func beginHandoff(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction? {
+        guard
+            self.credentials.cookies.hasHandoff || self.credentials.handoffParameter != nil
+                || self.credentials.movedToken != nil
+        else { return nil }
+        return self.beginTrial(head, base, given, route, host)
+    }
+
+    private mutating func beginTrial(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction? {
+        let mayConsume = Navigation.mayConsume(head, base)
+        // HEAD and subresources go on without the token, whatever they bring.
+        guard mayConsume || Navigation.isSpeculative(head) else { return nil }
+        guard let consumer = given.configuration.handoff,
+            let client = route.settings.client.flatMap(given.configuration.clients.snapshot.client)
+        else { return nil }
+        var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
+        // Not for another site's link: it is not the navigation for which the token was moved.
+        if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
+            trial.parameter = HandoffParameter.Found(value: token)
+            trial.isMoved = true
+        }
+        let cookies = self.handoffCookies(head, base, given.configuration.cookies(of: host), consumer, &trial)
+        guard !cookies.isEmpty || trial.parameter != nil else { return nil }
+        self.findings.stage = .handoff
+        guard mayConsume else {
+            // A prefetch is refused, so that the browser asks again when the user really goes there.
+            return .answer(self.refusal(.handoffNotNavigation, head, base, route))
+        }
+        guard let token = cookies.first else { return self.tryParameter(trial, head, base, given, route, host) }
+        guard client.takes(.cookie), cookies.count == 1 else {
+            let reason: Reason = client.takes(.cookie) ? .handoffRepeated : .handoffMethodNotAllowed
+            let request = self.request(nil, .cookie, trial, head, base, given, host)
+            self.findings.events.append(.turnedAway(reason, request))
+            self.findings.note = reason
+            self.clearHandoffCookies(trial, given.configuration, host)
+            return self.tryParameter(trial, head, base, given, route, host)
+        }
+        trial.request = self.request(token, .cookie, trial, head, base, given, host)
+        return self.prepare(trial, given, route, host)
+    }
+
+    /// Deals with the token in the query; nil when there is none.
+    private mutating func tryParameter(
+        _ trial: HandoffTrial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction? {
+        guard let parameter = trial.parameter else { return nil }
+        if let reason = Self.objection(to: parameter, of: head, base, trial.client) {
+            let request = self.request(nil, .query, trial, head, base, given, host)
+            self.findings.events.append(.turnedAway(reason, request))
+            return .answer(self.withoutParameter(trial, reason, head, base, given, host))
+        }
+        var trial = trial
+        trial.request = self.request(parameter.value, .query, trial, head, base, given, host)
+        return self.prepare(trial, given, route, host)
+    }
+
+    /// Why a token in the query is not even tried; nil: it is.
+    static func objection(
+        to parameter: HandoffParameter.Found,
+        of head: RequestHead,
+        _ base: Bytes,
+        _ client: ClientSettings
+    ) -> Reason? {
+        if !client.takes(.query) { return .handoffMethodNotAllowed }
+        if parameter.isRepeated { return .handoffRepeated }
+        // Until the user has confirmed, another site's link must not sign them in (login CSRF).
+        return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
+    }
+
+    private func request(
+        _ token: Slice?,
+        _ transport: HandoffTransport,
+        _ trial: HandoffTrial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> HandoffRequest {
+        let userAgent = head.value(.userAgent, in: base).map { String(decoding: $0.prefix(512), as: UTF8.self) }
+        let attempt = self.credentials.cookies.attempt.flatMap { AttemptSecret($0.bytes(in: base)) }
+        return HandoffRequest(
+            token: token.map { Array($0.bytes(in: base)) } ?? [],
+            transport: transport,
+            authority: host.publicURL.authority,
+            client: trial.client,
+            device: DeviceFacts(
+                address: self.findings.clientAddress ?? given.peer,
+                asn: nil,
+                userAgent: userAgent
+            ),
+            existing: nil,
+            attempt: attempt ?? AttemptSecret(),
+            requestID: self.findings.requestID.text
+        )
+    }
+
+    /// Goes on to the consumption of the token of `trial`, once it is known which session the browser has by its cookie.
+    private mutating func prepare(
+        _ trial: HandoffTrial,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        if let existing = trial.existing { return self.consume(trial, existing, given, route, host) }
+        guard let cookie = self.credentials.cookies.session else {
+            return self.consume(trial, nil, given, route, host)
+        }
+        self.state = .existing(trial)
+        return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
+    }
+
+    /// - Parameter existing: The session that the browser has.
+    mutating func consume(
+        _ trial: HandoffTrial,
+        _ existing: CachedSession?,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        guard var request = trial.request else { preconditionFailure("a handoff without a token") }
+        // A cookie of another host is no session here.
+        let own = existing.flatMap { $0.session.host == host.publicURL.authority ? $0 : nil }
+        if let own {
+            let binding = route.settings.liveBinding
+            request.existing = (own.key, own.session)
+            request.existingSuffices =
+                Requirements.unmet(route.settings.require, own.session, given.now) == nil
+                && (binding == .none || self.bindingMismatch(binding, own.session, given) == nil)
+        }
+        var trial = trial
+        trial.existing = .some(own)
+        trial.request = request
+        self.state = .consuming(trial)
+        return .consume(OutOfLine(request))
+    }
+
+    /// The consumption has ended.
+    package mutating func handoffEnded(
+        _ outcome: HandoffOutcome,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> JudgeAction {
+        guard case .consuming(let trial) = self.state, let request = trial.request, let route = self.findings.route,
+            let host = self.findings.host
+        else { preconditionFailure("a handoff ended that was not begun") }
+        self.noteOutcome(outcome, request)
+        let cookie = given.configuration.sessionCookie(of: host)
+        var isSignedIn = false
+        var hasCookieEnded = false
+        switch outcome {
+        case .unavailable(let error):
+            return self.unavailable(error, .storeUnavailable, head, base, given)
+        case .signedIn(let token, _, _):
+            isSignedIn = true
+            self.findings.note = nil
+            self.findings.addLine("Set-Cookie", cookie.setting(token))
+        case .alreadySignedIn:
+            break
+        case .refused(let reason, let endsExisting):
+            self.findings.note = reason
+            if endsExisting {
+                hasCookieEnded = true
+                self.findings.addLine("Set-Cookie", cookie.clearing())
+            }
+        }
+        self.state = .ended
+        if request.transport == .cookie { self.clearHandoffCookies(trial, given.configuration, host) }
+        if self.credentials.cookies.hasAttempt {
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+        }
+        if request.transport == .query || isSignedIn {
+            return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
+        }
+        // No redirect, or a cookie that our clearing does not reach would go round for ever. The request goes on without
+        // this token: with the one in the query, or with the session that the browser has.
+        if hasCookieEnded, trial.parameter != nil {
+            // Another user's session ended with the token in the cookie: login follows, whatever the query has.
+            return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
+        }
+        if let action = self.tryParameter(trial, head, base, given, route, host) { return action }
+        return self.askForSession(head, base, given, route, host, hasCookieEnded: hasCookieEnded)
+    }
+
+    /// Notes for the log what a transfer token came to, in the words of the metrics.
+    private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
+        let recorded: HandoffRecord.Outcome
+        let binding: JudgedBinding.Outcome?
+        switch outcome {
+        case .signedIn: (recorded, binding) = (.signedIn, request.client.bindingDryRun ? .dryRun : .match)
+        case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
+        case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
+        case .unavailable: (recorded, binding) = (.unavailable, nil)
+        }
+        let record = HandoffRecord(outcome: recorded, requestID: "", clientID: "", device: request.device)
+        self.findings.handoff = record.result
+        if request.client.binding != .none, let binding {
+            self.findings.binding = JudgedBinding(mode: request.client.binding, outcome: binding)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Endpoints
+import Handoff
+import Sessions
+import Settings
+import Vocabulary
+
+/// What the browser is told of transfer tokens: the cookies that go, and the URL without the token.
+extension RequestJudge {
+    /// The values of the handoff cookies that are not marked as dealt with, each once.
+    func handoffCookies(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ cookies: OwnCookies,
+        _ consumer: HandoffConsumer,
+        _ trial: inout HandoffTrial
+    ) -> [Slice] {
+        guard self.credentials.cookies.hasHandoff, let line = head.line(.cookie) else { return [] }
+        let values = cookies.handoffValues(in: head.fields[line].value, base)
+        trial.cookieValues = values.map { Array($0.bytes(in: base)) }
+        guard let marks = self.credentials.cookies.handled?.bytes(in: base),
+            marks.count <= HandoffConsumer.longestMarks
+        else { return values }
+        trial.marks = Array(marks)
+        return zip(values, trial.cookieValues).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
+    }
+
+    /// Clears the request's handoff cookies, host-only and with the host as their domain, as apps set them either way, and
+    /// marks their values: what our clearing does not reach is left alone when it comes back.
+    mutating func clearHandoffCookies(_ trial: HandoffTrial, _ configuration: PathConfiguration, _ host: HostEntry) {
+        guard let consumer = configuration.handoff else { return }
+        let attributes = host.publicURL.isHTTPS ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
+        for name in configuration.settings.handoff.cookieNames {
+            self.findings.addLine("Set-Cookie", "\(name)=; Path=/; Max-Age=0\(attributes)")
+            self.findings.addLine(
+                "Set-Cookie",
+                "\(name)=; Path=/; Domain=\(host.publicURL.host); Max-Age=0\(attributes)"
+            )
+        }
+        let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
+        self.findings.addLine("Set-Cookie", configuration.handledCookie(of: host).setting(marks))
+    }
+
+    /// Clears session cookies of different value: none of them is used.
+    mutating func clearSessionCookies(_ given: JudgingContext, _ host: HostEntry) {
+        self.findings.addLine("Set-Cookie", given.configuration.sessionCookie(of: host).clearing())
+        self.findings.note = .credentialAmbiguousCookie
+    }
+
+    /// Says that the store cannot answer. The browser gets what makes a reload the same attempt: the token may have been
+    /// used, and only the answer was lost.
+    ///
+    /// A token stays in its cookie. One in a URL is moved into the attempt cookie, and the browser is sent to the URL without
+    /// it, which is told the same if nothing has changed by then. Programs may keep no cookies: theirs stays where it is.
+    mutating func postpone(
+        _ trial: HandoffTrial,
+        _ error: StoreError,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) -> LocalAnswer {
+        let reason: Reason = error == .full ? .storeFull : .storeUnavailable
+        var answer = LocalAnswer.problem(reason, requestID: self.findings.requestID)
+        guard let host = self.findings.host, let attempt = trial.request?.attempt else { return answer }
+        var value = attempt.value
+        if let parameter = self.credentials.handoffParameter {
+            if Navigation.wantsPage(head, base) {
+                // It may be the cookie's token that could not be tried, while the one in the query never is. As a moved
+                // token it would be tried with the next navigation, even if another site made the link to this one.
+                if Self.objection(to: parameter, of: head, base, trial.client) == nil, let token = parameter.value,
+                    AttemptCookie.canHold(token.bytes(in: base))
+                {
+                    value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+                }
+                answer = self.withoutParameter(trial, reason, head, base, given, host)
+            }
+        } else if let token = self.credentials.movedToken {
+            value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
+        }
+        self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).setting(value))
+        return answer
+    }
+
+    /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.
+    mutating func withoutParameter(
+        _ trial: HandoffTrial,
+        _ reason: Reason?,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> LocalAnswer {
+        // A moved token is in no URL: what it leads back to is the same one, and must not do so again.
+        if trial.isMoved {
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+        }
+        // Origin-form on our own origin: `//evil` in the path stays a path.
+        let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
+        return .redirect(to: host.publicURL.description + target, reason: reason)
+    }
+
+    private static func targetWithoutParameter(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ parameter: HandoffParameter
+    ) -> String {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: head.target.length + 1) { room in
+            guard let start = room.baseAddress else { return "/" }
+            var writer = ByteWriter(start)
+            if head.hasQuery {
+                RequestWriter.writeTarget(head, base, parameter, &writer)
+            } else {
+                writer.write(base + head.path.start, head.path.length)
+            }
+            return String(decoding: UnsafeBufferPointer(start: start, count: writer.count), as: UTF8.self)
+        }
+    }
+}

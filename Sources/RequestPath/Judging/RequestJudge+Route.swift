@@ -1,0 +1,100 @@
+import AddressIntelligence
+import Endpoints
+import Settings
+import Vocabulary
+
+/// Where a request goes: host, client address, path, endpoint or route.
+extension RequestJudge {
+    /// Freezes the route; an action where there is none to freeze.
+    mutating func chooseRoute(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> JudgeAction? {
+        let configuration = given.configuration
+        self.findings.clientAddress = self.clientAddress(head, base, given)
+        guard let host = configuration.routes.host(for: head.authority.bytes(in: base)) else {
+            return self.refuseRoute(.routeNotFound)
+        }
+        self.findings.host = host
+        if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
+        // It asks about the server, and that is the gateway (RFC 9110 9.3.7).
+        if head.hasAsteriskTarget(in: base) {
+            return .answer(LocalAnswer(status: 204, fields: [("Allow", MethodSet.allow)]))
+        }
+        switch PathReading.read(head.path.bytes(in: base), into: given.scratch) {
+        case .refused(let reason):
+            return self.refuseRoute(reason)
+        case .read(let reading):
+            let method = head.method.bytes(in: base)
+            switch configuration.endpoints.match(reading, method: method, host: host) {
+            case .endpoint(let endpoint):
+                if case .length(let length) = head.framing, length > endpoint.bodyLimit {
+                    return self.refuseRoute(.requestBodyTooLarge)
+                }
+                let request = EndpointRequest(
+                    to: endpoint,
+                    head,
+                    base,
+                    host: host,
+                    cookies: configuration.cookies(of: host),
+                    address: self.findings.clientAddress ?? given.peer,
+                    requestID: self.findings.requestID
+                )
+                return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
+            case .forward(let route):
+                self.findings.route = route
+                return nil
+            case .refused(let reason):
+                return self.refuseRoute(reason)
+            case .methodNotAllowed(let allow):
+                return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
+            case .none:
+                break
+            }
+            switch configuration.routes.match(host: host, head: head, base, reading: reading) {
+            case .route(let route):
+                self.findings.route = route
+                return nil
+            case .notFound:
+                return self.refuseRoute(.routeNotFound)
+            case .methodNotAllowed(let allow):
+                return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
+            case .refused(let reason):
+                return self.refuseRoute(reason)
+            }
+        }
+    }
+
+    private func refuseRoute(_ reason: Reason, _ fields: [(name: String, value: String)] = []) -> JudgeAction {
+        .answer(.problem(reason, requestID: self.findings.requestID, fields: fields))
+    }
+
+    private mutating func clientAddress(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> IPAddress {
+        let rule = given.configuration.clientAddress
+        guard rule.trusts(given.peer) else {
+            if given.notesStrayForwarding, let field = Self.strayForwarding(head, base) {
+                self.findings.events.append(.strayForwarding(field: field))
+            }
+            return given.peer
+        }
+        return rule.client(of: head, base, peer: given.peer)
+    }
+
+    /// The name of a field by which proxies tell of their clients: from a peer that is not believed, as a rule a proxy that
+    /// `trusted_proxies` should name.
+    private static func strayForwarding(_ head: RequestHead, _ base: Bytes) -> String? {
+        if head.line(.forwardedFor) != nil { return "X-Forwarded-For" }
+        if head.line(.forwarded) != nil { return "Forwarded" }
+        guard head.line(.managed) != nil else { return nil }
+        for index in 0..<head.fields.count where head.fields[index].role == .managed {
+            if ByteClass.equal(head.fields[index].name.bytes(in: base), "x-real-ip") { return "X-Real-IP" }
+        }
+        return nil
+    }
+
+    /// A trusted proxy's request id, if it is short and of token characters: it goes into logs and answers.
+    private static func trustedRequestID(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> [UInt8]? {
+        guard let value = head.value(.requestID, in: base), given.configuration.clientAddress.trusts(given.peer),
+            (1...64).contains(value.count),
+            value.allSatisfy({ $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E })
+        else { return nil }
+        return Array(value)
+    }
+}

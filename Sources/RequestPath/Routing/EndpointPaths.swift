@@ -1,0 +1,122 @@
+package import Endpoints
+package import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// What became of looking for one of the gateway's own endpoints.
+package enum EndpointMatch: Sendable {
+    case none
+    /// The gateway answers.
+    case endpoint(Endpoint)
+    /// The identity provider answers: the request is judged by this route, a public one.
+    case forward(RouteEntry)
+    /// The path is the gateway's, the method is not: the value of `Allow`.
+    case methodNotAllowed(String)
+    /// 400: what only reads like one of the gateway's paths could be another path to the app.
+    case refused(Reason)
+}
+
+/// The paths of the gateway's own endpoints on one host.
+///
+/// A literal path beats one with a parameter, and of two with parameters the one that is literal first wins. Only then is
+/// the method looked at.
+package final class EndpointPaths: Sendable {
+    /// One endpoint and what a request to it comes to.
+    package struct Entry: Sendable {
+        fileprivate let pattern: EndpointPattern
+        fileprivate let methods: [String]
+        fileprivate let match: EndpointMatch
+
+        /// An endpoint that the gateway answers.
+        package init(_ endpoint: Endpoint) {
+            self.pattern = endpoint.pattern
+            self.methods = endpoint.methods
+            self.match = .endpoint(endpoint)
+        }
+
+        /// An endpoint that the identity provider answers, and the route to it.
+        init(_ endpoint: ForwardingEndpoint, by route: RouteEntry) {
+            self.pattern = endpoint.pattern
+            self.methods = endpoint.methods
+            self.match = .forward(route)
+        }
+    }
+
+    /// What can be told of a path by its length alone. A value without references, for it is asked on every request.
+    struct Filter: Sendable {
+        /// Bit n is set if a literal path has n bytes; the last one stands for all longer ones.
+        fileprivate var lengths: UInt64 = 0
+        /// Bytes of the shortest path with a parameter.
+        fileprivate var shortestParametric = Int.max
+
+        fileprivate static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
+
+        /// Whether some endpoint may have a path of `length` bytes.
+        @inline(__always)
+        func admits(_ length: Int) -> Bool {
+            self.lengths & Self.bit(length) != 0 || length >= self.shortestParametric
+        }
+    }
+
+    /// All endpoints of one path.
+    private struct Place: Sendable {
+        let pattern: EndpointPattern
+        let entries: [Entry]
+        /// The value of `Allow`.
+        let allow: String
+    }
+
+    private let exact: [Place]
+    private let parametric: [Place]
+    let filter: Filter
+
+    package init(_ entries: [Entry]) {
+        var groups: [[Entry]] = []
+        for entry in entries {
+            if let index = groups.firstIndex(where: { $0[0].pattern.takesTheSame(as: entry.pattern) }) {
+                groups[index].append(entry)
+            } else {
+                groups.append([entry])
+            }
+        }
+        let places = groups.map { group in
+            Place(pattern: group[0].pattern, entries: group, allow: group.flatMap(\.methods).joined(separator: ", "))
+        }
+        self.exact = places.filter(\.pattern.isExact)
+        self.parametric = places.filter { !$0.pattern.isExact }.sorted { $0.pattern.precedes($1.pattern) }
+        var filter = Filter()
+        for place in self.exact { filter.lengths |= Filter.bit(place.pattern.shortest) }
+        filter.shortestParametric = self.parametric.map(\.pattern.shortest).min() ?? .max
+        self.filter = filter
+    }
+
+    /// Looks a path up.
+    ///
+    /// - Parameters:
+    ///   - path: The reading of the path.
+    ///   - isRaw: The path came as it is read; else none of ours is answered, because the app could read it otherwise.
+    package func match(
+        _ path: UnsafeBufferPointer<UInt8>,
+        method: UnsafeBufferPointer<UInt8>,
+        isRaw: Bool
+    ) -> EndpointMatch {
+        guard let place = self.place(of: path) else { return .none }
+        for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
+            return isRaw ? entry.match : .refused(.pathAmbiguous)
+        }
+        return .methodNotAllowed(place.allow)
+    }
+
+    private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {
+        // By index: the elements that do not match are not copied.
+        for index in self.exact.indices where self.exact[index].pattern.shortest == path.count {
+            if self.exact[index].pattern.matches(path) { return self.exact[index] }
+        }
+        for index in self.parametric.indices where self.parametric[index].pattern.matches(path) {
+            return self.parametric[index]
+        }
+        return nil
+    }
+}

@@ -1,0 +1,37 @@
+/// The documents of a memory store, by collection and id. A value that does no locking itself.
+struct MemoryDocuments {
+    struct Entry {
+        let bytes: [UInt8]
+        let attempt: AttemptID
+        let version: RecordVersion
+    }
+
+    private var collections: [String: [String: Entry]] = [:]
+
+    /// The document with this key.
+    func entry(_ key: DocumentKey) -> Entry? { self.collections[key.collection]?[key.id] }
+
+    /// All documents of the collection.
+    func entries(of collection: String) -> [String: Entry] { self.collections[collection] ?? [:] }
+
+    /// The atomic step of `DocumentStore.put`.
+    mutating func put(
+        _ entry: Entry,
+        at key: DocumentKey,
+        judged: RecordVersion?,
+        limit: Int
+    ) throws(StoreError) -> Replacement {
+        let standing = self.entry(key)
+        // The same attempt: its answer was lost and it asks again.
+        if let standing, standing.attempt == entry.attempt { return .done }
+        guard standing?.version == judged else { return standing == nil ? .absent : .changed }
+        if standing == nil, self.collections[key.collection]?.count ?? 0 >= limit { throw .full }
+        self.collections[key.collection, default: [:]][key.id] = entry
+        return .done
+    }
+
+    /// Deletes the document; true when it was there.
+    mutating func delete(_ key: DocumentKey) -> Bool {
+        self.collections[key.collection]?.removeValue(forKey: key.id) != nil
+    }
+}

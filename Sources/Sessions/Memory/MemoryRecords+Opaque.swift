@@ -1,0 +1,166 @@
+internal import Vocabulary
+
+/// A single-use or replaceable record: bytes that the store does not understand, and its terms.
+struct OpaqueRecord {
+    let bytes: [UInt8]
+    let terms: RecordTerms
+    let deadline: UnixTime
+    let version: RecordVersion
+    /// The attempt that wrote a replaceable record; nil: it is a single-use record.
+    let attempt: AttemptID?
+}
+
+/// A record to be written, its bytes made and its place in the limits not yet taken.
+struct OpaqueDraft {
+    let key: RecordKey
+    let bytes: [UInt8]
+    let terms: RecordTerms
+    let deadline: UnixTime
+    let attempt: AttemptID?
+}
+
+/// What a consumption makes.
+struct Offspring {
+    var sessions: [NewSession] = []
+    var records: [OpaqueDraft] = []
+}
+
+extension MemoryRecords {
+    // MARK: Single-use records
+
+    /// Keeps a record. One whose lineage or owner ended meanwhile is dead on arrival: nothing is kept.
+    mutating func insert(_ draft: OpaqueDraft) throws(StoreError) {
+        guard self.mayLive(draft) else { return }
+        self.removeRecord(draft.key)
+        guard self.limits.markers.take() else { throw .full }
+        self.write(draft)
+    }
+
+    /// The marker that stands at `key`.
+    func marker(_ key: RecordKey, at now: UnixTime) -> Marker? {
+        guard let standing = self.markers[key], now < standing.until else { return nil }
+        return standing.marker
+    }
+
+    /// The live record under `key`.
+    func record(_ key: RecordKey, at now: UnixTime) -> OpaqueRecord? {
+        guard let record = self.records[key], self.isLive(record, at: now) else { return nil }
+        return record
+    }
+
+    /// The atomic step of `SingleUseStore.consume`.
+    mutating func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: Offspring,
+        at now: UnixTime
+    ) throws(StoreError) -> Consumption {
+        if let standing = self.marker(key, at: now) {
+            // Equal means the same attempt with the same outcome: its answer was lost and it asks again.
+            return standing == marker ? .done : .spent(standing)
+        }
+        guard let record = self.record(key, at: now), record.version == judged else { return .changed }
+        if !creating.sessions.isEmpty || !creating.records.isEmpty {
+            if let parent = record.terms.parent, self.session(parent, at: now) == nil { return .changed }
+            try self.takePlaces(for: creating)
+            for new in creating.sessions { self.write(new, at: now) }
+            for draft in creating.records {
+                self.removeRecord(draft.key)
+                self.write(draft)
+            }
+        }
+        // The place in the limits passes from the record to its marker.
+        self.forget(key)
+        let until = now.advanced(by: SingleUse.markerLife)
+        self.markers[key] = (marker, until)
+        self.schedule(.marker(key), due: until)
+        return .done
+    }
+
+    /// Takes the places of all, or of none.
+    private func takePlaces(for creating: Offspring) throws(StoreError) {
+        let singleUses = creating.records.count { $0.attempt == nil }
+        let needs = [
+            (self.limits.sessions, creating.sessions.count),
+            (self.limits.markers, singleUses),
+            (self.limits.replaceables, creating.records.count - singleUses),
+        ]
+        for (index, (places, count)) in needs.enumerated() where !places.take(count) {
+            for (taken, count) in needs[..<index] { taken.giveBack(count) }
+            throw .full
+        }
+    }
+
+    // MARK: Replaceable records
+
+    /// The atomic step of `ReplaceableStore.replace`.
+    mutating func replace(
+        judged: RecordVersion?,
+        with draft: OpaqueDraft,
+        at now: UnixTime
+    ) throws(StoreError) -> Replacement {
+        let standing = self.record(draft.key, at: now)
+        // The same attempt: its answer was lost and it asks again.
+        if let standing, standing.attempt == draft.attempt { return .done }
+        guard self.mayLive(draft) else { return .absent }
+        if let judged {
+            guard let standing else { return .absent }
+            guard standing.version == judged else { return .changed }
+        } else if standing != nil {
+            return .changed
+        }
+        // What is replaced leaves its place to the other.
+        if self.forget(draft.key) == nil {
+            guard self.limits.replaceables.take() else { throw .full }
+        }
+        self.write(draft)
+        return .done
+    }
+
+    // MARK: Steps
+
+    /// Dead when expired, or born before its owner's epoch. (An ended family has no records.)
+    private func isLive(_ record: OpaqueRecord, at now: UnixTime) -> Bool {
+        now < record.deadline && self.isCurrent(record.terms.owner)
+    }
+
+    /// Whether a record that is written now is not dead on arrival.
+    private func mayLive(_ draft: OpaqueDraft) -> Bool {
+        self.families[draft.key.lineage]?.ended == nil && self.isCurrent(draft.terms.owner)
+    }
+
+    private func isCurrent(_ owner: RecordOwner?) -> Bool {
+        guard let owner else { return true }
+        return self.subjects.epoch(of: owner.subject) == owner.epoch
+    }
+
+    /// Writes a record whose place is taken and whose family has not ended.
+    private mutating func write(_ draft: OpaqueDraft) {
+        self.records[draft.key] = OpaqueRecord(
+            bytes: draft.bytes,
+            terms: draft.terms,
+            deadline: draft.deadline,
+            version: RecordVersion(value: self.limits.newVersion()),
+            attempt: draft.attempt
+        )
+        if let owner = draft.terms.owner { _ = self.subjects.join(owner.subject, draft.key, until: draft.deadline) }
+        self.joinFamily(draft.key, until: draft.deadline)
+        self.schedule(.record(draft.key), due: draft.deadline)
+    }
+
+    /// Removes the record and gives its place back.
+    mutating func removeRecord(_ key: RecordKey) {
+        guard let record = self.forget(key) else { return }
+        if record.attempt == nil { self.limits.markers.giveBack() } else { self.limits.replaceables.giveBack() }
+    }
+
+    /// Removes the record, whose place is kept.
+    @discardableResult
+    private mutating func forget(_ key: RecordKey) -> OpaqueRecord? {
+        guard let record = self.records.removeValue(forKey: key) else { return nil }
+        if let owner = record.terms.owner { self.subjects.leave(owner.subject, key) }
+        self.leaveFamily(key)
+        return record
+    }
+}

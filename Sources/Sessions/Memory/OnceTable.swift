@@ -1,0 +1,59 @@
+import Synchronization
+internal import Vocabulary
+
+/// Ids that were presented once, each for as long as it must be known. None is pushed out before its time.
+final class OnceTable: Sendable {
+    private struct Part {
+        var seen: [OnceID: UnixTime] = [:]
+        var deadlines = DeadlineQueue<OnceID>()
+
+        mutating func collect(at now: UnixTime, limit: Int, places: Places) {
+            var left = limit
+            while left > 0, let id = self.deadlines.popDue(at: now) {
+                left -= 1
+                // Presented anew since it expired: a later entry of the queue stands for it.
+                guard let until = self.seen[id], until <= now else { continue }
+                self.seen[id] = nil
+                places.giveBack()
+            }
+        }
+    }
+
+    private final class Shard: Sendable {
+        let part = Mutex(Part())
+    }
+
+    private let shards: [Shard]
+    private let places: Places
+    /// How much expired is collected with each entry.
+    private static let collectedPerEntry = 4
+
+    init(shards: Int, places: Places) {
+        self.shards = (0..<shards).map { _ in Shard() }
+        self.places = places
+    }
+
+    /// Enters the id until `end`; false when it is there.
+    func enter(_ id: OnceID, until end: UnixTime, at now: UnixTime) throws(StoreError) -> Bool {
+        let shard = self.shards[Int(UInt(bitPattern: id.hashValue) % UInt(self.shards.count))]
+        return try shard.part.withLock { (part) throws(StoreError) in
+            part.collect(at: now, limit: Self.collectedPerEntry, places: self.places)
+            if let until = part.seen[id] {
+                // One that has expired and was not collected yet leaves its place to the new entry.
+                if now < until { return false }
+            } else {
+                guard self.places.take() else { throw .full }
+            }
+            part.seen[id] = end
+            part.deadlines.push(id, due: end)
+            return true
+        }
+    }
+
+    /// Forgets what has expired, at most `limit` in each shard.
+    func collect(at now: UnixTime, limit: Int) {
+        for shard in self.shards {
+            shard.part.withLock { $0.collect(at: now, limit: limit, places: self.places) }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package import NIOCore
+package import Vocabulary
+
+/// A kind of document that caches follow: every change is told to the caches of all gateways (`Invalidation.document`).
+///
+/// A document lives until it is deleted and belongs to no lineage. All documents of a kind can be listed.
+package protocol Document: RecordCodable {
+    /// The name of the collection: lower-case letters, digits and `-`.
+    static var collection: String { get }
+    /// The most bytes that a document may have; larger ones fail with `RecordTooLarge`.
+    static var sizeLimit: Int { get }
+    /// The most documents that a collection may have; one more fails with `.full`.
+    static var countLimit: Int { get }
+}
+
+extension Document {
+    package static var sizeLimit: Int { 65_536 }
+    package static var countLimit: Int { 4096 }
+}
+
+/// Which document is meant.
+package struct DocumentKey: Sendable, Hashable {
+    package let collection: String
+    /// At most `longestID` bytes.
+    package let id: String
+
+    package init(collection: String, id: String) {
+        self.collection = collection
+        self.id = id
+    }
+
+    /// Bytes of the longest id.
+    package static let longestID = 512
+}
+
+/// What a store calls a document where it tells of changes. It tells nothing of the document's id.
+package struct DocumentName: Sendable, Hashable {
+    package let collection: String
+    package let name: String
+
+    package init(collection: String, name: String) {
+        self.collection = collection
+        self.name = name
+    }
+}
+
+/// A document of a list.
+package struct ListedDocument<Content: Document>: Sendable {
+    package let id: String
+    package let stored: Stored<Content>
+
+    package init(id: String, stored: Stored<Content>) {
+        self.id = id
+        self.stored = stored
+    }
+}
+
+/// Keeps documents of every kind.
+package protocol DocumentStore: Sendable {
+    /// The document with this id; nil when there is none.
+    func document<Content: Document>(
+        _ id: String,
+        as kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<Content>?>
+
+    /// All documents of the kind, in the order of their ids. What is changed meanwhile is there before or after the change.
+    func documents<Content: Document>(
+        of kind: Content.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[ListedDocument<Content>]>
+
+    /// Compare-and-swap, as `ReplaceableStore.replace`. Answered when every loop of this process has been told.
+    ///
+    /// - Parameter judged: The version that was read; nil: there may be no such document yet.
+    func put<Content: Document>(
+        _ document: Content,
+        id: String,
+        judged: RecordVersion?,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement>
+
+    /// Deletes the document; true when it was there. May be repeated. Answered when every loop of this process has been told.
+    func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
+
+    /// What the store calls a document in `Invalidation.document`: never none, and several while what was written under an
+    /// older secret lives on. Answered from memory.
+    func names(of key: DocumentKey) -> [DocumentName]
+}
+
+extension Document {
+    /// The document's bytes as a store keeps them, with who wrote it in front.
+    package func encoded(id: String, attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
+        guard id.utf8.count <= DocumentKey.longestID else {
+            throw RecordTooLarge(size: id.utf8.count, limit: DocumentKey.longestID)
+        }
+        return try self.encoded(
+            after: { writer in
+                writer.write(attempt.value)
+                writer.write(id)
+            },
+            limit: Self.sizeLimit
+        )
+    }
+}
+
+/// A document as a store keeps it.
+package struct DocumentEnvelope {
+    /// The attempt that wrote it.
+    package let attempt: AttemptID
+    package let id: String
+    private let content: CompactReader
+
+    /// Reads what `Document.encoded(id:attempt:)` gives, up to the document itself.
+    package init(_ bytes: [UInt8]) throws(CompactFormatError) {
+        var reader = CompactReader(bytes)
+        self.attempt = AttemptID(value: try reader.text())
+        self.id = try reader.text()
+        self.content = reader
+    }
+
+    /// The document itself.
+    package func document<Content: Document>(as kind: Content.Type) throws(CompactFormatError) -> Content {
+        var reader = self.content
+        let document = try Content.read(from: &reader)
+        try reader.finish()
+        return document
+    }
+}

@@ -1,0 +1,30 @@
+package import Vocabulary
+
+extension ReplaceableRecord {
+    /// The record's bytes as a store keeps them, with the attempt that writes it in front.
+    package func encoded(attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
+        try self.encoded(after: { $0.write(attempt.value) }, limit: Self.sizeLimit)
+    }
+}
+
+/// A replaceable record as a store keeps it.
+package struct ReplaceableEnvelope {
+    /// The attempt that wrote it.
+    package let attempt: AttemptID
+    private let content: CompactReader
+
+    /// Reads what `ReplaceableRecord.encoded(attempt:)` gives, up to the record itself.
+    package init(_ bytes: [UInt8]) throws(CompactFormatError) {
+        var reader = CompactReader(bytes)
+        self.attempt = AttemptID(value: try reader.text())
+        self.content = reader
+    }
+
+    /// The record itself.
+    package func record<Record: ReplaceableRecord>(as kind: Record.Type) throws(CompactFormatError) -> Record {
+        var reader = self.content
+        let record = try Record.read(from: &reader)
+        try reader.finish()
+        return record
+    }
+}

@@ -1,0 +1,97 @@
+package import Vocabulary
+
+// The plaintext of a session; the format's version stands in front of the sealed bytes.
+//
+// A session that cannot be read (`CompactFormatError`) has been unsealed, so this or a later version of the gateway wrote
+// it: no reason to say that there is none.
+
+extension Session {
+    /// The session's bytes: the same for the same session.
+    package var encoded: [UInt8] {
+        var writer = CompactWriter()
+        self.write(to: &writer)
+        return writer.bytes
+    }
+
+    /// Reads what `encoded` gives; nothing may follow it.
+    package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Session {
+        var reader = CompactReader(bytes)
+        let session = try Self.read(from: &reader)
+        try reader.finish()
+        return session
+    }
+
+    /// Writes the session as a part of another record.
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.id)
+        writer.write(byte: self.kind == .web ? 1 : 2)
+        writer.write(byte: self.origin.byte)
+        writer.write(self.lineage.tag)
+        writer.write(self.identity.id)
+        writer.write(self.identity.schemaID)
+        self.identity.traitsDocument.write(to: &writer)
+        self.identity.metadataPublicDocument.write(to: &writer)
+        writer.write(optional: self.clientID) { $0.write($1) }
+        writer.write(optional: self.host) { $0.write($1) }
+        writer.write(self.aal.rawValue)
+        writer.write(list: self.methods) { $0.write($1) }
+        writer.write(list: self.scopes) { $0.write($1) }
+        writer.write(self.authenticatedAt)
+        writer.write(self.issuedAt)
+        writer.write(self.expiresAt)
+        writer.write(self.idleLifetime)
+        writer.write(optional: self.device) { $0.write($1) }
+        writer.write(optional: self.bornOf) { $0.write($1) }
+        writer.write(self.epoch)
+    }
+
+    /// Reads a session that is a part of another record.
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
+        let id = try reader.text()
+        let kind: Session.Kind
+        switch try reader.byte() {
+        case 1: kind = .web
+        case 2: kind = .native
+        default: throw CompactFormatError()
+        }
+        let originByte = try reader.byte()
+        guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
+            throw CompactFormatError()
+        }
+        // Arguments are evaluated in order, which is the order of the fields.
+        return Session(
+            id: id,
+            kind: kind,
+            origin: origin,
+            lineage: Lineage(tag: try reader.text()),
+            identity: Identity(
+                id: try reader.text(),
+                schemaID: try reader.text(),
+                traits: try JSONDocument(from: &reader),
+                metadataPublic: try JSONDocument(from: &reader)
+            ),
+            clientID: try reader.optionalText(),
+            host: try reader.optionalText(),
+            aal: AssuranceLevel(named: try reader.text()),
+            methods: try reader.texts(),
+            scopes: try reader.texts(),
+            authenticatedAt: try reader.time(),
+            issuedAt: try reader.time(),
+            expiresAt: try reader.time(),
+            idleLifetime: try reader.duration(),
+            device: try reader.optional { (reader) throws(CompactFormatError) in try reader.device() },
+            bornOf: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
+            epoch: try reader.unsigned()
+        )
+    }
+}
+
+extension Session.Origin {
+    fileprivate var byte: UInt8 {
+        switch self {
+        case .browser: 1
+        case .native: 2
+        case .transfer: 3
+        }
+    }
+}

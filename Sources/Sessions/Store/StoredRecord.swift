@@ -1,0 +1,104 @@
+package import Vocabulary
+
+/// The bytes of one kind of record, written and read in one place.
+///
+/// What was written under an earlier version of the gateway must stay readable, and the same record always has the same
+/// bytes.
+package protocol RecordCodable: Sendable {
+    /// Writes every part of the record, in a fixed order.
+    func write(to writer: inout CompactWriter)
+
+    /// Reads what `write(to:)` wrote.
+    static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
+}
+
+/// A record of the store that is not a session: the store keeps its bytes and knows no more of it than its `terms`.
+///
+/// The conforming type is the one place for all that is particular to the kind: the letter of its keys, its bytes, how long
+/// a record lives and how large it may be.
+package protocol StoredRecord: RecordCodable {
+    /// The kind of every key under which such a record lies.
+    static var kind: RecordKind { get }
+    /// No record of the kind lives longer, whatever its own terms say.
+    static var longestLife: Duration { get }
+    /// The most bytes that a record of the kind may have; larger ones fail with `RecordTooLarge`.
+    static var sizeLimit: Int { get }
+    /// How long this record lives, and with what it ends.
+    var terms: RecordTerms { get }
+}
+
+extension StoredRecord {
+    package static var sizeLimit: Int { 65_536 }
+}
+
+/// What a store must know of a record that it does not understand. Beside this, every record ends with its lineage.
+package struct RecordTerms: Sendable, Hashable {
+    /// When that began for which the record stands: what takes the place of a record keeps the time.
+    package var since: UnixTime
+    package var expiresAt: UnixTime
+    /// The subject with whose sessions the record ends, and the epoch that it was born under; nil: no subject is known yet.
+    package var owner: RecordOwner?
+    /// The session that must still be there when the record is used to make something.
+    package var parent: RecordKey?
+
+    package init(since: UnixTime, expiresAt: UnixTime, owner: RecordOwner? = nil, parent: RecordKey? = nil) {
+        self.since = since
+        self.expiresAt = expiresAt
+        self.owner = owner
+        self.parent = parent
+    }
+}
+
+/// A subject and one of its epochs: ending the subject's sessions moves the epoch on.
+package struct RecordOwner: Sendable, Hashable {
+    package var subject: String
+    package var epoch: UInt64
+
+    package init(subject: String, epoch: UInt64) {
+        self.subject = subject
+        self.epoch = epoch
+    }
+}
+
+/// A record is larger than its kind allows; nothing was written. The fault of the caller, not of the store.
+package struct RecordTooLarge: Error, Sendable, Hashable, CustomStringConvertible {
+    /// Bytes of the record.
+    package let size: Int
+    /// The most that its kind may have.
+    package let limit: Int
+
+    package var description: String { "the record has \(self.size) bytes, more than the \(self.limit) of its kind" }
+}
+
+extension RecordCodable {
+    /// The record's bytes, with `header` in front.
+    func encoded(after header: (inout CompactWriter) -> Void, limit: Int) throws(RecordTooLarge) -> [UInt8] {
+        var writer = CompactWriter()
+        header(&writer)
+        let start = writer.bytes.count
+        self.write(to: &writer)
+        let size = writer.bytes.count - start
+        guard size <= limit else { throw RecordTooLarge(size: size, limit: limit) }
+        return writer.bytes
+    }
+}
+
+extension StoredRecord {
+    /// The record's bytes as a store keeps them.
+    package func encoded() throws(RecordTooLarge) -> [UInt8] {
+        try self.encoded(after: { _ in }, limit: Self.sizeLimit)
+    }
+
+    /// Reads what `encoded()` gives; nothing may follow it.
+    package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Self {
+        var reader = CompactReader(bytes)
+        let record = try Self.read(from: &reader)
+        try reader.finish()
+        return record
+    }
+
+    /// When the record ends if it is written at `now`.
+    package func end(writtenAt now: UnixTime) -> UnixTime {
+        min(self.terms.expiresAt, now.advanced(by: Self.longestLife))
+    }
+}

@@ -1,0 +1,90 @@
+internal import AddressIntelligence
+internal import Cryptography
+package import Vocabulary
+
+// The parts that several kinds of record share.
+
+extension CompactWriter {
+    /// Milliseconds since 1970.
+    package mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
+
+    /// Exact, as both parts that the standard library keeps.
+    package mutating func write(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self.write(seconds)
+        self.write(attoseconds)
+    }
+
+    /// One byte for the kind (1 session, 2 transfer token, else its letter), the lineage's tag, the digest in base64url.
+    package mutating func write(_ key: RecordKey) {
+        switch key.kind {
+        case .session: self.write(byte: 1)
+        case .transfer: self.write(byte: 2)
+        default: self.write(byte: key.kind.letter)
+        }
+        self.write(key.lineage.tag)
+        self.write(key.digest.base64URL)
+    }
+
+    /// The address in 128 bits, the network, the user agent.
+    package mutating func write(_ device: DeviceFacts) {
+        let bits = device.address.bits
+        self.write(UInt64(truncatingIfNeeded: bits >> 64))
+        self.write(UInt64(truncatingIfNeeded: bits))
+        self.write(optional: device.asn) { $0.write(UInt64($1)) }
+        self.write(optional: device.userAgent) { $0.write($1) }
+    }
+}
+
+extension CompactReader {
+    /// A time, as `CompactWriter` wrote it.
+    package mutating func time() throws(CompactFormatError) -> UnixTime {
+        UnixTime(milliseconds: try self.signed())
+    }
+
+    /// A duration, as `CompactWriter` wrote it.
+    package mutating func duration() throws(CompactFormatError) -> Duration {
+        let seconds = try self.signed()
+        return Duration(secondsComponent: seconds, attosecondsComponent: try self.signed())
+    }
+
+    /// A record's key, as `CompactWriter` wrote it.
+    package mutating func key() throws(CompactFormatError) -> RecordKey {
+        let kind: RecordKind
+        switch try self.byte() {
+        case 1: kind = .session
+        case 2: kind = .transfer
+        case let letter where (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letter):
+            kind = RecordKind(letter: letter)
+        default: throw CompactFormatError()
+        }
+        let lineage = Lineage(tag: try self.text())
+        guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
+        return RecordKey(kind: kind, lineage: lineage, digest: digest)
+    }
+
+    /// A device, as `CompactWriter` wrote it.
+    package mutating func device() throws(CompactFormatError) -> DeviceFacts {
+        let high = try self.unsigned()
+        let address = IPAddress(v6High: high, v6Low: try self.unsigned())
+        let asn = try self.optional { (reader) throws(CompactFormatError) in
+            guard let asn = UInt32(exactly: try reader.unsigned()) else { throw CompactFormatError() }
+            return asn
+        }
+        return DeviceFacts(
+            address: address,
+            asn: asn,
+            userAgent: try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
+        )
+    }
+
+    /// A list of texts, as `CompactWriter` wrote it.
+    package mutating func texts() throws(CompactFormatError) -> [String] {
+        try self.list { (reader) throws(CompactFormatError) in try reader.text() }
+    }
+
+    /// A text, or nothing, as `CompactWriter` wrote it.
+    package mutating func optionalText() throws(CompactFormatError) -> String? {
+        try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
+    }
+}

@@ -1,0 +1,77 @@
+package import Vocabulary
+
+/// A minted session-transfer token, until it is consumed, burned or expired.
+package struct TransferToken: Sendable, Hashable {
+    /// The native session it was minted from; the web session copies its identity and authentication.
+    package var parent: Session
+    package var parentKey: RecordKey
+    package var clientID: String
+    /// The public authority (`host[:port]`) of the one host that its audience names; nil: it is good on every host.
+    package var host: String?
+    package var device: DeviceFacts
+    package var scopes: [String]
+    package var issuedAt: UnixTime
+    package var expiresAt: UnixTime
+
+    package init(
+        parent: Session,
+        parentKey: RecordKey,
+        clientID: String,
+        host: String? = nil,
+        device: DeviceFacts,
+        scopes: [String],
+        issuedAt: UnixTime,
+        expiresAt: UnixTime
+    ) {
+        self.parent = parent
+        self.parentKey = parentKey
+        self.clientID = clientID
+        self.host = host
+        self.device = device
+        self.scopes = scopes
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+    }
+}
+
+extension TransferToken: SingleUseRecord {
+    package static var kind: RecordKind { .transfer }
+    /// The longest `handoff.lifetime`.
+    package static var longestLife: Duration { .seconds(300) }
+    /// It holds a whole session, with whatever traits its provider gave.
+    package static var sizeLimit: Int { 1 << 20 }
+
+    package var terms: RecordTerms {
+        RecordTerms(
+            since: self.issuedAt,
+            expiresAt: self.expiresAt,
+            owner: RecordOwner(subject: self.parent.subject, epoch: self.parent.epoch),
+            parent: self.parentKey
+        )
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        self.parent.write(to: &writer)
+        writer.write(self.parentKey)
+        writer.write(self.clientID)
+        writer.write(optional: self.host) { $0.write($1) }
+        writer.write(self.device)
+        writer.write(list: self.scopes) { $0.write($1) }
+        writer.write(self.issuedAt)
+        writer.write(self.expiresAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> TransferToken {
+        // Arguments are evaluated in order, which is the order of the fields.
+        TransferToken(
+            parent: try Session.read(from: &reader),
+            parentKey: try reader.key(),
+            clientID: try reader.text(),
+            host: try reader.optionalText(),
+            device: try reader.device(),
+            scopes: try reader.texts(),
+            issuedAt: try reader.time(),
+            expiresAt: try reader.time()
+        )
+    }
+}

@@ -1,0 +1,40 @@
+/// A second of wall-clock time as people write it: date and time of day in UTC, in the Gregorian calendar.
+package struct CivilTime: Sendable, Equatable {
+    package let year: Int
+    /// 1 to 12.
+    package let month: Int
+    /// 1 to 31.
+    package let day: Int
+    package let hour: Int
+    package let minute: Int
+    package let second: Int
+    /// 0: Sunday.
+    package let weekday: Int
+
+    /// - Parameter seconds: Since 1970-01-01T00:00:00Z.
+    package init(seconds: Int64) {
+        // Days to a civil date as in H. Hinnant's "chrono-compatible low-level date algorithms": years begin in March,
+        // so that the leap day is the last one.
+        let days = Self.floored(seconds, 86_400)
+        let time = Int(seconds - days * 86_400)
+        let shifted = days + 719_468
+        let era = Self.floored(shifted, 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        self.day = Int(dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+        self.month = Int(shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9)
+        self.year = Int(yearOfEra + era * 400) + (self.month <= 2 ? 1 : 0)
+        self.hour = time / 3600
+        self.minute = time / 60 % 60
+        self.second = time % 60
+        // 1970-01-01 was a Thursday.
+        self.weekday = Int(days + 4 - Self.floored(days + 4, 7) * 7)
+    }
+
+    /// The quotient rounded down.
+    private static func floored(_ value: Int64, _ divisor: Int64) -> Int64 {
+        value >= 0 ? value / divisor : (value - divisor + 1) / divisor
+    }
+}

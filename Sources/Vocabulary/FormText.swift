@@ -1,0 +1,37 @@
+/// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1): split at `&`, the first `=` parts name and
+/// value, `+` is a space.
+package enum FormText {
+    /// The pairs in order, without empty ones; a broken escape stands for itself, and bytes that are no UTF-8 are replaced.
+    /// So every query has a reading.
+    package static func pairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
+        self.split(bytes).map { name, value in
+            (
+                String(decoding: PercentCoding.leniently(name, plusIsSpace: true), as: UTF8.self),
+                String(decoding: PercentCoding.leniently(value, plusIsSpace: true), as: UTF8.self)
+            )
+        }
+    }
+
+    /// The pairs in order, without empty ones; nil when an escape is broken or a text is no UTF-8.
+    package static func strictPairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)]? {
+        var pairs: [(name: String, value: String)] = []
+        for (name, value) in self.split(bytes) {
+            guard let name = self.text(name), let value = self.text(value) else { return nil }
+            pairs.append((name, value))
+        }
+        return pairs
+    }
+
+    private static func split<Text: Collection<UInt8>>(
+        _ bytes: Text
+    ) -> [(name: Text.SubSequence, value: Text.SubSequence)] {
+        bytes.split(separator: UInt8(ascii: "&")).map { pair in
+            let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            return (pair[..<equals], pair[equals...].dropFirst())
+        }
+    }
+
+    private static func text(_ bytes: some Collection<UInt8>) -> String? {
+        PercentCoding.decoded(bytes, plusIsSpace: true).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+}

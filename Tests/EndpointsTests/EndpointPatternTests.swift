@@ -1,0 +1,54 @@
+import Endpoints
+import Testing
+
+@Suite("Patterns of endpoints")
+struct EndpointPatternTests {
+    /// What the parameters took; nil: the path is not taken.
+    private func parameters(_ pattern: String, _ path: String) -> [String]? {
+        let pattern = EndpointPattern(pattern)
+        return Array(path.utf8).withUnsafeBufferPointer { path in
+            pattern.matches(path) ? pattern.parameters(of: path).map { "\($0.name)=\($0.value)" } : nil
+        }
+    }
+
+    @Test(
+        "A parameter takes one segment that is not empty, a literal segment itself",
+        arguments: [
+            ("/clients", "/clients", [String]()), ("/clients", "/clientz", nil), ("/clients", "/clients/", nil),
+            ("/clients", "/client", nil), ("/", "/", []), ("/", "/x", nil),
+            ("/clients/{id}", "/clients/a", ["id=a"]), ("/clients/{id}", "/clients/a%2Fb", ["id=a%2Fb"]),
+            ("/clients/{id}", "/clients/", nil), ("/clients/{id}", "/clients", nil),
+            ("/clients/{id}", "/clients/a/", nil), ("/clients/{id}", "/clients/a/b", nil),
+            ("/clients/{id}", "/clients//a", nil), ("/clients/{id}", "/client/ab", nil),
+            ("/a/{x}/b/{y}", "/a/1/b/2", ["x=1", "y=2"]), ("/a/{x}/b/{y}", "/a/1/c/2", nil),
+            ("/a/{x}/b/{y}", "/a/1/b/", nil), ("/a/{x}/b/{y}", "/a//b/2", nil), ("/{x}", "/a", ["x=a"]),
+            ("/{x}", "/", nil), ("/a/{x}/b", "/a/1/bb", nil), ("/a/{x}/bb", "/a/1/b", nil),
+            // Not a parameter as a whole.
+            ("/a/x{id}", "/a/xy", nil), ("/a/x{id}", "/a/x{id}", []), ("/a/{}", "/a/b", nil), ("/a/{}", "/a/{}", []),
+        ] as [(String, String, [String]?)]
+    )
+    func taking(pattern: String, path: String, expected: [String]?) {
+        #expect(self.parameters(pattern, path) == expected)
+    }
+
+    @Test("No path at all is not taken")
+    func empty() {
+        #expect(self.parameters("/", "") == nil && self.parameters("/{x}", "") == nil)
+    }
+
+    @Test("Patterns that differ in the names of their parameters only take the same paths")
+    func same() {
+        let pattern = EndpointPattern("/clients/{id}")
+        #expect(pattern.takesTheSame(as: EndpointPattern("/clients/{client}")))
+        #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/id")))
+        #expect(!pattern.takesTheSame(as: EndpointPattern("/client/{id}")))
+        #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/{id}/x")))
+    }
+
+    @Test("The pattern that is literal first is asked first")
+    func order() {
+        let sorted = ["/{a}/{b}/{c}", "/{a}/x/{c}", "/x/{b}/{c}", "/{a}/x/y", "/x/{b}/y", "/{a}"]
+            .map { EndpointPattern($0) }.sorted { $0.precedes($1) }.map(\.text)
+        #expect(sorted == ["/{a}", "/x/{b}/y", "/x/{b}/{c}", "/{a}/x/y", "/{a}/x/{c}", "/{a}/{b}/{c}"])
+    }
+}

@@ -1,0 +1,173 @@
+/// Paths, hosts and methods that a gateway and an app read differently.
+extension Advisory {
+    /// What the gateway decides on is what it forwards.
+    static let paths = [
+        Advisory(
+            id: "CVE-2026-33494",
+            about: "Oathkeeper: the raw path is matched, the normalised one is served",
+            tests: [
+                "CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public",
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-34908",
+            about: "UniFi OS: nginx matches the raw path, the app serves the normalised one",
+            tests: [
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2025-66490",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2025-47952",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-40912",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-48020",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-65600",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-67309",
+            about: "Traefik: decision and forwarded path differ after a rewrite",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte"
+            ]
+        ),
+        Advisory(
+            id: "oathkeeper#1269",
+            about: "Oathkeeper: a fix normalises too much and breaks paths of apps (also oathkeeper#1134)",
+            tests: [
+                "oathkeeper#1269: targets reach the app byte for byte",
+                "oathkeeper#1269: on protected routes, too",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-26205",
+            about: "opa-envoy: the path //admin is read as a host",
+            tests: [
+                "CVE-2026-26205: //admin/x is a path, not an authority"
+            ]
+        ),
+        Advisory(
+            id: "CVE-2025-54576",
+            about: "oauth2-proxy: a rule for paths also matches the query",
+            tests: [
+                "CVE-2025-54576: the query is no part of what is matched",
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-41059",
+            about: "oauth2-proxy: a rule for paths also matches the fragment",
+            tests: [
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2023-47106",
+            about: "Traefik: a rule for paths also matches the fragment",
+            tests: [
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2021-32779",
+            about: "Envoy: a rule for paths also matches the fragment",
+            tests: [
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
+                "nginx serves no protected file to a stranger",
+                "Apache serves no protected file to a stranger",
+                "Python's server serves no protected file to a stranger",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-32811",
+            about: "Heimdall: the query becomes part of the path in ext_authz mode",
+            reason: "this version proxies; it answers no other proxy's questions"
+        ),
+        Advisory(
+            id: "CVE-2026-48794",
+            about: "Authelia: another spelling of the host chooses another rule",
+            tests: [
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
+                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-27588",
+            about: "Caddy: another spelling of the host chooses another rule",
+            tests: [
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
+                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2022-23632",
+            about: "Traefik: another spelling of the host chooses another rule",
+            tests: [
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
+                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+            ]
+        ),
+        Advisory(
+            id: "CVE-2026-27587",
+            about: "Caddy: percent-encoded letters are compared by case, plain ones are not",
+            tests: [
+                "CVE-2026-27587: upper and lower case differ in paths, encoded or not",
+                "A path whose letters are another case of a stricter route's is refused, encoded or not",
+            ]
+        ),
+        Advisory(
+            id: "P24",
+            about: "a pattern that is not anchored matches too much, or takes exponential time",
+            tests: [
+                "Patterns are anchored, a dot is a dot, and no path makes a walk long"
+            ]
+        ),
+        Advisory(
+            id: "P25",
+            about: "a field or parameter overrides the method after the decision",
+            tests: [
+                "P25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing"
+            ]
+        ),
+    ]
+}

@@ -1,0 +1,41 @@
+/// Faults of the parts around the gateway, and what it promises for each.
+///
+/// A test that proves a promise begins its name with the row (`F12: ...`).
+enum Fault {
+    /// What happens, and what the gateway does, by the row's number. The numbers have gaps.
+    static let promises: [Int: String] = [
+        1: """
+        Redis refuses connections: what needs it is 503 with Retry-After and burns no token, cached sessions \
+        serve for a while, and no cookie is cleared.
+        """,
+        2: "Redis accepts connections and does not answer: the same as F1, and no loop waits for it.",
+        3: "Redis is slow: requests are refused with 503 instead of queueing without bound.",
+        4: """
+        Redis answers -LOADING, -READONLY, -MISCONF, -OOM, -NOREPLICAS, -MOVED, -NOAUTH or -BUSY: it counts \
+        as unavailable.
+        """,
+        5: "A replica is promoted: no token is used twice, and service comes back.",
+        6: "Redis comes back empty or from a backup: users sign in again, and no used token works once more.",
+        7: "Replicas lag or hang: no session, token or limit is read from one.",
+        8: "Redis sends broken or truncated replies: the connection closes, and no reply reaches another request.",
+        9: "The feed of invalidations breaks or falls silent: sessions are read again before they are used.",
+        10: "Redis may evict markers of used tokens: the gateway is not ready.",
+        11: "An app refuses, resets or does not answer: 502 or 504, and only what is harmless is sent again, once.",
+        12: """
+        An app breaks off within an answer: the client's connection ends too, so that the answer never looks \
+        whole.
+        """,
+        13: "An app sends a malformed answer: 502, and its connection closes.",
+        14: "A client or an app reads slowly: the sender waits, and memory stays bounded.",
+        19: "Connections or descriptors run out: the gateway accepts what it can serve, does not spin, and recovers.",
+        21: "A client leaves within a request: the app's exchange is cancelled, and a token that was used stays used.",
+        22: """
+        SIGTERM: readiness ends at once, running requests finish within the time limit, and a second signal \
+        ends the process.
+        """,
+        23: "SIGKILL at any moment: no token is used twice.",
+        24: "Settings are bad: the gateway does not start, and a reload keeps the old settings.",
+        26: "A log's disk is full or its reader is gone: lines are dropped and counted, and requests go on.",
+        31: "Replies slip by one on a shared connection: no client gets another's answer.",
+    ]
+}

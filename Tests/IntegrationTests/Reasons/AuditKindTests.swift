@@ -1,0 +1,109 @@
+import Foundation
+import GatewayBench
+import Observability
+import Testing
+
+/// Every kind of audit event and every code of Auth0's is one that something produces.
+@Suite("Kinds of audit events", .blocking) struct AuditKindTests {
+    /// The smallest thing that produces a kind.
+    private enum Scenario {
+        /// What is done with the gateway of `ReasonWorld`, and the codes with which the kind then stands in its output.
+        case act([AuditEvent.Code?], (ReasonWorld) throws -> Void)
+        /// What takes a group of servers: the display name of a test of it, in a file that names the kind.
+        case elsewhere(String)
+    }
+
+    /// Every kind has a scenario, or this does not compile.
+    private static func scenario(_ kind: AuditEvent.Kind) -> Scenario {
+        switch kind {
+        case .sessionCreated:
+            .act([.signedIn, .silentlySignedIn]) { world in
+                _ = try world.gateway.browser()
+                _ = try world.gateway.native()
+            }
+        case .signInFailed:
+            .act([.signInFailed, .silentSignInFailed]) { world in
+                _ = try world.signIn("ada@example.com", "wrong")
+                let flow = try world.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
+                _ = try world.raw(
+                    Request.post(
+                        "/self-service/login?flow=\(flow?.1 ?? "")",
+                        ["Content-Type: application/json"],
+                        body: #"{"method":"password","identifier":"ada@example.com","password":"wrong"}"#
+                    )
+                )
+            }
+        case .sessionEnded: .act([.loggedOut]) { _ = try $0.gateway.signOut(try $0.gateway.browser()) }
+        case .sessionDenied:
+            .act([.warning]) {
+                _ = try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: ""))
+            }
+        case .bindingMismatch:
+            .act([.warning]) { world in
+                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
+                _ = try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
+            }
+        case .transferTokenMinted: .act([.minted]) { _ = try $0.gateway.transferToken() }
+        case .transferTokenMintRefused:
+            .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
+        case .transferTokenConsumed:
+            .act([.signedIn, .silentlySignedIn]) { world in
+                _ = try world.withToken(try world.gateway.transferToken())
+                _ = try world.withToken(try world.gateway.transferToken(), try world.cookie())
+            }
+        case .transferTokenRejected: .act([.warning]) { _ = try $0.withToken("x") }
+        case .transferTokenRepeated:
+            .act([nil]) { world in
+                // The session that the browser has stays, so the token leads to it again.
+                let cookie = try world.cookie()
+                let token = try world.gateway.transferToken()
+                for _ in 0..<2 { _ = try world.withToken(token, cookie) }
+            }
+        case .transferTokenReplayed:
+            .act([.warning]) { world in
+                let token = try world.gateway.transferToken()
+                for _ in 0..<2 { _ = try world.withToken(token) }
+            }
+        case .configReloaded: .act([nil]) { try $0.gateway.reload($0.settings) }
+        case .configReloadFailed: .act([nil]) { try $0.gateway.reload("nonsense: 1\n") }
+        case .storePrimaryChanged:
+            .elsewhere(
+                "a Redis that goes and comes back empty is not ready, then ready, logged as a change and audited"
+            )
+        case .storeWritesRefused, .storeWritesTaken:
+            .elsewhere(
+                "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once"
+            )
+        case .storeCutOff, .storeRejoined: .elsewhere("A gateway that is alone with the old primary soon serves nobody")
+        }
+    }
+
+    @Test("What happens to one gateway is recorded, under each of its codes")
+    func acts() throws {
+        let world = try ReasonWorld()
+        defer { world.stop() }
+        var seen: Set<AuditEvent.Code> = []
+        for kind in AuditEvent.Kind.allCases {
+            guard case .act(let codes, let act) = Self.scenario(kind) else { continue }
+            func count(_ code: AuditEvent.Code?) -> Int {
+                let text = "\"event\":\"\(kind.rawValue)\"" + (code.map { ",\"code\":\"\($0.rawValue)\"" } ?? "")
+                return world.gateway.output.components(separatedBy: text).count - 1
+            }
+            let before = codes.map(count)
+            try act(world)
+            for (code, before) in zip(codes, before) {
+                #expect(eventually { count(code) > before }, "\(kind.rawValue) with \(code?.rawValue ?? "no code")")
+            }
+            seen.formUnion(codes.compactMap(\.self))
+        }
+        #expect(seen == Set(AuditEvent.Code.allCases))
+    }
+
+    @Test("What takes a group of Redis servers is recorded in the tests with such groups")
+    func elsewhere() throws {
+        for kind in AuditEvent.Kind.allCases {
+            guard case .elsewhere(let test) = Self.scenario(kind) else { continue }
+            #expect(try TestSources.file(with: test)?.contains(kind.rawValue) == true, "\(kind.rawValue): \(test)")
+        }
+    }
+}

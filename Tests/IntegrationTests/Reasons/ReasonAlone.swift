@@ -1,0 +1,92 @@
+import Foundation
+import GatewayBench
+import Testing
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Reasons that take a gateway or a store of their own.
+struct ReasonAlone {
+    let reason: Reason
+
+    /// The output of the gateway names the reason, and an answer has its status.
+    private func expect(_ gateway: Gateway, _ answer: Answer?) {
+        #expect(eventually { gateway.output.contains("\"reason\":\"\(self.reason.rawValue)\"") })
+        if let answer, let status = self.reason.refusal?.status {
+            #expect(answer.status == status, "\(answer.lines) \(answer.text)")
+        }
+    }
+
+    /// The sign-in form, posted.
+    private func signIn(_ gateway: Gateway) throws -> Answer {
+        try gateway.request(
+            Request.post(
+                "/.sallyport/login",
+                ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"],
+                body: "identifier=\(User.ada.identifier)&password=\(User.ada.password)&return_to=/"
+            )
+        )
+    }
+
+    func storeFull() throws {
+        let more = "store: {memory: {max_sessions: 1}}\n"
+        try Gateway.withApp({ Config.file(upstream: $0, more: more) }) { gateway, _ throws in
+            _ = try gateway.native()
+            self.expect(gateway, try self.signIn(gateway))
+        }
+    }
+
+    func storeUnavailable() throws {
+        let more = "store: {redis: {url: \"redis://127.0.0.1:\(try FakeUpstream.freePort())\"}}\n"
+        try self.withSecret(more) { gateway throws in
+            self.expect(gateway, try self.signIn(gateway))
+        }
+    }
+
+    /// A stream that is still under way when the time to drain is over.
+    func draining() throws {
+        let app = try FakeUpstream { link in
+            guard link.next() != nil else { return }
+            link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+            _ = link.wire.receive(seconds: 20)
+        }
+        defer { app.stop() }
+        try Gateway.with(Config.open(upstream: app.port, drainTimeout: "100ms")) { gateway throws in
+            let stream = try gateway.connect()
+            stream.send(Request.get("/stream"))
+            _ = stream.receive(through: "data: 1")
+            gateway.signal(SIGTERM)
+            self.expect(gateway, nil)
+        }
+    }
+
+    /// A token that was minted before its Redis was started again with all that it had written.
+    func quarantined() throws {
+        guard Servers.find(["/usr/bin/redis-server"]) != nil else { return Servers.missing("redis-server") }
+        let redis = try RedisProcess(["--appendonly", "yes", "--appendfsync", "always"])
+        defer { redis.stop() }
+        try self.withSecret("store: {redis: {url: \"redis://127.0.0.1:\(redis.port)\"}}\n") { gateway throws in
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+            let token = try gateway.transferToken()
+            redis.stop()
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
+            try redis.start()
+            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+            _ = try gateway.get("/?session_transfer_token=\(token)")
+            self.expect(gateway, nil)
+        }
+    }
+
+    /// A gateway with a secret of its own, which Redis needs.
+    private func withSecret(_ more: String, _ body: (Gateway) throws -> Void) throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(
+            Config.file(upstream: app.port, more: "secret_file: secret\n" + more),
+            files: ["secret": String(repeating: "s", count: 48) + "\n"],
+            body
+        )
+    }
+}

@@ -1,0 +1,245 @@
+import Foundation
+import GatewayBench
+import Vocabulary
+
+/// The smallest thing that produces a reason.
+enum ReasonScenario {
+    /// A request to the gateway of `ReasonWorld`, and its answer; nil where none comes.
+    case request((ReasonWorld) throws -> Answer?)
+    /// The same with another status than that of the table, which this protocol or a redirect has.
+    case answered(Int, (ReasonWorld) throws -> Answer)
+    /// What takes a gateway or a store of its own.
+    case alone((ReasonAlone) throws -> Void)
+    /// What the built binary produces in no time that a test has, or only in a race: the display name of a test in process
+    /// that produces it, in a file that names the reason.
+    case inProcess(String)
+}
+
+extension Reason {
+    /// Every reason has a scenario, or this does not compile.
+    var scenario: ReasonScenario {
+        switch self {
+        case .requestMalformed: .request { try $0.raw("GET / HTTP/1.1\r\nHost : \(Request.host)\r\n\r\n") }
+        case .requestFraming:
+            .request {
+                try $0.raw(Request.get("/", ["Content-Length: 1", "Transfer-Encoding: chunked"], method: "POST"))
+            }
+        case .requestHost: .request { try $0.raw("GET / HTTP/1.1\r\n\r\n") }
+        case .requestTarget: .request { try $0.raw(Request.get("page")) }
+        case .requestMethod: .request { try $0.raw(Request.get("/", method: "TRACE")) }
+        case .requestVersion: .request { try $0.raw("GET / HTTP/2.0\r\nHost: \(Request.host)\r\n\r\n") }
+        case .requestLineTooLong: .request { try $0.gateway.get("/" + String(repeating: "a", count: 1100)) }
+        case .requestFieldsTooLarge:
+            .request { try $0.gateway.get("/", ["X-Long: " + String(repeating: "a", count: 5000)]) }
+        case .requestBodyTooLarge:
+            .request { try $0.raw(Request.post("/public/", body: String(repeating: "a", count: 1100))) }
+        case .requestTimeout: .request { try $0.raw("GET / HTTP/1.1\r\nHost: ") }
+        case .requestExpectation: .request { try $0.gateway.get("/", ["Expect: wonders"]) }
+        case .requestConnectionNamesIdentity: .request { try $0.gateway.get("/", ["Connection: X-Auth-Subject"]) }
+        case .requestCrossSite:
+            .request { try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: "")) }
+        case .requestMediaType:
+            .request { world in
+                let flow = try world.gateway.get("/self-service/login/api").text.firstMatch(of: /flow=([^"]+)"/)
+                return try world.raw(
+                    Request.post(
+                        "/self-service/login?flow=\(flow?.1 ?? "")",
+                        ["Content-Type: text/plain"],
+                        body: "identifier=ada"
+                    )
+                )
+            }
+        case .requestParameters: .request { try $0.gateway.get("/sessions/whoami?tokenize_as=x") }
+
+        case .pathAmbiguous: .request { try $0.gateway.get("/.sallyport/%6Cogin") }
+        case .pathBackslash: .request { try $0.gateway.get("/a\\b") }
+        case .pathBadEscape: .request { try $0.gateway.get("/%zz") }
+        case .pathDotSegment: .request { try $0.gateway.get("/a/../b") }
+        case .pathDoubleEncoding: .request { try $0.gateway.get("/%2541") }
+        case .pathEncodedSlash: .request { try $0.gateway.get("/a%2Fb") }
+        case .routeNotFound: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
+        case .routeMethodNotAllowed: .request { try $0.raw(Request.get("/get/", method: "PUT")) }
+
+        case .credentialMissing: .request { try $0.gateway.get("/") }
+        case .credentialRepeated:
+            .request { try $0.gateway.get("/", ["Authorization: Bearer a", "X-Session-Token: b"]) }
+        case .credentialMalformed: .request { try $0.gateway.get("/", ["Authorization: Bearer x"]) }
+        case .credentialAmbiguousCookie:
+            .request { world in
+                let tokens = try [world.gateway.browser(), world.gateway.browser(.grace)]
+                return try world.gateway.get("/", ["Cookie: sallyport=\(tokens[0]); sallyport=\(tokens[1])"])
+            }
+        case .credentialOtherKey:
+            .request { world in
+                let foreign = try ReasonWorld()
+                defer { foreign.stop() }
+                return try world.gateway.get("/", ["Authorization: Bearer \(try foreign.gateway.native())"])
+            }
+        case .sessionUnknown:
+            .request { world in
+                let token = try world.gateway.native()
+                let unknown = String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
+                return try world.gateway.get("/", ["Authorization: Bearer \(unknown)"])
+            }
+        case .sessionOtherClient: .inProcess("a session of another client is refused, one of this client is not")
+        case .sessionOtherHost:
+            .request { world in
+                let text = Request.get("/", try world.cookie())
+                return try world.raw(text.replacing("Host: \(Request.host)", with: "Host: \(ReasonWorld.otherHost)"))
+            }
+        case .sessionRevoked:
+            .request { world in
+                let token = try world.gateway.browser()
+                let stream = try world.gateway.connect()
+                stream.send(Request.get("/stream", ["Cookie: sallyport=\(token)"]))
+                _ = stream.receive(through: "data: 1")
+                _ = try world.gateway.signOut(token)
+                _ = stream.receiveAll()
+                return nil
+            }
+
+        case .signInFlowExpired: .inProcess("An expired flow is gone and names one to go on with")
+        case .signInFlowUnknown:
+            .request { world in
+                let fields = ["Content-Type: application/json"]
+                return try world.raw(Request.post("/self-service/login?flow=none", fields, body: "{}"))
+            }
+        case .signInIncomplete: .request { try $0.form("/.sallyport/login", "identifier=ada") }
+        case .signInMalformed: .request { try $0.raw(Request.post("/self-service/login", body: "{}")) }
+        case .signInRefused: .request { try $0.signIn("ada@example.com", "wrong") }
+        case .signInThrottled:
+            .request { world in
+                let from = [ReasonWorld.from("192.0.2.1")]
+                for _ in 0..<10 { _ = try world.signIn("throttled", "wrong", from) }
+                return try world.signIn("throttled", "wrong", from)
+            }
+
+        case .requireAAL: .request { try $0.asUser("/aal/") }
+        case .requireGroups: .request { try $0.asUser("/groups/") }
+        case .requireScopes: .request { try $0.asUser("/scopes/") }
+        case .requireOrigin: .request { try $0.asUser("/origin/") }
+        case .requireMaxAge:
+            .request { world in
+                let cookie = try world.cookie()
+                var answer = try world.gateway.get("/age/", cookie)
+                _ = eventually {
+                    answer = (try? world.gateway.get("/age/", cookie)) ?? answer
+                    return answer.status != 200
+                }
+                return answer
+            }
+        case .bindingIPMismatch:
+            .request { world in
+                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
+                return try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
+            }
+        case .bindingASNMismatch:
+            .request { world in
+                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
+                return try world.gateway.get("/network/", cookie + [ReasonWorld.from("10.0.1.1")])
+            }
+        case .bindingASNUnknown:
+            .request { world in
+                let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
+                return try world.gateway.get("/network/", cookie + [ReasonWorld.from("10.0.9.1")])
+            }
+
+        case .handoffUnknown:
+            .answered(303) { world in
+                let token = try world.gateway.transferToken()
+                return try world.withToken(String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A"))
+            }
+        case .handoffExpired: .inProcess("every rule has its verdict")
+        case .handoffReplayed:
+            .answered(303) { world in
+                let token = try world.gateway.transferToken()
+                _ = try world.withToken(token)
+                return try world.withToken(token)
+            }
+        case .handoffBurned:
+            .answered(303) { world in
+                let token = try world.gateway.transferToken()
+                _ = try world.withToken(token, [ReasonWorld.from("10.0.0.1")])
+                return try world.withToken(token)
+            }
+        case .handoffQuarantined: .alone { try $0.quarantined() }
+        case .handoffMalformed: .answered(303) { try $0.withToken("x") }
+        case .handoffRepeated: .answered(303) { try $0.withToken("x&session_transfer_token=y") }
+        case .handoffMethodNotAllowed:
+            .answered(401) { try $0.gateway.get("/query/", ["Cookie: session_transfer_token=x"]) }
+        case .handoffNotNavigation: .request { try $0.withToken("x", ["Sec-Purpose: prefetch"]) }
+        case .handoffOtherUser:
+            .request { world in
+                let token = try world.gateway.transferToken()
+                let cookie = try world.gateway.browser(.grace)
+                return try world.gateway.get("/", ["Cookie: sallyport=\(cookie); session_transfer_token=\(token)"])
+            }
+        case .handoffOtherHost:
+            .answered(303) { world in
+                let native = try world.gateway.native()
+                return try world.withToken(try world.gateway.mint(native, audience: ReasonWorld.otherHost))
+            }
+        case .handoffCrossSite:
+            .answered(303) { world in
+                let fields = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]
+                return try world.withToken(try world.gateway.transferToken(), fields)
+            }
+        case .handoffNotPermitted:
+            .request { try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
+        case .handoffNested:
+            .request { world in
+                let answer = try world.withToken(try world.gateway.transferToken())
+                return try world.gateway.exchange(answer.sessionCookie ?? "")
+            }
+        case .handoffThrottled:
+            .request { world in
+                let native = try world.gateway.native()
+                for _ in 0..<10 { _ = try world.gateway.mint(native) }
+                return try world.gateway.exchange(native)
+            }
+
+        case .oauthInvalidClient: .request { try $0.gateway.exchange("x", client: "nobody") }
+        case .oauthInvalidRequest: .request { try $0.tokenRequest("client_id=native") }
+        case .oauthInvalidTarget:
+            .request { try $0.gateway.exchange(try $0.gateway.native(), audience: "nowhere.example.com") }
+        case .oauthUnsupportedGrantType: .request { try $0.tokenRequest("client_id=native", "grant_type=password") }
+        case .identityUnsafeValue:
+            .request { world in
+                let token = try world.signIn("broken", User.ada.password).sessionCookie ?? ""
+                return try world.gateway.get("/", ["Cookie: sallyport=\(token)"])
+            }
+        case .identityTooLarge:
+            .request { world in
+                let token = try world.signIn("long", User.ada.password).sessionCookie ?? ""
+                return try world.gateway.get("/", ["Cookie: sallyport=\(token)"])
+            }
+
+        case .storeUnavailable: .alone { try $0.storeUnavailable() }
+        case .storeFull: .alone { try $0.storeFull() }
+        case .providerUnavailable:
+            .inProcess("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+        case .upstreamUnreachable: .request { try $0.gateway.get("/gone/") }
+        case .upstreamTimeout: .request { try $0.gateway.get("/public/silent") }
+        case .upstreamReset: .request { try $0.gateway.get("/public/reset") }
+        case .upstreamMalformed: .request { try $0.gateway.get("/public/garbage") }
+        case .upstreamTruncated: .answered(200) { try $0.gateway.get("/public/truncated") }
+        case .gatewayOverloaded:
+            .request { world in
+                let busy = try world.gateway.connect()
+                busy.send(Request.get("/one/stream"))
+                _ = busy.receive(through: "data: 1")
+                return try withExtendedLifetime(busy) { try world.gateway.get("/one/") }
+            }
+        case .gatewayDraining: .alone { try $0.draining() }
+        case .clientGone:
+            .request { world in
+                let wire = try world.gateway.connect()
+                let count = world.app.requests.count
+                wire.send(Request.get("/public/silent"))
+                _ = eventually { world.app.requests.count > count }
+                wire.reset()
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// A gateway and an app in which most reasons can be provoked, each by a request or two.
+final class ReasonWorld {
+    let gateway: Gateway
+    let app: FakeUpstream
+    /// What the gateway was started with.
+    let settings: String
+    /// The host beside the one with the endpoints.
+    static let otherHost = "other.example.com"
+    /// The routes of the first host, each with what it demands.
+    private static let routes = """
+          - {path: /**, client: web}
+          - {path: /query/**, client: query}
+          - {path: /public/**, auth: public}
+          - {path: /get/**, auth: public, methods: [GET]}
+          - {path: /bound/**, binding: ip}
+          - {path: /network/**, binding: asn}
+          - {path: /aal/**, require: {aal: aal3}}
+          - {path: /groups/**, require: {groups_any: [nobody]}}
+          - {path: /scopes/**, require: {scopes: [none]}}
+          - {path: /origin/**, require: {origin: [transfer]}}
+          - {path: /age/**, require: {max_age: 1s}}
+          - {path: /gone/**, auth: public, upstream: gone}
+          - {path: /one/**, auth: public, upstream: one}
+        """
+    /// Users whose traits cannot stand in fields, with Ada's password.
+    private static let oddUsers = """
+          - identifier: broken
+            id: user-broken
+            password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"
+            traits: {email: "a\\nb"}
+          - identifier: long
+            id: user-long
+            password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"
+            traits: {email: "\(String(repeating: "a", count: 2000))"}
+        """
+
+    init() throws {
+        self.app = try FakeUpstream(serve: Self.serve)
+        self.settings = """
+            listen: 127.0.0.1:0
+            event_loops: 1
+            admin: {listen: 127.0.0.1:0}
+            trusted_proxies: [127.0.0.1/32]
+            upstream: http://127.0.0.1:\(self.app.port)
+            upstreams:
+              gone: {url: "http://127.0.0.1:\(try FakeUpstream.freePort())"}
+              one: {url: "http://127.0.0.1:\(self.app.port)", max_connections: 1}
+            session: {cookie: sallyport}
+            hosts:
+              - public_url: \(Request.origin)
+                endpoints: true
+                routes:
+            \(Self.indented(Self.routes, by: 4))
+              - public_url: http://\(Self.otherHost)
+                routes: [{path: /**}]
+            clients:
+            \(Config.clients())
+              - client_id: query
+                session_transfer: {allowed_authentication_methods: [query]}
+            provider:
+              static:
+                users:
+            \(Config.users)
+            \(Self.indented(Self.oddUsers, by: 4))
+            identity: {max_size: 1KiB}
+            asn: {csv: asn.csv}
+            limits: {request_line: 1KiB, field: 4KiB, fields: 8KiB, body: 1KiB}
+            timeouts: {header: 1s, response: 500ms}
+            drain: {delay: 0s, timeout: 100ms}
+
+            """
+        do {
+            self.gateway = try Gateway(self.settings, files: ["asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n"])
+        } catch {
+            self.app.stop()
+            throw error
+        }
+    }
+
+    func stop() {
+        self.gateway.stop()
+        self.app.stop()
+    }
+
+    private static func indented(_ text: String, by count: Int) -> String {
+        text.split(separator: "\n").map { String(repeating: " ", count: count) + $0 }.joined(separator: "\n")
+    }
+
+    /// An app that does what the last part of the path says.
+    private static let serve: @Sendable (Link) -> Void = { link in
+        while let request = link.next() {
+            switch request.target.split(separator: "/").last {
+            case "reset": return link.wire.reset()
+            case "garbage":
+                link.send("what?\r\n\r\n")
+                return
+            case "truncated":
+                link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
+                return
+            case "silent": _ = link.wire.receive(seconds: 20)
+            case "stream":
+                link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+                _ = link.wire.receive(seconds: 20)
+                return
+            default: link.answer(body: "ok")
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    /// The field by which the proxy in front names a client.
+    static func from(_ address: String) -> String { "X-Forwarded-For: \(address)" }
+
+    /// A browser's session that began at this address.
+    func cookie(_ user: User = .ada, fields: [String] = []) throws -> [String] {
+        let answer = try self.signIn(user.identifier, user.password, fields)
+        guard let token = answer.sessionCookie, !token.isEmpty else { throw BenchFailure("\(answer.lines)") }
+        return ["Cookie: sallyport=\(token)"]
+    }
+
+    /// The sign-in form of the browser, posted.
+    func signIn(_ identifier: String, _ password: String, _ fields: [String] = []) throws -> Answer {
+        try self.form("/.sallyport/login", "identifier=\(identifier)&password=\(password)&return_to=/", fields)
+    }
+
+    /// A form of a page of ours.
+    func form(_ path: String, _ body: String, _ fields: [String] = []) throws -> Answer {
+        try self.gateway.request(
+            Request.post(
+                path,
+                ["Origin: \(Request.origin)", "Content-Type: application/x-www-form-urlencoded"] + fields,
+                body: body
+            )
+        )
+    }
+
+    /// `GET` with this user's new session cookie.
+    func asUser(_ target: String, _ fields: [String] = [], user: User = .ada) throws -> Answer {
+        try self.gateway.get(target, try self.cookie(user) + fields)
+    }
+
+    /// A token request with these parameters.
+    func tokenRequest(_ parameters: String...) throws -> Answer {
+        try self.form("/oauth/token", parameters.joined(separator: "&"))
+    }
+
+    /// `GET` of a page with a transfer token in its query.
+    func withToken(_ token: String, _ fields: [String] = [], path: String = "/page") throws -> Answer {
+        try self.gateway.get("\(path)?session_transfer_token=\(token)", fields)
+    }
+
+    /// Bytes as they are, on a connection of their own.
+    func raw(_ text: String) throws -> Answer { try self.gateway.request(text) }
+
+    /// How many lines of the output name the reason.
+    func count(_ reason: String) -> Int {
+        self.gateway.output.components(separatedBy: "\"reason\":\"\(reason)\"").count - 1
+    }
+}

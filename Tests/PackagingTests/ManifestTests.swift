@@ -1,0 +1,87 @@
+import Testing
+
+/// Each target of the manifest depends on the modules that its sources import, and on no other.
+@Suite struct ManifestTests {
+    private struct Target {
+        var name: String
+        var folder: String
+        var dependencies: Set<String>
+    }
+
+    /// The manifest without its comments.
+    private static func manifest() throws -> String {
+        try PackageFiles.text("Package.swift").split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { !$0.trimmingPrefix(while: \.isWhitespace).hasPrefix("//") }.joined(separator: "\n")
+    }
+
+    /// What stands between the bracket that `text` begins with and the one that closes it.
+    private static func bracketed(_ text: Substring) -> Substring {
+        var depth = 0
+        for index in text.indices {
+            switch text[index] {
+            case "(", "[": depth += 1
+            case ")", "]":
+                depth -= 1
+                if depth == 0 { return text[text.index(after: text.startIndex)..<index] }
+            default: break
+            }
+        }
+        return ""
+    }
+
+    /// The targets as they are written, but those of the fuzzers, which a loop makes.
+    private static func targets() throws -> [Target] {
+        let text = try Self.manifest()
+        // `let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")`
+        let product = /let (\w+): Target\.Dependency = \.product\(name: "(\w+)"/
+        let products = Dictionary(uniqueKeysWithValues: text.matches(of: product).map { ($0.1, String($0.2)) })
+        let package = try #require(text.firstMatch(of: /\n    targets: (?=\[)/))
+        let list = Self.bracketed(text[package.range.upperBound...])
+        return list.matches(of: /\.(target|executableTarget|testTarget)(?=\()/).map { match in
+            let kind = match.1
+            let body = Self.bracketed(list[match.range.upperBound...])
+            let name = body.firstMatch(of: /name: "(\w+)"/).map { String($0.1) } ?? ""
+            let path = body.firstMatch(of: /path: "([^"]+)"/).map { String($0.1) }
+            var dependencies: Set<String> = []
+            if let start = body.firstMatch(of: /dependencies: (?=\[)/)?.range.upperBound {
+                for element in Self.bracketed(body[start...]).matches(
+                    of: /name: "(\w+)"|package: "[^"]*"|"(\w+)"|(\w+)/
+                ) {
+                    if let named = element.1 ?? element.2 {
+                        dependencies.insert(String(named))
+                    } else if let variable = element.3, let name = products[variable] {
+                        dependencies.insert(name)
+                    }
+                }
+            }
+            let folder = path ?? "\(kind == "testTarget" ? "Tests" : "Sources")/\(name)"
+            return Target(name: name, folder: folder, dependencies: dependencies)
+        }
+    }
+
+    private static func imports(below folder: String) throws -> Set<String> {
+        let line = /^\s*(?:@\w+(?:\([^)]*\))? +)*(?:\w+ +)?import (?:struct |class |enum |func |protocol )?(\w+)/
+        return try PackageFiles.swift(below: folder).reduce(into: []) { modules, path in
+            for match in try PackageFiles.text(path).matches(of: line.anchorsMatchLineEndings()) {
+                modules.insert(String(match.1))
+            }
+        }
+    }
+
+    @Test func dependsOnWhatIsImportedAndOnNothingElse() throws {
+        let targets = try Self.targets()
+        #expect(
+            targets.count > 30 && targets.contains { $0.name == "sallyport" && $0.dependencies.contains("NIOCore") }
+        )
+        // What comes with the toolchain is no dependency.
+        let known = targets.reduce(into: Set<String>()) { $0.formUnion($1.dependencies) }
+        for target in targets {
+            let imports = try Self.imports(below: target.folder)
+            #expect(!imports.isEmpty || target.dependencies.isEmpty, "\(target.folder) holds no sources")
+            let unused = target.dependencies.subtracting(imports).sorted()
+            #expect(unused.isEmpty, "\(target.name) depends on what it does not import: \(unused)")
+            let missing = imports.intersection(known).subtracting(target.dependencies).sorted()
+            #expect(missing.isEmpty, "\(target.name) imports what it does not depend on: \(missing)")
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import RequestPath
+import Testing
+import Vocabulary
+
+/// What people read when they are refused.
+@Suite("Words for refusals")
+struct RefusalWordsTests {
+    private static let answered = Reason.allCases.filter { $0.refusal != nil }
+
+    @Test("Every reason has a title, a sentence, an advice, and no word of ours in them", arguments: Self.answered)
+    func everyReason(reason: Reason) {
+        for isForm in [false, true] {
+            let words = RefusalWords(reason, isForm: isForm)
+            #expect(words.title.count > 5 && !words.title.hasSuffix("."), "\(words)")
+            #expect(
+                words.event.hasSuffix(".") && words.event.filter { $0 == "." }.count == (isForm ? 2 : 1),
+                "\(words)"
+            )
+            #expect(words.advice.hasSuffix("."), "\(words)")
+            let text = "\(words.title) \(words.event) \(words.advice)".lowercased()
+            for word in ["token", "gateway", "credential", "upstream", "store", "http", "cookie is", "<", "&"] {
+                #expect(!text.contains(word), "\(word): \(words)")
+            }
+            #expect(!text.contains(reason.rawValue))
+        }
+    }
+
+    @Test("A form is never sent again by a link, and its user is told what became of what they entered")
+    func forms() {
+        for reason in Self.answered {
+            let words = RefusalWords(reason, isForm: true)
+            #expect(words.way != .again)
+            let isUnknown = [.upstreamTimeout, .upstreamReset, .upstreamMalformed].contains(reason)
+            let said = isUnknown ? "not known whether what you entered has arrived" : "was not sent on"
+            #expect(words.event.contains(said), "\(words)")
+        }
+        #expect(RefusalWords(.sessionUnknown, isForm: true).event.hasPrefix("Your session has ended."))
+    }
+
+    @Test("The way on is the one that can help")
+    func ways() {
+        func way(_ reason: Reason) -> RefusalWords.Way { RefusalWords(reason, isForm: false).way }
+        #expect(way(.credentialMissing) == .signIn && way(.sessionUnknown) == .signIn)
+        #expect(way(.requireMaxAge) == .signIn && way(.requireGroups) == .otherAccount)
+        #expect(way(.storeUnavailable) == .again && way(.upstreamTimeout) == .again)
+        #expect(way(.pathAmbiguous) == .start && way(.routeNotFound) == .start)
+        #expect(way(.requestBodyTooLarge) == .none)
+    }
+}

@@ -1,0 +1,122 @@
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The reader of credentials")
+struct CredentialsTests {
+    /// What was read, as text.
+    private struct Read: Equatable, CustomStringConvertible {
+        var presented: String
+        var dropsAuthorization = false
+        var isAmbiguous = false
+
+        var description: String { "\(self.presented) \(self.dropsAuthorization) \(self.isAmbiguous)" }
+    }
+
+    private func read(
+        _ fields: [String],
+        target: String = "/x",
+        bearer: BearerOwner = .gateway,
+        leavesHandoffToApp: Bool = false,
+        _ body: (Credentials, Bytes) -> Void = { _, _ in }
+    ) throws -> Read {
+        let settings = route("/**", .required) {
+            $0.bearer = bearer
+            $0.leavesHandoffToApp = leavesHandoffToApp
+        }
+        let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [settings])
+        let table = RouteTable([host], upstreams: ["app"])
+        let cookies = OwnCookies(session: "s", handoff: ["h", "i"], attempt: "a", handled: "m")
+        return try withHead("GET", fields, target: target) { head, base in
+            let result = Credentials.read(
+                head,
+                base,
+                route: table.entries[0],
+                cookies: cookies,
+                parameter: HandoffParameter(name: "t")
+            )
+            switch result {
+            case .failure(let refusal):
+                return Read(presented: "\(refusal.status) \(refusal.reason.rawValue)")
+            case .success(let credentials):
+                body(credentials, base)
+                func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
+                let presented =
+                    switch credentials.presented {
+                    case .none: "none"
+                    case .explicit(let token): "explicit \(text(token))"
+                    case .cookie(let token): "cookie \(text(token))"
+                    case .unusable(let reason): "unusable \(reason.rawValue)"
+                    }
+                return Read(
+                    presented: presented,
+                    dropsAuthorization: credentials.dropsAuthorization,
+                    isAmbiguous: credentials.cookies.sessionIsAmbiguous
+                )
+            }
+        }
+    }
+
+    @Test(
+        "An explicit credential beats the cookie, and two explicit ones are refused",
+        arguments: [
+            ([], "none", false), (["Cookie: s=c"], "cookie c", false),
+            (["Cookie: s=c", "Authorization: Bearer b"], "explicit b", true),
+            (["Cookie: s=c", "X-Session-Token: x"], "explicit x", false),
+            (["Cookie: s=c", "X-Session-Token:"], "unusable credential.malformed", false),
+            (["Cookie: s=c", "Authorization: Bearer"], "unusable credential.malformed", true),
+            (["Cookie: s=c", "Authorization: Bearer "], "unusable credential.malformed", true),
+            (["Cookie: s=c", "Authorization: DPoP d"], "unusable credential.malformed", true),
+            (["Authorization: bEARER   b"], "explicit b", true),
+            (["Authorization: dpop d"], "unusable credential.malformed", true),
+            (["Authorization: Bearer b", "X-Session-Token: x"], "400 credential.repeated", false),
+            (["Authorization: DPoP d", "X-Session-Token: x"], "400 credential.repeated", false),
+            // Other schemes are the app's.
+            (["Cookie: s=c", "Authorization: Basic b"], "cookie c", false),
+            (["Authorization: Basic b", "X-Session-Token: x"], "explicit x", false),
+            (["Authorization: Bearerb"], "none", false), (["Authorization: "], "none", false),
+        ] as [([String], String, Bool)]
+    )
+    func precedence(fields: [String], presented: String, drops: Bool) throws {
+        #expect(try self.read(fields) == Read(presented: presented, dropsAuthorization: drops))
+    }
+
+    @Test("Where bearer tokens are the app's, Authorization is left to it")
+    func appBearer() throws {
+        #expect(try self.read(["Cookie: s=c", "Authorization: Bearer b"], bearer: .app) == Read(presented: "cookie c"))
+        #expect(try self.read(["Authorization: DPoP d"], bearer: .app) == Read(presented: "none"))
+        let both = ["Authorization: Bearer b", "X-Session-Token: x"]
+        #expect(try self.read(both, bearer: .app) == Read(presented: "explicit x"))
+    }
+
+    @Test(
+        "Session cookies of different values are none; the same value twice is one",
+        arguments: [
+            ("s=c; s=d", "none", true), ("s=c; s=c", "cookie c", false), ("s=c; s=d; s=c", "none", true),
+            ("s=; s=c", "none", true), ("x=s; s=c", "cookie c", false), ("S=c", "none", false), ("s", "none", false),
+            ("s=\"c\"", "cookie \"c\"", false), (" s=c ", "cookie c", false), ("s =c", "none", false),
+            ("s=", "cookie ", false),
+        ] as [(String, String, Bool)]
+    )
+    func cookies(value: String, presented: String, isAmbiguous: Bool) throws {
+        #expect(try self.read(["Cookie: \(value)"]) == Read(presented: presented, isAmbiguous: isAmbiguous))
+    }
+
+    @Test("Transfer tokens are found in cookies and query, and are left to an app that has them itself")
+    func handoff() throws {
+        _ = try self.read(["Cookie: h=1; a=secret.moved"], target: "/x?b=1&t=2") { credentials, base in
+            #expect(credentials.cookies.hasHandoff && credentials.cookies.hasAttempt)
+            #expect(
+                credentials.handoffParameter?.value.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } == "2"
+            )
+            #expect(credentials.movedToken.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } == "moved")
+        }
+        _ = try self.read([], target: "/x?t=2&t=3") { credentials, _ in
+            #expect(credentials.handoffParameter?.isRepeated == true && credentials.handoffParameter?.value == nil)
+        }
+        _ = try self.read([], target: "/x?t=2", leavesHandoffToApp: true) { credentials, _ in
+            #expect(credentials.handoffParameter == nil)
+        }
+    }
+}

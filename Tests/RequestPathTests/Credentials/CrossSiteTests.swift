@@ -1,0 +1,70 @@
+import RequestPath
+import Testing
+
+@Suite("Requests that another site may have caused")
+struct CrossSiteTests {
+    @Test(
+        "An unsafe request with a cookie has to say that it comes from here or from a trusted origin",
+        arguments: [
+            ("GET", ["Sec-Fetch-Site: cross-site"], false), ("HEAD", [], false), ("OPTIONS", [], false),
+            ("POST", [], true), ("PUT", [], true), ("DELETE", [], true), ("PATCH", [], true), ("PROPFIND", [], true),
+            ("POST", ["Sec-Fetch-Site: same-origin"], false), ("POST", ["Sec-Fetch-Site: none"], false),
+            ("POST", ["Sec-Fetch-Site: SAME-ORIGIN"], false), ("POST", ["Sec-Fetch-Site: same-site"], true),
+            ("POST", ["Sec-Fetch-Site: cross-site"], true), ("POST", ["Sec-Fetch-Site: "], true),
+            ("POST", ["Origin: https://app.example.com"], false), ("POST", ["Origin: https://APP.example.com"], true),
+            ("POST", ["Origin: https://app.example.com:8443"], true),
+            ("POST", ["Origin: http://app.example.com"], true),
+            ("POST", ["Origin: null"], true), ("POST", ["Origin: https://trusted.example"], false),
+            ("POST", ["Origin: https://trusted.example.evil.example"], true),
+            // What the browser says of the site decides, but for an origin that is trusted.
+            ("POST", ["Sec-Fetch-Site: same-site", "Origin: https://app.example.com"], true),
+            ("POST", ["Sec-Fetch-Site: cross-site", "Origin: https://trusted.example"], false),
+            // A WebSocket is opened by GET, and no CORS holds for it.
+            ("GET", ["Connection: upgrade", "Upgrade: websocket"], true),
+            ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://app.example.com"], false),
+            ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://evil.example"], true),
+        ] as [(String, [String], Bool)]
+    )
+    func suspects(method: String, fields: [String], expected: Bool) throws {
+        let isSuspect = try withHead(method, fields) {
+            CrossSite.isSuspect(
+                $0,
+                $1,
+                origin: Array("https://app.example.com".utf8),
+                trusted: [Array("https://trusted.example".utf8)]
+            )
+        }
+        #expect(isSuspect == expected)
+    }
+
+    @Test(
+        "A transfer token is consumed by a page load of the user's and by nothing else",
+        arguments: [
+            ("GET", [], true), ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], true),
+            ("GET", ["Sec-Fetch-Mode: NAVIGATE"], true), ("GET", ["Sec-Fetch-Dest: iframe"], false),
+            ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: frame"], false), ("HEAD", [], false),
+            ("GET", ["Sec-Fetch-Mode: no-cors"], false), ("GET", ["Sec-Fetch-Dest: empty"], false),
+            ("POST", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], false), ("PROPFIND", [], false),
+            ("GET", ["Sec-Purpose: prefetch"], false), ("GET", ["Purpose: prefetch"], false),
+            ("GET", ["Connection: upgrade", "Upgrade: websocket"], false),
+        ] as [(String, [String], Bool)]
+    )
+    func consuming(method: String, fields: [String], expected: Bool) throws {
+        try withHead(method, fields) { head, base in
+            #expect(Navigation.mayConsume(head, base) == expected)
+            #expect(Navigation.isSpeculative(head) == fields.contains { $0.contains("urpose") })
+        }
+    }
+
+    @Test(
+        "Only the browser's word for another site makes a navigation cross-site",
+        arguments: [
+            ("cross-site", true), ("Cross-Site", true), ("same-site", false), ("same-origin", false), ("none", false),
+            ("", false),
+        ]
+    )
+    func navigation(site: String, expected: Bool) throws {
+        #expect(try withHead("GET", ["Sec-Fetch-Site: \(site)"]) { Navigation.isCrossSite($0, $1) } == expected)
+        #expect(try withHead { Navigation.isCrossSite($0, $1) } == false)
+    }
+}

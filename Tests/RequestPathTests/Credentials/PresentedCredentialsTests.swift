@@ -1,0 +1,118 @@
+import AddressIntelligence
+import Endpoints
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("Credentials in requests to endpoints")
+struct PresentedCredentialsTests {
+    private static let cookies = OwnCookies(
+        session: "__Host-sallyport",
+        handoff: ["stt"],
+        attempt: "__Host-attempt",
+        handled: "__Host-handled"
+    )
+
+    private func read(_ fields: String...) throws -> PresentedCredentials {
+        try withHead("GET", fields) { PresentedCredentials($0, $1, cookies: Self.cookies) }
+    }
+
+    private func sessions(_ cookie: String) throws -> [String] {
+        try self.read("Cookie: \(cookie)").sessionCookies.map { String(decoding: $0.bytes, as: UTF8.self) }
+    }
+
+    @Test("A cookie's value is read byte for byte, among others, with and without spaces")
+    func cookie() throws {
+        #expect(try self.sessions("__Host-sallyport=sps_abc") == ["sps_abc"])
+        #expect(try self.sessions("a=1; __Host-sallyport=x; b=2") == ["x"])
+        #expect(try self.sessions("a=1;__Host-sallyport=x;b=2") == ["x"])
+        #expect(try self.sessions("__Host-sallyport=x=y=z ;") == ["x=y=z"])
+        #expect(try self.sessions("__Host-sallyport=\"x\"") == ["\"x\""])
+        #expect(try self.sessions("__Host-sallyport=a%20b") == ["a%20b"])
+        #expect(try self.sessions("__Host-sallyport=") == [""])
+    }
+
+    @Test("Of repeated cookies every value is there once, in order and not without end")
+    func repeatedCookies() throws {
+        let twice = "__Host-sallyport=x; __Host-sallyport=y; __Host-sallyport=x"
+        #expect(try self.sessions(twice) == ["x", "y"])
+        let many = (0..<20).map { "__Host-sallyport=\($0)" }.joined(separator: "; ")
+        #expect(try self.sessions(many) == (0..<PresentedCredentials.mostSessionCookies).map { "\($0)" })
+    }
+
+    /// CVE-2024-24814, CVE-2023-28625.
+    @Test("Crafted cookies are ignored")
+    func craftedCookies() throws {
+        for cookie in ["x=;=;;x_chunks=99999999", ";;;=", "=__Host-sallyport", ""] {
+            #expect(try self.sessions(cookie).isEmpty)
+        }
+        let names = "__host-sallyport=x; __Host-sallyport2=x; x__Host-sallyport=x; __Host-sallyport"
+        #expect(try self.sessions(names).isEmpty)
+        #expect(try self.sessions("a=\"; __Host-sallyport=x\"") == ["x\""])
+        #expect(try self.sessions((0..<1000).map { "c\($0)=v" }.joined(separator: "; ")).isEmpty)
+        #expect(try self.read("X-Cookie: __Host-sallyport=x", "Cookie2: __Host-sallyport=x").sessionCookies.isEmpty)
+    }
+
+    @Test("The session token is what its field holds; an empty one is none")
+    func sessionToken() throws {
+        #expect(try self.read("X-Session-Token:  sps_abc ").sessionToken == Secret("sps_abc"))
+        #expect(try self.read("x_session_token: sps_abc").sessionToken == nil)
+        #expect(try self.read("X-Session-Token:").sessionToken == nil)
+        #expect(try self.read().sessionToken == nil)
+    }
+
+    @Test(
+        "Authorization is told apart by its scheme, in any case",
+        arguments: [
+            ("Bearer abc", .bearer(Secret("abc"))), ("bEARER  abc", .bearer(Secret("abc"))),
+            ("Bearer", .bearer(Secret(""))), ("Bearer a b", .bearer(Secret("a b"))), ("Bearerabc", .other),
+            ("Basic YTpi", .basic(Secret("YTpi"))), ("BASIC YTpi", .basic(Secret("YTpi"))),
+            ("Basic", .basic(Secret(""))), ("DPoP abc", .other), ("abc", .other), ("", .other),
+        ] as [(String, PresentedCredentials.Authorization)]
+    )
+    func authorization(value: String, expected: PresentedCredentials.Authorization) throws {
+        #expect(try self.read("Authorization: \(value)").authorization == expected)
+    }
+
+    @Test("Without a credential there is none")
+    func none() throws {
+        #expect(try self.read("Accept: text/html", "Cookie: a=b") == PresentedCredentials())
+    }
+
+    @Test("An endpoint sees the fields, but none that presents a credential or is the gateway's alone")
+    func fields() throws {
+        let hosts = RouteTable(
+            [
+                HostSettings(
+                    publicURL: PublicURL(isHTTPS: true, host: "app.example.com", port: nil),
+                    endpoints: true,
+                    routes: []
+                )
+            ],
+            upstreams: []
+        ).hosts
+        let endpoint = Endpoint(path: "/{name}", methods: ["GET"]) { _ in EndpointResponse(status: 200) }
+        let fields = [
+            "Cookie: __Host-sallyport=x; other=y", "Authorization: Bearer b", "X-Session-Token: t", "Accept: text/html",
+            "User-Agent: App/1.0", "X-Forwarded-For: 192.0.2.9", "Origin: https://app.example.com",
+        ]
+        let request = try withHead("GET", fields) { head, base in
+            EndpointRequest(
+                to: endpoint,
+                head,
+                base,
+                host: hosts[0],
+                cookies: Self.cookies,
+                address: IPAddress(v4: 0xC000_0201),
+                requestID: RequestID(seed: 1, sequence: 2)
+            )
+        }
+        #expect(request.fields.map(\.name) == ["host", "accept", "user-agent", "origin"])
+        #expect(request.credentials.sessionCookies == [Secret("x")])
+        #expect(request.credentials.sessionToken == Secret("t"))
+        #expect(request.credentials.authorization == .bearer(Secret("b")))
+        #expect(request.path == "/x" && request.pathParameter("name") == "x" && request.pathParameter("id") == nil)
+        #expect(request.origin == "https://app.example.com" && request.authority == "app.example.com")
+    }
+}

@@ -1,0 +1,127 @@
+import AddressIntelligence
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The judge's steps in words")
+struct ExplanationTests {
+    private func explain(
+        _ fixture: JudgeFixture,
+        _ method: String = "GET",
+        _ target: String = "/x",
+        _ fields: [String] = [],
+        session: CachedSession? = nil
+    ) -> [(title: String, lines: [String])] {
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: app.example.com"] + fields
+        return Explanation(
+            of: Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8),
+            from: JudgeFixture.peer,
+            session: session,
+            authority: fixture.authority,
+            configuration: fixture.configuration,
+            now: JudgeFixture.now
+        ).steps
+    }
+
+    private func last(_ steps: [(title: String, lines: [String])]) -> String {
+        steps.last.map { "\($0.title): \($0.lines.joined(separator: "; "))" } ?? ""
+    }
+
+    @Test("A permitted request is told step by step, to the head that the app gets")
+    func permitted() throws {
+        let fixture = try JudgeFixture()
+        let live = try fixture.live()
+        let steps = self.explain(
+            fixture,
+            "GET",
+            "/x",
+            ["Cookie: \(fixture.cookie())=\(live.token)"],
+            session: live.session
+        )
+        #expect(
+            steps.map(\.title)
+                == ["request", "route", "credentials", "session", "decision", "head towards the app"]
+        )
+        #expect(steps[2].lines == ["a session cookie"] && steps[3].lines == ["web, of ada"])
+        #expect(steps[4].lines == ["forwarded"] && steps[5].lines.contains("X-Auth-Subject: ada"))
+        #expect(!steps.contains { $0.lines.contains { $0.contains(live.token) } })
+    }
+
+    @Test("A token counts by its form, and is live only if it is that of the live session")
+    func tokens() throws {
+        let fixture = try JudgeFixture()
+        let live = try fixture.live(.native)
+        func answer(_ token: String) -> String {
+            self.last(self.explain(fixture, "GET", "/x", ["Authorization: Bearer \(token)"], session: live.session))
+        }
+        let other = fixture.authority.make(.session, in: fixture.authority.newLineage()).token
+        let foreign = TokenAuthority(secret: Secret("another")).make(.session, in: fixture.authority.newLineage()).token
+        #expect(answer("abc") == "decision: refused: 401 Unauthorized, credential.malformed")
+        #expect(
+            answer(String(decoding: other.bytes, as: UTF8.self))
+                == "decision: refused: 401 Unauthorized, session.unknown"
+        )
+        #expect(
+            answer(String(decoding: foreign.bytes, as: UTF8.self))
+                == "decision: refused: 401 Unauthorized, credential.other_key"
+        )
+        #expect(answer(live.token).hasPrefix("head towards the app"))
+    }
+
+    @Test("A body that is too large, a preflight and its refusal are told as they are answered")
+    func answeredAtTheRoute() throws {
+        let open = route("/**", .required) {
+            $0.maxBody = 10
+            $0.cors = CORSSettings()
+            $0.cors?.origins = ["https://b.example"]
+        }
+        let fixture = try JudgeFixture([open])
+        let large = self.explain(fixture, "POST", "/x", ["Content-Length: 11"])
+        #expect(self.last(large) == "decision: refused: 413 Content Too Large, request.body_too_large")
+        let ask = ["Access-Control-Request-Method: POST"]
+        let allowed = self.explain(fixture, "OPTIONS", "/x", ask + ["Origin: https://b.example"])
+        #expect(
+            self.last(allowed)
+                == "decision: answered: 204 No Content; answered by the gateway itself, as a CORS preflight"
+        )
+        let refused = self.explain(fixture, "OPTIONS", "/x", ask + ["Origin: https://evil.example"])
+        #expect(self.last(refused).hasPrefix("decision: refused: 403 Forbidden, request.cross_site"))
+        let login = self.explain(fixture, "POST", "/.sallyport/login", ["Content-Length: 101"])
+        #expect(self.last(login) == "route: refused: 413 Content Too Large, request.body_too_large")
+    }
+
+    @Test("A transfer token is not consumed: both ways are told, and the one without it is followed")
+    func handoff() throws {
+        var client = ClientSettings(clientID: "web")
+        (client.allowsCookie, client.allowsQuery) = (true, true)
+        let handoff = route("/**", .required) {
+            $0.client = "web"
+            $0.handoff = true
+        }
+        let fixture = try JudgeFixture([handoff]) { $0.clients = [client] }
+        let query = self.explain(fixture, "GET", "/x?session_transfer_token=spt_x&a=1")
+        #expect(query[2].lines == ["none", "a transfer token in the query"])
+        #expect(query[3].title == "handoff")
+        #expect(self.last(query) == "decision: 303 to the same URL without the transfer token")
+        let cookie = self.explain(fixture, "GET", "/x", ["Cookie: session_transfer_token=spt_x"])
+        #expect(cookie.map(\.title) == ["request", "route", "credentials", "handoff", "decision"])
+        #expect(self.last(cookie) == "decision: refused: 401 Unauthorized, credential.missing")
+        let program = self.explain(fixture, "POST", "/x?session_transfer_token=spt_x")
+        #expect(program[2].lines == ["none", "a transfer token in the query, which this request may not use"])
+        #expect(!(query + cookie + program).contains { $0.lines.contains { $0.contains("spt_x") } })
+    }
+
+    @Test("The device of an assumed session is the client's, as trusted proxies tell it")
+    func device() throws {
+        let fixture = try JudgeFixture { $0.trustedProxies = [.init("192.0.2.0/24")].compactMap { $0 } }
+        let head = "GET / HTTP/1.1\r\nHost: app.example.com\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n"
+        let device = Explanation.device(
+            of: Array(head.utf8),
+            from: JudgeFixture.peer,
+            configuration: fixture.configuration
+        )
+        #expect(device.address.description == "203.0.113.9")
+    }
+}

@@ -1,0 +1,142 @@
+import Clients
+import Endpoints
+import Handoff
+import NIOCore
+import NIOPosix
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Vocabulary
+
+/// The request path on one event loop with a real listener, in front of a server that answers with the request that reached
+/// it: for endpoints that no settings can configure.
+final class InProcessGateway: Sendable {
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let upstream: any Channel
+    private let listener: Listener
+    private let loops = PathLoops()
+
+    /// - Parameter host: The one host; its upstreams are `app` and `provider`, which are one and the same server.
+    init(host: HostSettings, endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) async throws {
+        let upstream = try await ServerBootstrap(group: self.group)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(EchoHandler()) }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        self.upstream = upstream
+        let names = ["app", "provider"]
+        let settings = Settings(
+            hosts: [host],
+            upstreams: names.map {
+                UpstreamSettings(name: $0, isHTTPS: false, host: "127.0.0.1", port: upstream.localAddress?.port ?? 0)
+            }
+        )
+        let routes = RouteTable(settings.hosts, upstreams: names)
+        let registry = MetricsRegistry()
+        let configuration = PathConfiguration(
+            settings: settings,
+            routes: routes,
+            targets: try settings.upstreams.map { try UpstreamTarget($0) },
+            endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: names),
+            registry: registry,
+            audit: AuditStream(queue: nil),
+            generation: 1,
+            identity: IdentityProfile(settings.identity),
+            handoff: nil,
+            devices: DeviceObserver(directory: nil),
+            clients: ClientRegistry([])
+        )
+        let loops = self.loops
+        let eventLoop = self.group.next()
+        try await eventLoop.submit {
+            let caches = SessionCaches()
+            let loop = PathLoop(
+                eventLoop: eventLoop,
+                configuration: configuration,
+                sessions: SessionResolver(
+                    loop: eventLoop,
+                    cache: SessionCache(),
+                    store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
+                    authority: TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more")),
+                    clock: .system
+                ),
+                shard: registry.makeShard(on: eventLoop),
+                accessLog: nil,
+                sessionClock: .system
+            )
+            loop.start()
+            loops.add(loop)
+        }.get()
+        self.listener = try await Listener.bind(
+            ListenAddress(host: "127.0.0.1", port: 0),
+            group: self.group,
+            loops: loops,
+            gate: ConnectionGate(settings.limits, trusted: [])
+        )
+    }
+
+    /// Sends a request whose head has these lines, on a connection of its own, and answers all that comes back.
+    func send(_ lines: [String], body: String = "") async throws -> String {
+        let length = body.isEmpty ? [] : ["Content-Length: \(body.utf8.count)"]
+        let text = (lines + length + ["Connection: close"]).joined(separator: "\r\n") + "\r\n\r\n" + body
+        let answer = self.group.next().makePromise(of: String.self)
+        let channel = try await ClientBootstrap(group: self.group)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(CollectHandler(answer))
+                }
+            }
+            .connect(host: "127.0.0.1", port: self.listener.port).get()
+        try await channel.writeAndFlush(ByteBuffer(string: text)).get()
+        return try await answer.futureResult.get()
+    }
+
+    func stop() async throws {
+        await self.listener.close()
+        await self.loops.onEach { $0.closeAll() }
+        try await self.upstream.close().get()
+        try await self.group.shutdownGracefully()
+    }
+}
+
+/// Answers each request with its own bytes, and a cookie.
+private final class EchoHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var received = ""
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.received += String(buffer: self.unwrapInboundIn(data))
+        guard let end = self.received.firstRange(of: "\r\n\r\n")?.upperBound else { return }
+        let length = self.received[..<end].lowercased().split(separator: "\r\n")
+            .first { $0.hasPrefix("content-length:") }
+            .flatMap { Int($0.dropFirst(15).drop { $0 == " " }) }
+        guard self.received[end...].utf8.count >= length ?? 0 else { return }
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Length: \(self.received.utf8.count)\r\nSet-Cookie: provider=new; Path=/\r\n\r\n"
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: head + self.received)), promise: nil)
+        self.received = ""
+    }
+}
+
+/// Collects what comes until the other side ends the connection.
+private final class CollectHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private var received = ""
+    private let answer: EventLoopPromise<String>
+
+    init(_ answer: EventLoopPromise<String>) {
+        self.answer = answer
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.received += String(buffer: self.unwrapInboundIn(data))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.answer.succeed(self.received)
+    }
+}

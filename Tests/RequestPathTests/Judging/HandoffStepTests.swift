@@ -1,0 +1,228 @@
+import Handoff
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The judge's middle step: transfer tokens")
+struct HandoffStepTests {
+    typealias Told = JudgedRequest.Told
+    private static let token = "spt_" + String(repeating: "a", count: 55)
+    private static let cookie = "session_transfer_token=\(token)"
+    private static let query = "/x?a=1&session_transfer_token=\(token)&b=2"
+    private static let cleared: Set<String> = ["session_transfer_token", "auth0_session_transfer_token"]
+
+    private func fixture(
+        _ change: (inout ClientSettings) -> Void = { _ in },
+        binding: BindingMode = .none
+    ) throws -> JudgeFixture {
+        var client = ClientSettings(clientID: "web")
+        (client.allowsCookie, client.allowsQuery) = (true, true)
+        change(&client)
+        let handoff = route("/**", .required) {
+            $0.client = "web"
+            $0.handoff = true
+            $0.liveBinding = binding
+        }
+        let plain = route("/plain/**", .required)
+        return try JudgeFixture([handoff, plain]) { $0.clients = [client] }
+    }
+
+    private func signedIn(_ fixture: JudgeFixture) throws -> HandoffOutcome {
+        let live = try fixture.live()
+        return .signedIn(token: Secret(Array(live.token.utf8)), session: live.session.session, replaces: nil)
+    }
+
+    @Test(
+        "Only a navigation consumes a token; a prefetch is refused, all else goes on without",
+        arguments: [
+            ("GET", [], Told.consume(.query)), ("GET", ["Sec-Fetch-Mode: navigate"], .consume(.query)),
+            ("GET", ["Sec-Purpose: prefetch"], .answer(403, .handoffNotNavigation)),
+            ("HEAD", [], .answer(401, .credentialMissing)), ("POST", [], .answer(401, .credentialMissing)),
+            ("GET", ["Sec-Fetch-Mode: cors"], .answer(401, .credentialMissing)),
+            ("GET", ["Sec-Fetch-Dest: iframe"], .answer(401, .credentialMissing)),
+            ("GET", ["Sec-Fetch-Site: cross-site"], .answer(303, .handoffCrossSite)),
+        ] as [(String, [String], Told)]
+    )
+    func navigations(method: String, fields: [String], expected: Told) throws {
+        let request = JudgedRequest(try self.fixture(), method, Self.query, fields)
+        #expect(try request.begin() == expected)
+    }
+
+    @Test("A token in the query is consumed, and its URL is left whatever comes of it")
+    func query() throws {
+        let fixture = try self.fixture()
+        for (outcome, reason, set) in [
+            (try self.signedIn(fixture), nil, [fixture.cookie()]), (.alreadySignedIn, nil, []),
+            (.refused(.handoffExpired, endsExisting: false), .handoffExpired, []),
+        ] as [(HandoffOutcome, Reason?, Set<String>)] {
+            let request = JudgedRequest(fixture, "GET", Self.query)
+            #expect(try request.begin() == .consume(.query))
+            #expect(request.handoff?.token == Array(Self.token.utf8) && request.handoff?.existing == nil)
+            #expect(try request.ended(outcome) == .answer(303, reason))
+            #expect(request.values("Location") == ["\(JudgeFixture.origin)/x?a=1&b=2"])
+            #expect(request.cookies.set == set && request.cookies.cleared.isEmpty)
+        }
+    }
+
+    @Test("The session that the browser has is asked for first, and counts on its own host only")
+    func existing() throws {
+        let fixture = try self.fixture(binding: .ip)
+        let fields = ["Cookie: \(fixture.cookie())=a"]
+        for (change, isKnown, suffices) in [
+            ({ _ in }, true, true), ({ $0.host = "b.example" }, false, true),
+            ({ $0.device = nil }, true, false),
+        ] as [((inout Session) -> Void, Bool, Bool)] {
+            let request = JudgedRequest(fixture, "GET", Self.query, fields)
+            #expect(try request.begin() == .ask(.web, .handoff))
+            #expect(request.token == "a")
+            #expect(try request.found(fixture.live(.web, change).session) == .consume(.query))
+            #expect((request.handoff?.existing != nil) == isKnown)
+            #expect(request.handoff?.existingSuffices == suffices)
+        }
+        let none = JudgedRequest(fixture, "GET", Self.query, fields)
+        _ = try none.begin()
+        #expect(try none.found(.malformed) == .consume(.query))
+        #expect(none.handoff?.existing == nil)
+    }
+
+    @Test("A refused token in the cookie goes, and the request goes on with the session that the browser has")
+    func cookieThenSession() throws {
+        let fixture = try self.fixture()
+        let live = try fixture.live()
+        let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie); \(fixture.cookie())=a"])
+        #expect(try request.begin() == .ask(.web, .handoff))
+        #expect(try request.found(live.session) == .consume(.cookie))
+        #expect(try request.ended(.refused(.handoffReplayed, endsExisting: false)) == .ask(.web, .request))
+        #expect(try request.found(live.session) == .permitted(route: "/**", subject: "ada"))
+        #expect(request.judge.findings.note == .handoffReplayed)
+        #expect(request.cookies.cleared == Self.cleared && request.cookies.set == [fixture.cookie("-handled")])
+    }
+
+    @Test("The cookie is tried before the query, and the browser's session is asked for once")
+    func cookieThenQuery() throws {
+        let fixture = try self.fixture()
+        let live = try fixture.live()
+        let request = JudgedRequest(fixture, "GET", Self.query, ["Cookie: \(Self.cookie); \(fixture.cookie())=a"])
+        #expect(try request.begin() == .ask(.web, .handoff))
+        #expect(try request.found(live.session) == .consume(.cookie))
+        #expect(try request.ended(.refused(.handoffExpired, endsExisting: false)) == .consume(.query))
+        #expect(request.handoff?.existing?.key == live.session.key)
+        #expect(try request.ended(self.signedIn(fixture)) == .answer(303, nil))
+        #expect(request.judge.findings.note == nil)
+        let signedIn = JudgedRequest(fixture, "GET", Self.query, ["Cookie: \(Self.cookie)"])
+        #expect(try signedIn.begin() == .consume(.cookie))
+        #expect(try signedIn.ended(self.signedIn(fixture)) == .answer(303, nil))
+        #expect(signedIn.values("Location") == ["\(JudgeFixture.origin)/x?a=1&b=2"])
+    }
+
+    @Test("Another user's session ends with the token: its cookie goes, and login follows whatever the query has")
+    func otherUser() throws {
+        let fixture = try self.fixture()
+        let ended = HandoffOutcome.refused(.handoffOtherUser, endsExisting: true)
+        for (target, expected) in [
+            ("/x", Told.answer(303, .handoffOtherUser)), (Self.query, .answer(303, .handoffOtherUser)),
+        ] {
+            let fields = ["Cookie: \(Self.cookie); \(fixture.cookie())=a", "Accept: text/html"]
+            let request = JudgedRequest(fixture, "GET", target, fields)
+            _ = try request.begin()
+            #expect(try request.found(fixture.live().session) == .consume(.cookie))
+            #expect(try request.ended(ended) == expected)
+            #expect(request.cookies.cleared == Self.cleared.union([fixture.cookie()]))
+            let isLogin = request.values("Location").first?.contains("/.sallyport/login") == true
+            #expect(isLogin == (target == "/x"))
+        }
+        let explicit = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)", "Authorization: Bearer a"])
+        _ = try explicit.begin()
+        #expect(try explicit.ended(ended) == .ask(.native, .request))
+    }
+
+    @Test("Tokens that are not even tried are turned away: the cookie for this request, the query for good")
+    func turnedAway() throws {
+        let noCookie = try self.fixture { $0.allowsCookie = false }
+        let request = JudgedRequest(noCookie, "GET", "/x", ["Cookie: \(Self.cookie)"])
+        #expect(try request.begin() == .answer(401, .credentialMissing))
+        #expect(request.turnedAway == [.handoffMethodNotAllowed] && request.cookies.cleared == Self.cleared)
+
+        let noQuery = try self.fixture { $0.allowsQuery = false }
+        let query = JudgedRequest(noQuery, "GET", Self.query)
+        #expect(try query.begin() == .answer(303, .handoffMethodNotAllowed))
+        #expect(query.turnedAway == [.handoffMethodNotAllowed])
+
+        let fixture = try self.fixture()
+        let repeated = JudgedRequest(fixture, "GET", "\(Self.query)&session_transfer_token=b")
+        #expect(try repeated.begin() == .answer(303, .handoffRepeated))
+        #expect(repeated.values("Location") == ["\(JudgeFixture.origin)/x?a=1&b=2"])
+        let cookies = ["Cookie: \(Self.cookie); auth0_session_transfer_token=b"]
+        let both = JudgedRequest(fixture, "GET", "/x", cookies)
+        #expect(try both.begin() == .answer(401, .credentialMissing))
+        #expect(both.turnedAway == [.handoffRepeated] && both.judge.findings.note == .handoffRepeated)
+        // A good token in the query counts beside them.
+        let good = JudgedRequest(fixture, "GET", Self.query, cookies)
+        #expect(try good.begin() == .consume(.query))
+        #expect(good.turnedAway == [.handoffRepeated])
+    }
+
+    @Test("A route without a client leaves tokens alone, and they reach nobody")
+    func withoutClient() throws {
+        let request = JudgedRequest(try self.fixture(), "GET", "/plain/x", ["Cookie: \(Self.cookie)"])
+        #expect(try request.begin() == .answer(401, .credentialMissing))
+        #expect(request.turnedAway.isEmpty && request.cookies.cleared.isEmpty)
+    }
+
+    @Test("A cookie that was dealt with and comes back is left alone")
+    func marks() throws {
+        let fixture = try self.fixture()
+        let first = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)"])
+        _ = try first.begin()
+        #expect(try first.ended(.refused(.handoffExpired, endsExisting: false)) == .answer(401, .credentialMissing))
+        let name = fixture.cookie("-handled")
+        let line = try #require(first.values("Set-Cookie").first { $0.hasPrefix("\(name)=") })
+        let marks = line.prefix { $0 != ";" }
+        let again = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie); \(marks)"])
+        #expect(try again.begin() == .answer(401, .credentialMissing))
+        #expect(again.judge.findings.note == nil && again.cookies.cleared.isEmpty)
+        let other = JudgedRequest(fixture, "GET", "/x", ["Cookie: session_transfer_token=other; \(marks)"])
+        #expect(try other.begin() == .consume(.cookie))
+    }
+
+    @Test("When the store is away the browser keeps what repeats the try, out of its address bar")
+    func storeIsAway() throws {
+        let fixture = try self.fixture()
+        let attempt = fixture.cookie("-attempt")
+        func value(_ request: JudgedRequest) -> String {
+            let line = request.values("Set-Cookie").first { $0.hasPrefix("\(attempt)=") }
+            return line.map { String($0.dropFirst(attempt.count + 1).prefix { $0 != ";" }) } ?? ""
+        }
+        let page = JudgedRequest(fixture, "GET", Self.query, ["Accept: text/html"])
+        _ = try page.begin()
+        #expect(try page.unavailable() == .answer(303, .storeUnavailable))
+        #expect(page.values("Location") == ["\(JudgeFixture.origin)/x?a=1&b=2"])
+        #expect(value(page).hasSuffix(".\(Self.token)"))
+
+        let program = JudgedRequest(fixture, "GET", Self.query)
+        _ = try program.begin()
+        #expect(try program.ended(.unavailable(.full)) == .answer(503, .storeFull))
+        #expect(value(program).count == 43)
+
+        let cookie = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie); \(fixture.cookie())=a"])
+        #expect(try cookie.begin() == .ask(.web, .handoff))
+        #expect(try cookie.unavailable() == .answer(503, .storeUnavailable))
+        #expect(value(cookie).count == 43 && cookie.cookies.cleared.isEmpty)
+
+        // The repetition: the same attempt, and the token from the cookie.
+        let moved = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(attempt)=\(value(page))"])
+        #expect(try moved.begin() == .consume(.query))
+        #expect(moved.handoff?.token == Array(Self.token.utf8))
+        #expect(moved.handoff?.attempt.value.bytes == Array(value(page).utf8.prefix(43)))
+        #expect(try moved.unavailable() == .answer(503, .storeUnavailable))
+        #expect(value(moved) == value(page))
+        let done = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(attempt)=\(value(page))"])
+        _ = try done.begin()
+        #expect(try done.ended(self.signedIn(fixture)) == .answer(303, nil))
+        #expect(done.cookies.cleared == [attempt] && done.cookies.set == [fixture.cookie()])
+        let crossSite = ["Cookie: \(attempt)=\(value(page))", "Sec-Fetch-Site: cross-site"]
+        #expect(try JudgedRequest(fixture, "GET", "/x", crossSite).begin() == .answer(401, .credentialMissing))
+    }
+}

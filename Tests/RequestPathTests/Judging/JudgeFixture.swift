@@ -1,0 +1,253 @@
+import AddressIntelligence
+import Clients
+import Endpoints
+import Handoff
+import NIOCore
+import NIOEmbedded
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+/// One host with its routes, and the sessions that live: requests to it are judged step by step, without a socket.
+final class JudgeFixture {
+    static let origin = "https://app.example.com"
+    static let now = UnixTime(seconds: 1_800_000_000)
+    static let peer = IPAddress(v4: 0xC000_0201)
+
+    let configuration: PathConfiguration
+    let parser: RequestParser
+    let authority = TokenAuthority(secret: Secret("a secret of the tests"))
+    private let loop = EmbeddedEventLoop()
+    private let store: MemoryStore
+    private let resolver: SessionResolver
+
+    /// - Parameter change: What differs from the defaults.
+    init(
+        _ routes: [RouteSettings] = [route("/**", .required)],
+        _ change: (inout Settings) -> Void = { _ in }
+    ) throws {
+        let host = HostSettings(
+            publicURL: PublicURL(isHTTPS: true, host: "app.example.com", port: nil),
+            endpoints: true,
+            routes: routes
+        )
+        let app = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 3000)
+        var settings = Settings(hosts: [host], upstreams: [app])
+        settings.provider = .fixedUsers([
+            UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
+        ])
+        change(&settings)
+        let clock = Clock { Self.now }
+        let caches = SessionCaches()
+        self.store = MemoryStore(maxSessions: 100, maxMarkers: 100, clock: clock, caches: caches)
+        self.resolver = SessionResolver(
+            loop: self.loop,
+            cache: SessionCache(),
+            store: self.store,
+            authority: self.authority,
+            clock: clock
+        )
+        let identity = IdentityProfile(settings.identity)
+        let table = RouteTable(settings.hosts, upstreams: ["app"])
+        self.parser = RequestParser(
+            names: FieldNames(
+                roles: FieldNames.requestRoles,
+                managedNames: identity.managedNames,
+                managedPrefixes: identity.managedPrefixes
+            ),
+            limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
+            dropsUnderscore: true
+        )
+        self.configuration = PathConfiguration(
+            settings: settings,
+            routes: table,
+            targets: [try UpstreamTarget(app)],
+            endpoints: try EndpointTable(
+                [
+                    Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) {
+                        _ in
+                        EndpointResponse(status: 200)
+                    }
+                ],
+                forwarding: [],
+                on: table,
+                upstreams: ["app"]
+            ),
+            registry: MetricsRegistry(),
+            audit: AuditStream(queue: nil),
+            generation: 1,
+            identity: identity,
+            handoff: HandoffConsumer(
+                store: self.store,
+                authority: self.authority,
+                sessions: settings.session,
+                asn: nil,
+                journal: HandoffJournal { _ in true },
+                clock: clock
+            ),
+            devices: DeviceObserver(directory: nil),
+            clients: ClientRegistry([])
+        )
+    }
+
+    deinit {
+        try? self.loop.syncShutdownGracefully()
+    }
+
+    /// A session that lives, and its token.
+    func live(
+        _ kind: Session.Kind = .web,
+        _ change: (inout Session) -> Void = { _ in }
+    ) throws -> (token: String, session: CachedSession) {
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        var session = Session(
+            id: self.authority.newSessionID(),
+            kind: kind,
+            origin: kind == .web ? .browser : .native,
+            lineage: lineage,
+            identity: Identity(id: "ada", traits: ["groups": ["staff"]]),
+            host: kind == .web ? "app.example.com" : nil,
+            aal: .aal1,
+            methods: ["password"],
+            authenticatedAt: Self.now,
+            issuedAt: Self.now,
+            expiresAt: Self.now.advanced(by: .seconds(3600)),
+            idleLifetime: .seconds(900),
+            device: DeviceFacts(address: Self.peer, asn: nil, userAgent: nil)
+        )
+        change(&session)
+        try self.store.create(NewSession(key: key, session: session), on: self.loop).wait()
+        let resolution = token.bytes.withUnsafeBytes { self.resolver.resolve(kind, token: $0, now: Self.now) }
+        guard case .miss(let read) = resolution else { throw Unexpected("no read: \(resolution)") }
+        var found: CachedSession?
+        read.whenFound { found = (try? $0.get()) ?? nil }
+        self.loop.run()
+        guard let found else { throw Unexpected("the session does not live") }
+        return (String(decoding: token.bytes, as: UTF8.self), found)
+    }
+
+    /// The name of a cookie of ours on this host.
+    func cookie(_ suffix: String = "") -> String { self.configuration.settings.session.cookieName + suffix }
+
+    struct Unexpected: Error, CustomStringConvertible {
+        let description: String
+        init(_ description: String) { self.description = description }
+    }
+}
+
+/// A request and its judge. What a step comes to is told as a value that can be compared.
+final class JudgedRequest {
+    enum Told: Equatable {
+        case ask(Session.Kind, SessionQuestion.Purpose)
+        case consume(HandoffTransport)
+        case collect(String)
+        case permitted(route: String, subject: String?)
+        case answer(Int, Reason?)
+    }
+
+    private(set) var judge = RequestJudge(requestID: RequestID(seed: 1, sequence: 1))
+    /// The last answer, request for a consumption, and token that was asked for.
+    private(set) var answer: LocalAnswer?
+    private(set) var handoff: HandoffRequest?
+    private(set) var token = ""
+    private let fixture: JudgeFixture
+    private let bytes: [UInt8]
+    private let head = RequestHead(fieldCount: 100)
+    private let peer: IPAddress
+
+    init(
+        _ fixture: JudgeFixture,
+        _ method: String = "GET",
+        _ target: String = "/x",
+        _ fields: [String] = [],
+        host: String = "app.example.com",
+        from peer: IPAddress = JudgeFixture.peer
+    ) {
+        self.fixture = fixture
+        self.peer = peer
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields
+        self.bytes = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    func begin() throws -> Told {
+        try self.step { judge, base, given in
+            #expect(self.fixture.parser.parse(base, self.bytes.count, into: self.head) == .complete)
+            return judge.begin(self.head, base, given)
+        }
+    }
+
+    func found(_ session: CachedSession?) throws -> Told { try self.found(session.map { .found($0) } ?? .none) }
+
+    func found(_ answer: SessionAnswer) throws -> Told {
+        try self.step { judge, base, given in judge.sessionFound(answer, self.head, base, given) }
+    }
+
+    func ended(_ outcome: HandoffOutcome) throws -> Told {
+        try self.step { judge, base, given in judge.handoffEnded(outcome, self.head, base, given) }
+    }
+
+    func unavailable(_ error: StoreError = .unavailable) throws -> Told {
+        try self.step { judge, base, given in judge.unavailable(error, .storeUnavailable, self.head, base, given) }
+    }
+
+    /// The values of a field of the last answer, those that are due on any answer included.
+    func values(_ name: String) -> [String] {
+        let lines = self.judge.findings.answerLines.map { String(decoding: $0.dropLast(2), as: UTF8.self) }
+        return lines.filter { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
+            + (self.answer?.fields.filter { $0.name == name }.map(\.value) ?? [])
+    }
+
+    /// The names of the cookies that are set, and of those that are cleared.
+    var cookies: (set: Set<String>, cleared: Set<String>) {
+        let lines = self.values("Set-Cookie")
+        func names(_ lines: [String]) -> Set<String> { Set(lines.map { String($0.prefix { $0 != "=" }) }) }
+        return (
+            names(lines.filter { !$0.contains("Max-Age=0") }), names(lines.filter { $0.contains("Max-Age=0") })
+        )
+    }
+
+    /// The tokens that were turned away, in order.
+    var turnedAway: [Reason] {
+        self.judge.findings.events.compactMap { if case .turnedAway(let reason, _) = $0 { reason } else { nil } }
+    }
+
+    private func step(
+        _ body: (inout RequestJudge, Bytes, JudgingContext) -> JudgeAction
+    ) throws -> Told {
+        try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 16_384) { scratch in
+            try self.bytes.withUnsafeBufferPointer { bytes in
+                let base = try #require(bytes.baseAddress)
+                let given = JudgingContext(
+                    configuration: self.fixture.configuration,
+                    peer: self.peer,
+                    now: JudgeFixture.now,
+                    scratch: scratch,
+                    notesStrayForwarding: true
+                )
+                return self.tell(body(&self.judge, base, given), base)
+            }
+        }
+    }
+
+    private func tell(_ action: consuming JudgeAction, _ base: Bytes) -> Told {
+        switch consume action {
+        case .ask(let question):
+            self.token = String(decoding: question.token.bytes(in: base), as: UTF8.self)
+            return .ask(question.kind, question.purpose)
+        case .consume(let request):
+            self.handoff = request.value
+            return .consume(request.value.transport)
+        case .collect(let call):
+            return .collect(call.value.endpoint.path)
+        case .permitted(let permit, _):
+            return .permitted(route: permit.route.name, subject: permit.session?.session.subject)
+        case .answer(let answer):
+            self.answer = answer
+            return .answer(answer.status, answer.reason)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import AddressIntelligence
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The judge's first step: where a request goes")
+struct RouteStepTests {
+    private static let routes = [
+        route("/**", .public), route("/hook", .public, methods: ["POST"]), route("/admin/**", .required),
+        route("/small/**", .public) { $0.maxBody = 10 },
+        route("/open/**", .required) {
+            $0.cors = CORSSettings()
+            $0.cors?.origins = ["https://b.example"]
+            $0.cors?.methods = ["PUT"]
+        },
+    ]
+
+    @Test(
+        "Host, path and method choose a route, one of our endpoints, or a refusal",
+        arguments: [
+            ("GET", "app.example.com", "/x", .permitted(route: "/**", subject: nil)),
+            ("GET", "APP.example.com.:443", "/x", .permitted(route: "/**", subject: nil)),
+            ("GET", "other.example.com", "/x", .answer(404, .routeNotFound)),
+            ("POST", "app.example.com", "/hook", .permitted(route: "/hook", subject: nil)),
+            ("GET", "app.example.com", "/hook", .answer(405, .routeMethodNotAllowed)),
+            ("BREW", "app.example.com", "/x", .answer(405, .routeMethodNotAllowed)),
+            ("OPTIONS", "app.example.com", "*", .answer(204, nil)),
+            ("GET", "app.example.com", "/admin/x", .answer(401, .credentialMissing)),
+            ("GET", "app.example.com", "/%61dmin/x", .answer(400, .pathAmbiguous)),
+            ("GET", "app.example.com", "/Admin/x", .answer(400, .pathAmbiguous)),
+            ("GET", "app.example.com", "/x%2Fy", .answer(400, .pathEncodedSlash)),
+            ("GET", "app.example.com", "/x/%2e%2e/admin", .answer(400, .pathDotSegment)),
+            // The gateway's own paths are on no route, whether or not something is there.
+            ("GET", "app.example.com", "/.sallyport/login", .collect("/.sallyport/login")),
+            ("PUT", "app.example.com", "/.sallyport/login", .answer(405, .routeMethodNotAllowed)),
+            ("GET", "app.example.com", "/.sallyport/%6Cogin", .answer(400, .pathAmbiguous)),
+            ("GET", "app.example.com", "/.sallyport/other", .answer(404, .routeNotFound)),
+        ] as [(String, String, String, JudgedRequest.Told)]
+    )
+    func destination(method: String, host: String, target: String, expected: JudgedRequest.Told) throws {
+        let request = JudgedRequest(try JudgeFixture(Self.routes), method, target, host: host)
+        #expect(try request.begin() == expected)
+    }
+
+    @Test(
+        "A body that is too large is refused by its length, before anything else is asked of the request",
+        arguments: [
+            ("/small/x", 10, .permitted(route: "/small/**", subject: nil)),
+            ("/small/x", 11, .answer(413, .requestBodyTooLarge)),
+            ("/x", 1000, .permitted(route: "/**", subject: nil)), ("/x", 1001, .answer(413, .requestBodyTooLarge)),
+            ("/admin/x", 1001, .answer(413, .requestBodyTooLarge)),
+            ("/.sallyport/login", 100, .collect("/.sallyport/login")),
+            ("/.sallyport/login", 101, .answer(413, .requestBodyTooLarge)),
+        ] as [(String, Int, JudgedRequest.Told)]
+    )
+    func bodies(target: String, length: Int, expected: JudgedRequest.Told) throws {
+        let fixture = try JudgeFixture(Self.routes) { $0.limits.body = 1000 }
+        let request = JudgedRequest(fixture, "POST", target, ["Content-Length: \(length)"])
+        #expect(try request.begin() == expected)
+    }
+
+    @Test(
+        "A preflight is answered without credentials, where the route has CORS settings",
+        arguments: [
+            ("/open/x", "https://b.example", .answer(204, nil)),
+            ("/open/x", "https://evil.example", .answer(403, .requestCrossSite)),
+            ("/x", "https://b.example", .permitted(route: "/**", subject: nil)),
+        ] as [(String, String, JudgedRequest.Told)]
+    )
+    func preflight(target: String, origin: String, expected: JudgedRequest.Told) throws {
+        let fields = ["Origin: \(origin)", "Access-Control-Request-Method: PUT"]
+        let request = JudgedRequest(try JudgeFixture(Self.routes), "OPTIONS", target, fields)
+        #expect(try request.begin() == expected)
+        let isAllowed = expected == .answer(204, nil)
+        #expect(request.values("Access-Control-Allow-Origin") == (isAllowed ? [origin] : []))
+    }
+
+    @Test("A refusal can be read by scripts of the origins that the route names, and by no others")
+    func readableRefusal() throws {
+        for (origin, expected) in [("https://b.example", ["https://b.example"]), ("https://evil.example", [String]())] {
+            let request = JudgedRequest(try JudgeFixture(Self.routes), "GET", "/open/x", ["Origin: \(origin)"])
+            #expect(try request.begin() == .answer(401, .credentialMissing))
+            #expect(request.values("Access-Control-Allow-Origin") == expected)
+        }
+    }
+
+    @Test("The client's address and the request's id are a trusted proxy's to say")
+    func proxies() throws {
+        let block = try #require(CIDRBlock("192.0.2.0/24"))
+        let trusting = try JudgeFixture(Self.routes) { $0.trustedProxies = [block] }
+        let fields = ["X-Forwarded-For: 203.0.113.9", "X-Request-Id: abc-1"]
+        let told = JudgedRequest(trusting, "GET", "/x", fields)
+        _ = try told.begin()
+        #expect(told.judge.findings.clientAddress == IPAddress("203.0.113.9"))
+        #expect(told.judge.findings.requestID.text == "abc-1" && told.judge.findings.events.isEmpty)
+        for id in ["", String(repeating: "a", count: 65), "a b", "a\"b"] {
+            let odd = JudgedRequest(trusting, "GET", "/x", ["X-Request-Id: \(id)"])
+            _ = try odd.begin()
+            #expect(odd.judge.findings.requestID.given == nil, "\(id)")
+        }
+        let stray = JudgedRequest(try JudgeFixture(Self.routes), "GET", "/x", fields)
+        _ = try stray.begin()
+        #expect(stray.judge.findings.clientAddress == JudgeFixture.peer)
+        #expect(stray.judge.findings.requestID.given == nil)
+        guard case .strayForwarding("X-Forwarded-For")? = stray.judge.findings.events.first else {
+            Issue.record("the stray field is noted: \(stray.judge.findings.events)")
+            return
+        }
+    }
+}

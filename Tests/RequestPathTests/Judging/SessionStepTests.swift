@@ -1,0 +1,205 @@
+import AddressIntelligence
+import Observability
+import RequestPath
+import Sessions
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The judge's last steps: whose session it is, and whether it suffices")
+struct SessionStepTests {
+    /// What a request presents and what its token turns out to be.
+    enum Case: String, CaseIterable, Sendable {
+        case nothing, liveCookie, deadCookie, liveToken, deadToken, malformedToken, otherKey, ambiguousCookies
+        case dpop, emptyToken, cookieOfOtherHost
+    }
+
+    private func judged(_ auth: AuthRequirement, _ presented: Case) throws -> JudgedRequest.Told {
+        let fixture = try JudgeFixture([route("/**", auth)])
+        let name = fixture.cookie()
+        let fields: [String] =
+            switch presented {
+            case .nothing: []
+            case .liveCookie, .deadCookie, .cookieOfOtherHost: ["Cookie: \(name)=a"]
+            case .liveToken, .deadToken, .malformedToken, .otherKey: ["Authorization: Bearer a"]
+            case .ambiguousCookies: ["Cookie: \(name)=a; \(name)=b"]
+            case .dpop: ["Authorization: DPoP a"]
+            case .emptyToken: ["X-Session-Token:"]
+            }
+        let request = JudgedRequest(fixture, "GET", "/x", fields)
+        let first = try request.begin()
+        guard case .ask(let kind, .request) = first else { return first }
+        #expect(request.token == "a")
+        #expect(kind == (fields[0].hasPrefix("Cookie") ? .web : .native))
+        switch presented {
+        case .liveCookie: return try request.found(fixture.live().session)
+        case .cookieOfOtherHost: return try request.found(fixture.live { $0.host = "app.example.com:8443" }.session)
+        case .liveToken: return try request.found(fixture.live(.native).session)
+        case .malformedToken: return try request.found(.malformed)
+        case .otherKey: return try request.found(.otherKey)
+        default: return try request.found(nil)
+        }
+    }
+
+    @Test("Required: only a live session passes, and what was presented decides the reason", arguments: Case.allCases)
+    func required(presented: Case) throws {
+        let expected: JudgedRequest.Told =
+            switch presented {
+            case .nothing: .answer(401, .credentialMissing)
+            case .liveCookie, .liveToken: .permitted(route: "/**", subject: "ada")
+            case .deadCookie, .deadToken: .answer(401, .sessionUnknown)
+            case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
+            case .otherKey: .answer(401, .credentialOtherKey)
+            case .ambiguousCookies: .answer(401, .credentialAmbiguousCookie)
+            case .cookieOfOtherHost: .answer(401, .sessionOtherHost)
+            }
+        #expect(try self.judged(.required, presented) == expected)
+    }
+
+    @Test(
+        "Optional: without a good cookie it is nobody's, but an explicit credential is judged",
+        arguments: Case.allCases
+    )
+    func optional(presented: Case) throws {
+        let expected: JudgedRequest.Told =
+            switch presented {
+            case .liveCookie, .liveToken: .permitted(route: "/**", subject: "ada")
+            case .nothing, .deadCookie, .ambiguousCookies, .cookieOfOtherHost:
+                .permitted(route: "/**", subject: nil)
+            case .deadToken: .answer(401, .sessionUnknown)
+            case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
+            case .otherKey: .answer(401, .credentialOtherKey)
+            }
+        #expect(try self.judged(.optional, presented) == expected)
+    }
+
+    @Test("Public: no session is asked for, whatever is presented", arguments: Case.allCases)
+    func open(presented: Case) throws {
+        #expect(try self.judged(.public, presented) == .permitted(route: "/**", subject: nil))
+    }
+
+    @Test(
+        "A live binding is judged with every request, by cookie and by token",
+        arguments: [
+            (BindingMode.none, "198.51.100.1", nil), (.ip, "192.0.2.1", nil), (.ip, "198.51.100.1", .bindingIPMismatch),
+            (.asn, "192.0.2.1", .bindingASNUnknown), (.ipOrASN, "192.0.2.1", nil),
+            (.ipOrASN, "198.51.100.1", .bindingASNUnknown), (.ipDualStack, "198.51.100.1", .bindingIPMismatch),
+        ] as [(BindingMode, String, Reason?)]
+    )
+    func binding(mode: BindingMode, address: String, mismatch: Reason?) throws {
+        let fixture = try JudgeFixture([route("/**", .required) { $0.liveBinding = mode }])
+        let expected: JudgedRequest.Told = mismatch.map { .answer(401, $0) } ?? .permitted(route: "/**", subject: "ada")
+        for kind in [Session.Kind.web, .native] {
+            let field = kind == .web ? "Cookie: \(fixture.cookie())=a" : "Authorization: Bearer a"
+            let peer = try #require(IPAddress(address))
+            let request = JudgedRequest(fixture, "GET", "/x", [field], from: peer)
+            #expect(try request.begin() == .ask(kind, .request))
+            #expect(try request.found(fixture.live(kind).session) == expected)
+            #expect(request.judge.findings.events.count == (mismatch == nil ? 0 : 1), "a mismatch is audited")
+        }
+        let bare = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        _ = try bare.begin()
+        let unbound = try fixture.live(.native) { $0.device = nil }.session
+        #expect(try bare.found(unbound) == (mode == .none ? expected : .answer(401, .bindingIPMismatch)))
+    }
+
+    @Test("A cookie that another site may have sent is refused and audited; a token is no browser's to send")
+    func crossSite() throws {
+        let fixture = try JudgeFixture([route("/**", .required) { $0.trustedOrigins = ["https://b.example"] }])
+        for (credential, fields, isPermitted) in [
+            ("Cookie: \(fixture.cookie())=a", ["Sec-Fetch-Site: cross-site"], false),
+            ("Cookie: \(fixture.cookie())=a", [], false),
+            ("Cookie: \(fixture.cookie())=a", ["Sec-Fetch-Site: same-origin"], true),
+            ("Cookie: \(fixture.cookie())=a", ["Origin: https://b.example"], true),
+            ("Authorization: Bearer a", ["Sec-Fetch-Site: cross-site"], true),
+        ] {
+            let request = JudgedRequest(fixture, "POST", "/x", [credential] + fields)
+            guard case .ask(let kind, .request) = try request.begin() else {
+                Issue.record("\(credential) is asked for")
+                return
+            }
+            let told = try request.found(fixture.live(kind).session)
+            #expect(
+                told
+                    == (isPermitted
+                        ? .permitted(route: "/**", subject: "ada") : .answer(403, .requestCrossSite))
+            )
+            #expect(request.judge.findings.events.isEmpty == isPermitted)
+        }
+    }
+
+    @Test("What a route requires is judged last, and told in the form that helps")
+    func requirements() throws {
+        let strong = route("/**", .required) { $0.require.aal = .aal2 }
+        let fixture = try JudgeFixture([strong])
+        let session = try fixture.live { $0.authenticatedAt = JudgeFixture.now.advanced(by: .seconds(-60)) }.session
+        for (fields, expected) in [
+            (["Accept: text/html"], JudgedRequest.Told.answer(303, .requireAAL)), ([], .answer(403, .requireAAL)),
+        ] {
+            let request = JudgedRequest(fixture, "GET", "/x?a=1", ["Cookie: \(fixture.cookie())=a"] + fields)
+            _ = try request.begin()
+            #expect(try request.found(session) == expected)
+            if expected == .answer(303, .requireAAL) {
+                let login = "\(JudgeFixture.origin)/.sallyport/login?return_to=/x%3Fa%3D1&prompt=login"
+                #expect(request.values("Location") == [login])
+            }
+        }
+        let enough = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"])
+        _ = try enough.begin()
+        let told = try enough.found(fixture.live { $0.aal = .aal2 }.session)
+        #expect(told == .permitted(route: "/**", subject: "ada"))
+        #expect(enough.judge.findings.session != nil && enough.judge.findings.stage == .decision)
+    }
+
+    @Test("Several session cookies are cleared and noted, and audited where one would have counted")
+    func ambiguousCookies() throws {
+        for (auth, events) in [(AuthRequirement.required, 1), (.optional, 1), (.public, 0)] {
+            let fixture = try JudgeFixture([route("/**", auth)])
+            let name = fixture.cookie()
+            let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(name)=a; \(name)=b"])
+            _ = try request.begin()
+            #expect(request.cookies.cleared == [name])
+            #expect(request.judge.findings.note == .credentialAmbiguousCookie)
+            #expect(request.judge.findings.events.count == events)
+        }
+    }
+
+    @Test("Of several session cookies the event names the user, if all that are known here are one user's")
+    func ambiguousUser() throws {
+        let fixture = try JudgeFixture()
+        let name = fixture.cookie()
+        let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(name)=a; \(name)=b", "User-Agent: test"])
+        #expect(try request.begin() == .answer(401, .credentialAmbiguousCookie))
+        guard case .ambiguousCookies(let values, let event)? = request.judge.findings.events.first else {
+            Issue.record("no event: \(request.judge.findings.events)")
+            return
+        }
+        #expect(values.count == 2 && event.reason == .credentialAmbiguousCookie && event.userAgent == "test")
+        let ada = try fixture.live().session
+        let eve = try fixture.live { $0.identity.id = "eve" }.session
+        let elsewhere = try fixture.live { $0.host = "b.example.com" }.session
+        let native = try fixture.live(.native).session
+        let host = "app.example.com"
+        #expect(event.naming([], on: host).subject == nil)
+        #expect(event.naming([ada], on: host).session == ada.session.id)
+        #expect(event.naming([ada, ada], on: host).subject == "ada")
+        #expect(event.naming([ada, eve], on: host).subject == nil)
+        #expect(event.naming([ada, elsewhere], on: host).subject == "ada")
+        #expect(event.naming([elsewhere, native], on: host).subject == nil)
+    }
+
+    @Test("A session that cannot be looked up is 503, and an identity that cannot be written 403")
+    func failures() throws {
+        let fixture = try JudgeFixture()
+        let asking = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        _ = try asking.begin()
+        #expect(try asking.unavailable() == .answer(503, .storeUnavailable))
+        #expect(asking.values("Retry-After") == ["1"])
+        let large = try fixture.live(.native) { session in
+            session.identity.traits = ["email": .string(String(repeating: "a", count: 10_000))]
+        }
+        let request = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])
+        _ = try request.begin()
+        #expect(try request.found(large.session) == .answer(403, .identityTooLarge))
+    }
+}

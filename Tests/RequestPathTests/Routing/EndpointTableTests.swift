@@ -1,0 +1,173 @@
+import Endpoints
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The gateway's own paths")
+struct EndpointTableTests {
+    private enum Answer: Equatable {
+        case none, forward(route: String, upstream: Int), methodNotAllowed(String), refused(Reason), unreadable(Reason)
+        /// The pattern of the endpoint, and what its parameters took.
+        case endpoint(String, [String])
+    }
+
+    private static let hosts = RouteTable(
+        [
+            HostSettings(
+                publicURL: PublicURL(isHTTPS: true, host: "auth.example.com", port: nil),
+                endpoints: true,
+                routes: [route("/**", .required)]
+            ),
+            HostSettings(
+                publicURL: PublicURL(isHTTPS: true, host: "app.example.com", port: nil),
+                endpoints: false,
+                routes: [route("/**", .required)]
+            ),
+        ],
+        upstreams: ["app"]
+    )
+
+    private static func table(
+        _ endpoints: [Endpoint],
+        forwarding: [ForwardingEndpoint] = []
+    ) throws -> EndpointTable {
+        try EndpointTable(endpoints, forwarding: forwarding, on: self.hosts, upstreams: ["app", "provider"])
+    }
+
+    private static func endpoint(
+        _ path: String,
+        _ methods: String...,
+        scope: EndpointScope = .endpointHosts
+    ) -> Endpoint {
+        Endpoint(path: path, methods: methods, scope: scope) { _ in EndpointResponse(status: 200) }
+    }
+
+    private static func ask(_ table: EndpointTable, _ path: String, _ method: String = "GET", host: Int = 0) -> Answer {
+        withReading(Array(path.utf8)) { outcome in
+            let reading: PathReading
+            switch outcome {
+            case .refused(let reason): return .unreadable(reason)
+            case .read(let read): reading = read
+            }
+            let match = Array(method.utf8).withUnsafeBufferPointer {
+                table.match(reading, method: $0, host: self.hosts.hosts[host])
+            }
+            switch match {
+            case .none: return .none
+            case .endpoint(let endpoint):
+                let parameters = endpoint.pattern.parameters(of: reading.raw)
+                return .endpoint(endpoint.path, parameters.map { "\($0.name)=\($0.value)" })
+            case .forward(let route): return .forward(route: route.name, upstream: route.upstreamIndex)
+            case .methodNotAllowed(let allow): return .methodNotAllowed(allow)
+            case .refused(let reason): return .refused(reason)
+            }
+        }
+    }
+
+    private static func clients() throws -> EndpointTable {
+        try self.table([
+            self.endpoint("/clients/{id}", "GET", "PATCH"),
+            self.endpoint("/clients/{client}", "DELETE"),
+            self.endpoint("/clients/new", "GET"),
+            self.endpoint("/clients", "GET"),
+            self.endpoint("/{kind}/new", "POST"),
+            self.endpoint("/clients/{id}/keys/{key}", "GET"),
+        ])
+    }
+
+    @Test("A literal path beats a parameter, and the pattern that is literal first the other")
+    func precedence() throws {
+        let table = try Self.clients()
+        #expect(Self.ask(table, "/clients") == .endpoint("/clients", []))
+        #expect(Self.ask(table, "/clients/new") == .endpoint("/clients/new", []))
+        #expect(Self.ask(table, "/clients/newer") == .endpoint("/clients/{id}", ["id=newer"]))
+        #expect(Self.ask(table, "/clients/a", "DELETE") == .endpoint("/clients/{client}", ["client=a"]))
+        #expect(Self.ask(table, "/grants/new", "POST") == .endpoint("/{kind}/new", ["kind=grants"]))
+        #expect(
+            Self.ask(table, "/clients/a/keys/b") == .endpoint("/clients/{id}/keys/{key}", ["id=a", "key=b"])
+        )
+        // The path decides, then the method: DELETE is not passed on to the pattern that would take it.
+        #expect(Self.ask(table, "/clients/new", "DELETE") == .methodNotAllowed("GET"))
+    }
+
+    @Test("Another method of a path is 405 with those that its endpoints take")
+    func methods() throws {
+        let table = try Self.clients()
+        #expect(Self.ask(table, "/clients/a", "POST") == .methodNotAllowed("GET, PATCH, DELETE"))
+        #expect(Self.ask(table, "/clients", "HEAD") == .methodNotAllowed("GET"))
+        #expect(Self.ask(table, "/clients", "get") == .methodNotAllowed("GET"))
+    }
+
+    @Test("An empty segment is no parameter", arguments: ["/clients/", "/clients/a/", "/clients/a/keys/", "/"])
+    func emptySegment(path: String) throws {
+        #expect(Self.ask(try Self.clients(), path) == .none)
+    }
+
+    @Test(
+        "A path that only reads like one of the gateway's is refused",
+        arguments: [
+            "/clients/a%2Fb", "/clients/%61", "/clients//a", "//clients/a", "/clients/a;v=1", "/client%73",
+            "/clients;x",
+        ]
+    )
+    func otherSpellings(path: String) throws {
+        #expect(Self.ask(try Self.clients(), path) == .refused(.pathAmbiguous))
+    }
+
+    @Test("A parameter takes no dot segment")
+    func dotSegments() throws {
+        let table = try Self.clients()
+        #expect(Self.ask(table, "/clients/..") == .unreadable(.pathDotSegment))
+        #expect(Self.ask(table, "/clients/%2e%2e") == .unreadable(.pathDotSegment))
+    }
+
+    @Test("Hosts without endpoints have those of every host only")
+    func scopes() throws {
+        let table = try Self.table([
+            Self.endpoint("/sessions/{id}", "GET"), Self.endpoint("/.sallyport/login", "GET", scope: .everyHost),
+            Self.endpoint("/.sallyport/x/{id}", "GET", scope: .everyHost),
+        ])
+        for host in 0...1 {
+            #expect(Self.ask(table, "/.sallyport/login", host: host) == .endpoint("/.sallyport/login", []))
+            #expect(Self.ask(table, "/.sallyport/x/1", host: host) == .endpoint("/.sallyport/x/{id}", ["id=1"]))
+        }
+        #expect(Self.ask(table, "/sessions/a") == .endpoint("/sessions/{id}", ["id=a"]))
+        #expect(Self.ask(table, "/sessions/a", host: 1) == .none)
+        #expect(table.takenPaths(servesSignIn: true) == ["/.sallyport/login", "/.sallyport/x/{id}", "/sessions/{id}"])
+        #expect(table.takenPaths(servesSignIn: false) == ["/.sallyport/login", "/.sallyport/x/{id}"])
+    }
+
+    @Test("A path that is longer than any literal one can still be an endpoint's")
+    func longPaths() throws {
+        let long = String(repeating: "x", count: 300)
+        let table = try Self.table([Self.endpoint("/\(long)", "GET"), Self.endpoint("/a/{id}", "GET")])
+        #expect(Self.ask(table, "/\(long)") == .endpoint("/\(long)", []))
+        #expect(Self.ask(table, "/\(long)y") == .none)
+        #expect(Self.ask(table, "/a/\(long)") == .endpoint("/a/{id}", ["id=\(long)"]))
+    }
+
+    @Test("A forwarding endpoint is a public route of its host to the provider")
+    func forwarding() throws {
+        let table = try Self.table(
+            [Self.endpoint("/sessions/whoami", "GET")],
+            forwarding: [ForwardingEndpoint(path: "/sessions/{id}", methods: ["GET", "DELETE"], upstream: "provider")]
+        )
+        let route = "auth.example.com/sessions/{id}"
+        #expect(Self.ask(table, "/sessions/whoami") == .endpoint("/sessions/whoami", []))
+        #expect(Self.ask(table, "/sessions/a") == .forward(route: route, upstream: 1))
+        #expect(Self.ask(table, "/sessions/a", "DELETE") == .forward(route: route, upstream: 1))
+        #expect(Self.ask(table, "/sessions/a", "POST") == .methodNotAllowed("GET, DELETE"))
+        #expect(Self.ask(table, "/sessions/%61") == .refused(.pathAmbiguous))
+        #expect(Self.ask(table, "/sessions/a", host: 1) == .none)
+        #expect(table.takenPaths(servesSignIn: true).contains("/sessions/{id}"))
+        #expect(table.routes.map(\.index) == [Self.hosts.entries.count])
+        #expect(table.routes.allSatisfy { $0.settings.auth == .public && !$0.settings.handoff && $0.maxBody == nil })
+    }
+
+    @Test("An endpoint cannot forward to an upstream that does not exist")
+    func unknownUpstream() {
+        let endpoint = ForwardingEndpoint(path: "/x", methods: ["GET"], upstream: "nowhere")
+        #expect(throws: EndpointTable.UnknownUpstream.self) { try Self.table([], forwarding: [endpoint]) }
+    }
+}

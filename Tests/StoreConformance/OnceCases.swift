@@ -1,0 +1,47 @@
+internal import NIOCore
+internal import Sessions
+internal import Vocabulary
+
+extension StoreUnderTest {
+    func once(_ id: String, scope: String = "proofs", for lifetime: Duration = .seconds(60)) async throws -> Bool {
+        try await self.store.once(OnceID(scope: scope, id: id), for: lifetime, on: self.loop).get()
+    }
+}
+
+extension StoreConformance {
+    static let onceCases: [StoreConformance] = [
+        StoreConformance("an id is new once, in each scope") { harness in
+            let store = try await harness.store()
+            try expect(try await store.once("a"), "the first time")
+            for _ in 0..<3 { try expect(try await !store.once("a"), "a repetition") }
+            try expect(try await store.once("b"), "another id")
+            try expect(try await store.once("a", scope: "nonces"), "another scope")
+            // However scope and id are cut.
+            for (scope, id) in [("x", "y z"), ("x y", "z"), ("", "x y z"), ("x y z", "")] {
+                try expect(try await store.once(id, scope: scope), "a first time: \(scope), \(id)")
+            }
+        },
+        StoreConformance("an id is known for its lifetime, however often it is presented, and then forgotten") {
+            harness in
+            let store = try await harness.store()
+            try expect(try await store.once("a", for: .seconds(60)), "the first time")
+            try await harness.advance(by: .seconds(40))
+            try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
+            try await harness.advance(by: .seconds(19))
+            try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
+            try await harness.advance(by: .seconds(10))
+            try expect(try await store.once("a", for: .seconds(60)), "it was not prolonged")
+            try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
+        },
+        StoreConformance("of many who present an id at once, one is the first") { harness in
+            let store = try await harness.store()
+            for round in 0..<20 {
+                let firsts = try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<64 { group.addTask { try await store.once("\(round)") } }
+                    return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+                }
+                try expect(firsts == 1, "one first, not \(firsts)")
+            }
+        },
+    ]
+}

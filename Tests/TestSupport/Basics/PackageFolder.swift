@@ -1,0 +1,14 @@
+package import Foundation
+
+/// The package as it lies on disk.
+package enum PackageFolder {
+    /// Its top: the nearest folder above this file that holds `Package.swift`.
+    package static let root: URL = {
+        var folder = URL(filePath: #filePath).deletingLastPathComponent()
+        while folder.path != "/", !FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path)
+        {
+            folder.deleteLastPathComponent()
+        }
+        return folder
+    }()
+}

@@ -1,0 +1,182 @@
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A request as it reached the app.
+package struct Received: Sendable {
+    /// The head's exact bytes.
+    package var head: [UInt8]
+    /// The body without its framing.
+    package var body: [UInt8] = []
+    /// The body's exact bytes.
+    package var rawBody: [UInt8] = []
+    /// Which connection it came on.
+    package var connection: Int
+
+    /// The head as text.
+    package var text: String { String(latin1: self.head) }
+    /// The request line and the fields.
+    package var lines: [String] { self.text.split(separator: "\r\n").map(String.init) }
+    /// The request target.
+    package var target: String { self.lines.first.map { String($0.split(separator: " ")[1]) } ?? "" }
+    /// The method.
+    package var method: String { self.lines.first.map { String($0.split(separator: " ")[0]) } ?? "" }
+
+    /// All values of a field, in order.
+    package func values(_ name: String) -> [String] {
+        self.lines.dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
+            return parts[1].trimmingCharacters(in: .whitespaces)
+        }
+    }
+}
+
+/// One connection to the fake app.
+package struct Link: Sendable {
+    /// The connection itself.
+    package let wire: Wire
+    /// Counted from 0.
+    package let number: Int
+    fileprivate let record: @Sendable (Received) -> Void
+
+    /// The next head, its body left on the wire; nil at the end.
+    package func nextHead() -> Received? {
+        guard let head = self.wire.receive(through: "\r\n\r\n", seconds: 30) else { return nil }
+        return Received(head: head, connection: self.number)
+    }
+
+    /// The next whole request; nil at the end. It is recorded.
+    package func next() -> Received? {
+        guard var request = self.nextHead() else { return nil }
+        if let length = request.values("content-length").first.flatMap({ Int($0) }) {
+            guard let body = self.wire.receive(count: length, seconds: 10) else { return nil }
+            request.body = body
+            request.rawBody = body
+        } else if request.values("transfer-encoding").contains("chunked") {
+            guard self.readChunks(into: &request) else { return nil }
+        }
+        self.record(request)
+        return request
+    }
+
+    private func readChunks(into request: inout Received) -> Bool {
+        while true {
+            guard let line = self.wire.receive(through: "\r\n", seconds: 10) else { return false }
+            request.rawBody += line
+            guard let size = Int(String(latin1: line.dropLast(2)).prefix { $0 != ";" }, radix: 16) else { return false }
+            if size == 0 {
+                while let line = self.wire.receive(through: "\r\n", seconds: 10) {
+                    request.rawBody += line
+                    if line.count == 2 { return true }
+                }
+                return false
+            }
+            guard let data = self.wire.receive(count: size + 2, seconds: 10) else { return false }
+            request.rawBody += data
+            request.body += data.dropLast(2)
+        }
+    }
+
+    /// Answers with `text`; false when nobody takes it.
+    @discardableResult
+    package func send(_ text: String) -> Bool { self.wire.send(text) }
+
+    /// An answer with a length.
+    package func answer(_ status: String = "200 OK", _ fields: String = "", body: String = "") {
+        self.send("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+    }
+}
+
+/// An app of the test's making: records what reaches it and answers what it is told to.
+package final class FakeUpstream: Sendable {
+    private struct State {
+        var requests: [Received] = []
+        var links: [Wire] = []
+        var count = 0
+        var isStopped = false
+    }
+
+    /// Where it listens.
+    package let port: Int
+    private let descriptor: Int32
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - port: 0 for a free one.
+    ///   - serve: What becomes of a connection; it is closed afterwards.
+    package init(port: Int = 0, serve: @escaping @Sendable (Link) -> Void = FakeUpstream.echo) throws {
+        self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var one: Int32 = 1
+        setsockopt(self.descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+        let descriptor = self.descriptor
+        guard Wire.withAddress("127.0.0.1", port, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, 1024) == 0
+        else {
+            throw BenchFailure("the fake app cannot listen: \(errno)")
+        }
+        self.port = Self.port(of: descriptor)
+        Thread.detachNewThread { [self] in
+            while true {
+                let accepted = accept(descriptor, nil, nil)
+                guard accepted >= 0 else { return }
+                // Not for the gateways that other tests start meanwhile.
+                _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
+                let wire = Wire(descriptor: accepted)
+                let number: Int? = self.state.withLock { state in
+                    guard !state.isStopped else { return nil }
+                    state.links.append(wire)
+                    state.count += 1
+                    return state.count - 1
+                }
+                guard let number else { return wire.close() }
+                let link = Link(wire: wire, number: number) { request in
+                    self.state.withLock { $0.requests.append(request) }
+                }
+                let thread = Thread {
+                    serve(link)
+                    wire.close()
+                }
+                thread.stackSize = 262_144
+                thread.start()
+            }
+        }
+    }
+
+    /// Answers every request with 200 and its own head as the body.
+    package static let echo: @Sendable (Link) -> Void = { link in
+        while let request = link.next() { link.answer(body: String(latin1: request.head)) }
+    }
+
+    /// Runs `answer` for every whole request of every connection.
+    package static func answering(_ answer: @escaping @Sendable (Link, Received) -> Void) -> @Sendable (Link) -> Void {
+        { link in while let request = link.next() { answer(link, request) } }
+    }
+
+    private static func port(of descriptor: Int32) -> Int {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    /// Every request that was read whole.
+    package var requests: [Received] { self.state.withLock { $0.requests } }
+    /// How many connections it took.
+    package var connectionCount: Int { self.state.withLock { $0.count } }
+
+    /// Closes every connection and the port.
+    package func stop() {
+        let links = self.state.withLock { state in
+            state.isStopped = true
+            return state.links
+        }
+        shutdown(self.descriptor, Int32(SHUT_RDWR))
+        Glibc.close(self.descriptor)
+        for link in links { link.interrupt() }
+    }
+}

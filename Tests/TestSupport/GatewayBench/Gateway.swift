@@ -1,0 +1,183 @@
+package import Foundation
+import Synchronization
+import TestSupport
+package import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The built binary, serving settings of the test's making on free ports.
+package final class Gateway: Sendable {
+    /// The top of the package.
+    package static let root = PackageFolder.root
+    /// The binary of the build that the tests are of, which lies beside them.
+    package static let binary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appending(path: "sallyport")
+    /// What every process of the gateway is given: no more of the tests' environment than what a sanitizer reads.
+    package static let environment = ProcessInfo.processInfo.environment
+        .filter { ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key) }
+        .merging(["PATH": "/usr/bin:/bin"]) { $1 }
+
+    /// Where it serves.
+    package let port: Int
+    /// Where its operator's listener is.
+    package let adminPort: Int
+    /// Its settings, its other files and its output lie here.
+    package let folder: URL
+    private let process: Mutex<Process>
+    /// The process, for signals.
+    package let processID: Int32
+    private let hasEnded = Mutex(false)
+
+    /// Starts it and waits until it serves.
+    ///
+    /// - Parameters:
+    ///   - settings: The file; what it names by relative path is looked for in `folder`.
+    ///   - files: More files by name, for the same folder.
+    ///   - environment: Variables beside `PATH`.
+    ///   - descriptors: How many files it may open.
+    package init(
+        _ settings: String,
+        files: [String: String] = [:],
+        arguments: [String] = [],
+        environment: [String: String] = [:],
+        descriptors: Int? = nil
+    ) throws {
+        guard FileManager.default.isExecutableFile(atPath: Self.binary.path) else {
+            throw BenchFailure("\(Self.binary.path) is missing: build the whole package first")
+        }
+        self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-integration-\(UUID())")
+        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+        for (name, text) in files {
+            try text.write(to: self.folder.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        let file = self.folder.appending(path: "settings.yaml")
+        try settings.write(to: file, atomically: true, encoding: .utf8)
+        let log = self.folder.appending(path: "output.log")
+        try Data().write(to: log)
+        let output = try FileHandle(forWritingTo: log)
+        let process = Process()
+        // Tests are clients on loopback, with no proxy between, whatever the public URL says.
+        let command = ["run", "--config", file.path, "--insecure-http", "--insecure-unnamed-proxy"] + arguments
+        if let descriptors {
+            process.executableURL = URL(filePath: "/usr/bin/prlimit")
+            process.arguments = ["--nofile=\(descriptors):\(descriptors)", Self.binary.path] + command
+        } else {
+            process.executableURL = Self.binary
+            process.arguments = command
+        }
+        process.environment = Self.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        self.processID = process.processIdentifier
+        self.process = Mutex(process)
+        var text = ""
+        let isUp = eventually(within: 20) {
+            text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+            return text.contains(#""message":"admin listening""#) && text.hasSuffix("\n")
+                || kill(process.processIdentifier, 0) != 0 || !process.isRunning
+        }
+        guard isUp, let port = text.firstMatch(of: /"message":"listening","fields":\{"address":"[^"]*:(\d+)"/),
+            let admin = text.firstMatch(of: /"message":"admin listening","fields":\{"address":"[^"]*:(\d+)"/),
+            let port = Int(port.1), let admin = Int(admin.1)
+        else {
+            process.terminate()
+            try? FileManager.default.removeItem(at: self.folder)
+            throw BenchFailure("the gateway did not start: \(text)")
+        }
+        self.port = port
+        self.adminPort = admin
+    }
+
+    /// Runs `body` with a gateway that is stopped afterwards, whatever happens.
+    @discardableResult
+    package static func with<Result>(
+        _ settings: String,
+        files: [String: String] = [:],
+        environment: [String: String] = [:],
+        descriptors: Int? = nil,
+        _ body: (Gateway) throws -> Result
+    ) throws -> Result {
+        let gateway = try Gateway(settings, files: files, environment: environment, descriptors: descriptors)
+        defer { gateway.stop() }
+        return try body(gateway)
+    }
+
+    // MARK: What it says
+
+    /// Everything that it has written so far.
+    package var output: String {
+        let data = (try? Data(contentsOf: self.folder.appending(path: "output.log"))) ?? Data()
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Asks the operator's listener.
+    package func admin(_ path: String) throws -> Answer {
+        try Wire(to: self.adminPort).request("GET \(path) HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
+    }
+
+    /// The value of a series, with its labels as they are written; 0 when it is not there.
+    package func metric(_ series: String) throws -> Double {
+        let text = try self.admin("/metrics").text
+        let line = text.split(separator: "\n").first { $0.hasPrefix(series + " ") }
+        return line.flatMap { Double($0.dropFirst(series.count + 1)) } ?? 0
+    }
+
+    /// Bytes of memory in use.
+    package var residentBytes: Int {
+        let text = (try? String(contentsOfFile: "/proc/\(self.processID)/statm", encoding: .utf8)) ?? ""
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        return pages * 4096
+    }
+
+    /// How many files it has open.
+    package var descriptorCount: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.processID)/fd").count) ?? 0
+    }
+
+    // MARK: Signals and the end
+
+    /// Sends it a signal.
+    package func signal(_ number: Int32) {
+        kill(self.processID, number)
+    }
+
+    /// Replaces the settings and asks for a reload; waits until the log tells how it went.
+    package func reload(_ settings: String) throws {
+        let marks = ["configuration reloaded", "configuration not reloaded"]
+        func count() -> Int { marks.map { self.output.components(separatedBy: $0).count - 1 }.reduce(0, +) }
+        let before = count()
+        try settings.write(to: self.folder.appending(path: "settings.yaml"), atomically: true, encoding: .utf8)
+        self.signal(SIGHUP)
+        guard eventually({ count() > before }) else { throw BenchFailure("no reload: \(self.output.suffix(500))") }
+    }
+
+    /// The exit status once it has ended by itself; nil when it does not.
+    package func exitStatus(within seconds: Double = 10) -> Int32? {
+        guard eventually(within: seconds, { !self.process.withLock { $0.isRunning } }) else { return nil }
+        self.hasEnded.withLock { $0 = true }
+        return self.process.withLock { $0.terminationStatus }
+    }
+
+    /// Ends it and looks for secrets in everything that it wrote.
+    package func stop(sourceLocation: SourceLocation = #_sourceLocation) {
+        if !self.hasEnded.withLock({ $0 }), self.process.withLock({ $0.isRunning }) {
+            let metrics = (try? self.admin("/metrics").text) ?? ""
+            #expect(Secrets.shared.found(in: metrics).isEmpty, "metrics tell secrets", sourceLocation: sourceLocation)
+            self.signal(SIGTERM)
+            if self.exitStatus(within: 5) == nil {
+                self.signal(SIGTERM)
+                if self.exitStatus(within: 2) == nil { self.signal(SIGKILL) }
+            }
+        }
+        let output = self.output
+        #expect(Secrets.shared.found(in: output).isEmpty, "the output tells secrets", sourceLocation: sourceLocation)
+        for word in ["Fatal error", "Precondition failed", "panicked", "Crash", "Sanitizer"] {
+            #expect(!output.contains(word), "\(output.suffix(2000))", sourceLocation: sourceLocation)
+        }
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+}

@@ -1,0 +1,87 @@
+package import Foundation
+package import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Real programs that tests use where they are installed.
+package enum Servers {
+    /// A missing program is no failure on a developer's machine, and one where everything has to be tested.
+    package static func missing(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        if ProcessInfo.processInfo.environment["CI"] == "true" {
+            Issue.record("\(name) is not installed", sourceLocation: sourceLocation)
+        } else {
+            print("skipped: \(name) is not installed")
+        }
+    }
+
+    /// The first of the paths that is a program.
+    package static func find(_ names: [String]) -> String? {
+        names.first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    /// Runs a program to its end, with nothing of the test's environment but what is named.
+    package static func run(
+        _ program: String,
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        input: [UInt8] = []
+    ) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        let own = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": "/nonexistent"]
+        process.environment = Gateway.environment.merging(own) { $1 }.merging(environment) { $1 }
+        let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-input-\(UUID())")
+        try Data(input).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let pipe = Pipe()
+        process.standardInput = try FileHandle(forReadingFrom: file)
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+
+    /// A program that serves on `port` until it is stopped.
+    package final class Running: @unchecked Sendable {
+        private let process = Process()
+
+        /// Starts it and waits until it takes connections.
+        package init(_ program: String, _ arguments: [String], in folder: URL, port: Int) throws {
+            self.process.executableURL = URL(filePath: program)
+            self.process.arguments = arguments
+            self.process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": folder.path]
+            self.process.currentDirectoryURL = folder
+            self.process.standardInput = FileHandle.nullDevice
+            let log = folder.appending(path: "server.log")
+            try Data().write(to: log)
+            let output = try FileHandle(forWritingTo: log)
+            self.process.standardOutput = output
+            self.process.standardError = output
+            try self.process.run()
+            guard eventually(within: 10, { (try? Wire(to: port)) != nil }) else {
+                self.stop()
+                let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+                throw BenchFailure("\(program) did not start: \(text)")
+            }
+        }
+
+        /// Ends it.
+        package func stop() {
+            guard self.process.isRunning else { return }
+            self.process.terminate()
+            if !eventually(within: 5, { !self.process.isRunning }) { kill(self.process.processIdentifier, SIGKILL) }
+        }
+    }
+
+    /// A folder for one test.
+    package static func folder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-servers-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+}

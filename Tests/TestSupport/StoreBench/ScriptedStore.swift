@@ -1,0 +1,220 @@
+package import NIOCore
+package import Sessions
+import Synchronization
+package import Vocabulary
+
+/// The memory store under a script: it counts what it is asked, fails when told to, holds reads back until the test
+/// answers them, and lets a test step in before an act.
+package final class ScriptedStore: SessionStore, SingleUseStore {
+    /// What it does beside what the memory store does. A test changes it at any time.
+    package struct Script: Sendable {
+        /// The error of every call from now on; with `callsBeforeFailure`, only after so many more calls.
+        package var failure: StoreError?
+        /// How many calls still succeed while `failure` is set.
+        package var callsBeforeFailure = 0
+        /// No end of a presented session is certain.
+        package var failsPresentedEnds = false
+        /// Answers of `consume` that come before the real ones.
+        package var consumptions: [Consumption] = []
+        /// So many answers of `consume` are lost: the store has acted, and the caller does not learn of it.
+        package var lostAnswers = 0
+        /// The store acts, but cannot promise to remember what it did.
+        package var isUnconfirmed = false
+        /// Done once before the next `consume` reaches the store.
+        package var beforeConsume: (@Sendable () async throws -> Void)?
+        /// A session that is read is answered by the test (`takeRead`).
+        package var holdsReads = false
+        /// What stands before a subject in each of its names.
+        package var aliases = [""]
+    }
+
+    /// A read that the test has to answer.
+    package struct Read {
+        /// What was asked for.
+        package let key: RecordKey
+        /// The answer that is waited for.
+        package let answer: EventLoopPromise<Stored<Session>?>
+    }
+
+    private struct State {
+        var script = Script()
+        var calls = 0
+        var confirmations = 0
+        var namings = 0
+        var touches: [RecordKey] = []
+        var reads: [Read] = []
+    }
+
+    private let base: MemoryStore
+    private let state = Mutex(State())
+
+    /// A script that changes nothing yet.
+    package init(_ base: MemoryStore) {
+        self.base = base
+    }
+
+    /// A store of its own that has room for `room` sessions, and as many markers.
+    package convenience init(clock: Clock, room: Int = 10_000) {
+        self.init(MemoryStore(maxSessions: room, maxMarkers: room, clock: clock, caches: SessionCaches()))
+    }
+
+    // MARK: What a test tells it
+
+    /// Changes the script.
+    package func change(_ body: @Sendable (inout Script) -> Void) {
+        self.state.withLock { body(&$0.script) }
+    }
+
+    /// From now on every call fails with `error`; nil: none does.
+    package func fail(with error: StoreError?) {
+        self.change { ($0.failure, $0.callsBeforeFailure) = (error, 0) }
+    }
+
+    /// The oldest read that is held back, to be answered by the test; nil when there is none.
+    package func takeRead() -> Read? {
+        self.state.withLock { $0.reads.isEmpty ? nil : $0.reads.removeFirst() }
+    }
+
+    // MARK: What it tells a test
+
+    /// How many calls there were, those that failed included.
+    package var calls: Int { self.state.withLock { $0.calls } }
+    /// How often it was asked to promise that it remembers what it did.
+    package var confirmations: Int { self.state.withLock { $0.confirmations } }
+    /// How often a subject's names were asked for.
+    package var namings: Int { self.state.withLock { $0.namings } }
+    /// The sessions of which it was told that they were used, in order.
+    package var touches: [RecordKey] { self.state.withLock { $0.touches } }
+    /// How many reads are held back and not yet taken by the test.
+    package var waiting: Int { self.state.withLock { $0.reads.count } }
+    /// How many sessions the memory store holds.
+    package var sessionCount: Int { self.base.sessionCount }
+
+    // MARK: SessionStore
+
+    private func guarded<Answer: Sendable>(
+        on loop: any EventLoop,
+        _ body: () -> EventLoopFuture<Answer>
+    ) -> EventLoopFuture<Answer> {
+        let failure: StoreError? = self.state.withLock { state in
+            state.calls += 1
+            guard let failure = state.script.failure else { return nil }
+            guard state.script.callsBeforeFailure == 0 else {
+                state.script.callsBeforeFailure -= 1
+                return nil
+            }
+            return failure
+        }
+        return failure.map { loop.makeFailedFuture($0) } ?? body()
+    }
+
+    package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {
+        self.guarded(on: loop) {
+            let held: EventLoopFuture<Stored<Session>?>? = self.state.withLock { state in
+                guard state.script.holdsReads else { return nil }
+                let promise = loop.makePromise(of: Stored<Session>?.self)
+                state.reads.append(Read(key: key, answer: promise))
+                return promise.futureResult
+            }
+            return held ?? self.base.session(key, on: loop)
+        }
+    }
+
+    package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(session, on: loop) }
+    }
+
+    package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) {
+            self.state.withLock { $0.touches.append(key) }
+            return self.base.touch(key, on: loop)
+        }
+    }
+
+    package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.guarded(on: loop) { self.base.end(key, on: loop) }
+    }
+
+    package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(lineage, on: loop) }
+    }
+
+    package func end(
+        presented key: RecordKey,
+        reaching reach: @escaping @Sendable (Session) -> EndReach,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<PresentedEnd> {
+        self.guarded(on: loop) {
+            if self.state.withLock({ $0.script.failsPresentedEnds }) {
+                return loop.makeFailedFuture(StoreError.unavailable)
+            }
+            return self.base.end(presented: key, reaching: reach, on: loop)
+        }
+    }
+
+    package func names(of subject: String) -> [String] {
+        let aliases = self.state.withLock { state in
+            state.namings += 1
+            return state.script.aliases
+        }
+        return self.base.names(of: subject).flatMap { name in aliases.map { $0 + name } }
+    }
+
+    package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(subject: subject, on: loop) }
+    }
+
+    package func create<Record: SingleUseRecord>(
+        _ record: Record,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.create(record, key: key, on: loop) }
+    }
+
+    package func singleUse<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<SingleUseLookup<Record>> {
+        self.guarded(on: loop) { self.base.singleUse(key, as: kind, on: loop) }
+    }
+
+    package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) {
+            let isUnconfirmed = self.state.withLock { state in
+                state.confirmations += 1
+                return state.script.isUnconfirmed
+            }
+            if isUnconfirmed { return loop.makeFailedFuture(StoreError.unavailable) }
+            return self.base.confirm(marker, of: key, on: loop)
+        }
+    }
+
+    package func consume(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        marker: Marker,
+        creating: [NewRecord],
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Consumption> {
+        self.guarded(on: loop) {
+            let (scripted, before, isLost) = self.state.withLock { state in
+                let before = state.script.beforeConsume
+                state.script.beforeConsume = nil
+                let isLost = state.script.lostAnswers > 0 || state.script.isUnconfirmed
+                if state.script.lostAnswers > 0 { state.script.lostAnswers -= 1 }
+                let scripted = state.script.consumptions.isEmpty ? nil : state.script.consumptions.removeFirst()
+                return (scripted, before, isLost)
+            }
+            if let scripted { return loop.makeSucceededFuture(scripted) }
+            let ready = before.map { before in loop.makeFutureWithTask { try await before() } }
+            return (ready ?? loop.makeSucceededVoidFuture()).flatMap {
+                self.base.consume(key, judged: judged, marker: marker, creating: creating, on: loop)
+            }.flatMapThrowing { consumption in
+                guard !isLost else { throw StoreError.unavailable }
+                return consumption
+            }
+        }
+    }
+}
