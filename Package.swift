@@ -270,8 +270,8 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Providers", "Sessions", "StoreConformance", "Settings", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioEmbedded, nioPosix,
+                "Providers", "Sessions", "StoreBench", "Settings", "AddressIntelligence", "Cryptography",
+                "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

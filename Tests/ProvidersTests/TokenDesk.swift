@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Providers
 import Sessions
-import StoreConformance
+import StoreBench
 import Synchronization
 import Testing
 import Vocabulary

@@ -1,7 +1,7 @@
 import NIOCore
 import Providers
 import Sessions
-import StoreConformance
+import StoreBench
 import Testing
 import Vocabulary
 

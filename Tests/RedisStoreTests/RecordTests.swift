@@ -39,12 +39,12 @@ import Vocabulary
 
     @Test("An assurance level is stored under its name; a name that is unknown is read as less than any level")
     func assuranceLevels() throws {
-        var bytes = Records.encode(self.session)
+        var bytes = self.session.encoded
         let name = Array("aal2".utf8)
         let place = try #require(bytes.indices.first { bytes[$0...].starts(with: name) })
-        #expect(try Records.session(bytes).aal == .aal2)
+        #expect(try Session.decoded(bytes).aal == .aal2)
         bytes.replaceSubrange(place..<place + name.count, with: "urn:".utf8)
-        let foreign = try Records.session(bytes)
+        let foreign = try Session.decoded(bytes)
         #expect(foreign.aal == .aal0 && AssuranceLevel.demandable.allSatisfy { foreign.aal < $0 })
     }
 
