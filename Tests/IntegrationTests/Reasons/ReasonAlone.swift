@@ -39,7 +39,7 @@ struct ReasonAlone {
     }
 
     func storeUnavailable() throws {
-        let more = "store: {redis: {url: \"redis://127.0.0.1:\(try FakeUpstream.freePort())\"}}\n"
+        let more = "store: {redis: {url: \"redis://127.0.0.1:\(try ServerPorts.take())\"}}\n"
         try self.withSecret(more) { gateway throws in
             self.expect(gateway, try self.signIn(gateway))
         }

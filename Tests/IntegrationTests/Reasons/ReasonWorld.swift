@@ -47,7 +47,7 @@ final class ReasonWorld {
             trusted_proxies: [127.0.0.1/32]
             upstream: http://127.0.0.1:\(self.app.port)
             upstreams:
-              gone: {url: "http://127.0.0.1:\(try FakeUpstream.freePort())"}
+              gone: {url: "http://127.0.0.1:\(try ServerPorts.take())"}
               one: {url: "http://127.0.0.1:\(self.app.port)", max_connections: 1}
             session: {cookie: sallyport}
             hosts:
