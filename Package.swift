@@ -159,7 +159,7 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Handoff", "Clients", "Observability", nioCore, nioPosix,
+                "Handoff", "Clients", "Observability", nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
