@@ -159,7 +159,7 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Handoff", "Clients", "Observability", nioCore, nioPosix,
+                "Handoff", "Clients", "Observability", nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -271,7 +271,7 @@ let package = Package(
             name: "ProvidersTests",
             dependencies: [
                 "Providers", "Sessions", "StoreBench", "Settings", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioEmbedded, nioPosix,
+                "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

@@ -11,7 +11,7 @@ package protocol BrowserProvider: Sendable {
     ///
     /// - Parameters:
     ///   - parameters: Those of the callback's query or form, in order, percent-decoded.
-    ///   - state: What `begin` gave, which the same browser has kept: nobody can complete a sign-in that another browser
+    ///   - state: What `begin` gave, which the same browser has kept: no browser can complete a sign-in that another one
     ///     began (RFC 9700 4.7).
     func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> AuthenticationResult
 }

@@ -46,11 +46,9 @@ extension TokenAuthority {
         Self.sessionID(Array(self.foreignHash("session id", token.bytes, of: provider).bytes.prefix(Self.idBytes)))
     }
 
-    /// What stands for the token in the table of reads under way. Its lineage is not known before the provider has answered:
-    /// no key of ours has an empty one.
+    /// What stands for the token in the table of reads under way.
     func foreignKey(_ token: UnsafeRawBufferPointer, of provider: String) -> RecordKey {
-        let digest = self.foreignHash("token", Array(token), of: provider)
-        return RecordKey(kind: .session, lineage: Lineage(tag: ""), digest: digest)
+        .foreign(self.foreignHash("token", Array(token), of: provider))
     }
 
     private func foreignLineage(_ label: String, _ bytes: [UInt8], of provider: String) -> Lineage {
@@ -60,5 +58,13 @@ extension TokenAuthority {
     /// The labels and the provider's name end with a zero byte, which neither contains: no two inputs read the same.
     private func foreignHash(_ label: String, _ bytes: [UInt8], of provider: String) -> Digest256 {
         self.current.pepper.sha256(Array("foreign \(label)\u{0}\(provider)\u{0}".utf8) + bytes)
+    }
+}
+
+extension RecordKey {
+    /// What stands for a foreign token whose lineage is not known before its provider has answered: no session's key has an
+    /// empty one.
+    static func foreign(_ digest: Digest256) -> RecordKey {
+        RecordKey(kind: .session, lineage: Lineage(tag: ""), digest: digest)
     }
 }

@@ -88,7 +88,7 @@ package struct PasswordSignIn: Sendable {
         }
     }
 
-    /// How the audit stream names the account with this identifier; nil: it can be nobody's.
+    /// How the audit stream names the account with this identifier; nil: the text cannot be an identifier.
     package func accountName(of identifier: String) -> String? {
         UserIdentifier(identifier).map(self.accounts.name)
     }

@@ -2,7 +2,7 @@ package import AddressIntelligence
 package import Handoff
 package import Observability
 package import Sessions
-package import Settings
+import Settings
 package import Vocabulary
 
 /// What each step of a `RequestJudge` is given beside the head.

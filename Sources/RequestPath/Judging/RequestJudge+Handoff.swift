@@ -200,7 +200,7 @@ extension RequestJudge {
         var hasCookieEnded = false
         switch outcome {
         case .unavailable(let error):
-            return self.unavailable(error, head, base, given)
+            return self.unavailable(error, .storeUnavailable, head, base, given)
         case .signedIn(let token, _, _):
             isSignedIn = true
             self.findings.note = nil

@@ -2,7 +2,7 @@ package import Endpoints
 package import Handoff
 package import Sessions
 import Settings
-import Vocabulary
+package import Vocabulary
 
 /// The life of one request up to its permit, without I/O: what is asked for, and what follows from the answer.
 ///

@@ -36,8 +36,8 @@ package final class CachedSession {
     /// From here on a use is told to the store.
     var touchAt: UnixTime
 
-    /// By what the reads of a foreign token's session are found; nil: the token is one of ours, and the store is asked.
-    let foreignKey: RecordKey?
+    /// The token is a provider's, which is asked instead of the store.
+    let isForeign: Bool
     /// For how long an answer serves, in milliseconds: arithmetic with `Duration` shows in the profile of a read.
     private let hardMilliseconds: Int64
 
@@ -64,7 +64,7 @@ package final class CachedSession {
         self.subjectNames = subjectNames
         self.readAt = readAt
         self.turn = turn
-        self.foreignKey = foreign?.key
+        self.isForeign = foreign != nil
         self.hardMilliseconds = foreign?.hardMilliseconds ?? Self.hardMilliseconds
         self.servesUntil = Self.end(of: stored.record, readAt, self.hardMilliseconds)
         self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
@@ -80,9 +80,12 @@ package final class CachedSession {
     @inlinable package var session: Session { self.stored.record }
     package var version: RecordVersion { self.stored.version }
 
+    /// By what a read of the session is found while it is under way.
+    var flightKey: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
+
     /// Whether the answer for a foreign token says the same as this entry, its lifetime included.
     func says(_ session: Session, _ foreign: ForeignEntry) -> Bool {
-        self.foreignKey == foreign.key && self.hardMilliseconds == foreign.hardMilliseconds && self.session == session
+        self.isForeign && self.hardMilliseconds == foreign.hardMilliseconds && self.session == session
     }
 
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
@@ -141,14 +144,12 @@ package final class CachedSession {
 
 /// What differs in the entry of a foreign token.
 struct ForeignEntry {
-    /// By what its reads are found.
-    let key: RecordKey
+    /// For how long the provider's answer serves, in milliseconds.
     let hardMilliseconds: Int64
 
-    /// - Parameter cacheLifetime: The provider's bound of `SessionCache.hardAge`; nil: none.
-    init(key: RecordKey, cacheLifetime: Duration?) {
-        self.key = key
-        self.hardMilliseconds =
-            max(.zero, min(SessionCache.hardAge, cacheLifetime ?? SessionCache.hardAge)).wholeMilliseconds
+    /// - Parameter cacheLifetime: The provider's bound, below `SessionCache.hardAge`; nil: none.
+    init(cacheLifetime: Duration?) {
+        let lifetime = min(SessionCache.hardAge, cacheLifetime ?? SessionCache.hardAge)
+        self.hardMilliseconds = max(.zero, lifetime).wholeMilliseconds
     }
 }

@@ -4,7 +4,7 @@ package import Vocabulary
 package struct SessionCacheCounters: Sendable, Hashable {
     /// Requests answered from the table.
     package var hits = 0
-    /// Requests that waited for the store.
+    /// Requests that waited for the store or a provider.
     package var misses = 0
     /// Reads in the background for entries that were in use.
     package var refreshes = 0

@@ -6,8 +6,6 @@ package import Vocabulary
 final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
-    /// By what the flight is found: the key of the session, or what stands for a foreign token (`TokenAuthority.foreignKey`).
-    let id: RecordKey
     let token: Secret
     /// The provider is asked and not the store.
     let isForeign: Bool
@@ -24,7 +22,6 @@ final class SessionFlight {
     }
 
     init(token: Secret, isForeign: Bool, begunAt: UnixTime, reading: Reading) {
-        self.id = reading.key
         self.token = token
         self.isForeign = isForeign
         self.begunAt = begunAt
@@ -32,6 +29,9 @@ final class SessionFlight {
     }
 
     var key: RecordKey { self.reading.key }
+
+    /// By what the flight is found: the key of the session, or what stands for a foreign token.
+    var id: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
 
     /// Calls `receiver` with the outcome, at once when it is there.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {

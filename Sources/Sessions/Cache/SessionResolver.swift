@@ -5,13 +5,13 @@ package import Vocabulary
 package enum Resolution {
     /// A live session that this loop knows.
     case hit(CachedSession)
-    /// The store is being asked.
+    /// The store, or the provider of a foreign token, is being asked.
     case miss(SessionRead)
     /// A live session, but of the other kind.
     case otherKind
     /// Made under a secret that is not one of ours; the store was not asked.
     case otherKey
-    /// Not a token of ours by its syntax, and of no provider's; nobody was asked.
+    /// Not a token of ours by its syntax, and of no provider's; neither the store nor a provider was asked.
     case malformed
 }
 
@@ -231,11 +231,11 @@ package final class SessionResolver {
         switch result {
         case .success(.some(let found)) where found.session.expiresAt > now:
             let session = found.session
-            flight.reading.key = RecordKey(kind: .session, lineage: session.lineage, digest: flight.id.digest)
+            flight.reading.key = RecordKey(kind: .session, lineage: session.lineage, digest: flight.key.digest)
             guard self.cache.endReading(flight.reading, of: session, names: self.store.names) else {
                 return self.readAgain(flight)
             }
-            let foreign = ForeignEntry(key: flight.id, cacheLifetime: found.cacheLifetime)
+            let foreign = ForeignEntry(cacheLifetime: found.cacheLifetime)
             let entry = self.cache.insert(
                 token: flight.token,
                 stored: Stored(record: session, version: self.version(of: session, foreign, flight.token)),
@@ -248,7 +248,7 @@ package final class SessionResolver {
         case .success:
             self.cache.endReading(flight.reading)
             self.cache.remove(token: flight.token)
-            self.unknownTokens.insert(flight.id.digest, now: now)
+            self.unknownTokens.insert(flight.key.digest, now: now)
             self.finish(flight, .success(nil))
         case .failure(let error):
             self.cache.endReading(flight.reading)
@@ -277,12 +277,12 @@ package final class SessionResolver {
             return self.loop.makeSucceededFuture(true)
         }
         let flight: SessionFlight
-        let key = entry.foreignKey ?? entry.key
+        let key = entry.flightKey
         if let underWay = self.flights[key] {
             flight = underWay
         } else {
             self.cache.counters.refreshes += 1
-            flight = self.read(entry.token, key: key, isForeign: entry.foreignKey != nil, now: now)
+            flight = self.read(entry.token, key: key, isForeign: entry.isForeign, now: now)
         }
         let promise = self.loop.makePromise(of: Bool.self)
         flight.whenOver { outcome in
@@ -300,12 +300,12 @@ package final class SessionResolver {
     // MARK: In the background
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
-        let key = entry.foreignKey ?? entry.key
+        let key = entry.flightKey
         guard self.flights[key] == nil else { return }
         // Until the answer sets it anew; when none comes, a failing store is not asked with every request.
         entry.refreshAt = now.advanced(by: Self.refreshPause)
         self.cache.counters.refreshes += 1
-        _ = self.read(entry.token, key: key, isForeign: entry.foreignKey != nil, now: now)
+        _ = self.read(entry.token, key: key, isForeign: entry.isForeign, now: now)
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {

@@ -37,8 +37,8 @@ struct CredentialsTests {
                 parameter: HandoffParameter(name: "t")
             )
             switch result {
-            case .failure(let refusal):
-                return Read(presented: "\(refusal.status) \(refusal.reason.rawValue)")
+            case .failure(let reason):
+                return Read(presented: "\(reason.refusal?.status ?? 0) \(reason.rawValue)")
             case .success(let credentials):
                 body(credentials, base)
                 func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
