@@ -61,6 +61,17 @@ import Testing
         for module in modules.sorted() { visit(module, []) }
     }
 
+    /// An exchange knows its client and its app by protocols, so that either may be a stream of HTTP/2.
+    @Test func anExchangeKnowsNoChannel() throws {
+        let channels: Set = [
+            "Channel", "ChannelHandlerContext", "ChannelHandler", "ChannelOption", "NIOAny", "SocketOptionProvider",
+            "HTTP1Connection", "UpstreamConnection", "UpstreamPool",
+        ]
+        for (path, text) in try Self.files(of: "RequestPath") where FolderGraph.folder(of: path) == "Exchange" {
+            #expect(SwiftText(text).words.isDisjoint(with: channels), "\(path)")
+        }
+    }
+
     // MARK: The reader itself
 
     @Test func findsACircleAndNamesBothFiles() {

@@ -37,6 +37,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
     private var nextNote = NIODeadline.uptimeNanoseconds(0)
     package var listIndex = -1
 
+    /// - Parameter peer: The address at the other end.
     package init(loop: PathLoop, peer: IPAddress, noteSession: @escaping NoteSession) {
         self.loop = loop
         self.exchange = Exchange(loop: loop, peer: peer)

@@ -24,6 +24,7 @@ package struct HTTP1State {
         package var deadline: NIODeadline
     }
 
+    /// What the connection carries, with what is known of it only then.
     package enum State {
         case idle(since: NIODeadline, deadline: NIODeadline)
         case head(UnfinishedHead)
@@ -52,9 +53,13 @@ package struct HTTP1State {
         }
     }
 
+    /// Bytes pass as they come, since the app agreed to an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
+    /// A request has begun, and its answer has not ended.
     package var isInExchange: Bool { if case .exchange = self.state { true } else { false } }
+    /// Nothing of a request has come.
     package var isIdle: Bool { if case .idle = self.state { true } else { false } }
+    /// The connection has closed, or is about to.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
     /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
@@ -119,6 +124,7 @@ package struct HTTP1State {
 
     // MARK: The end of an exchange
 
+    /// What the connection does after an answer, or after a part of a body that is read away.
     package enum NextStep: Equatable {
         /// What has come belongs to the next request, or to what is left of the last one's body.
         case readOn
@@ -197,6 +203,7 @@ package struct HTTP1State {
 
     // MARK: Deadlines
 
+    /// What is to be done because time has passed.
     package enum SweepAction: Equatable {
         case none
         case linger
@@ -207,6 +214,8 @@ package struct HTTP1State {
         case sweepExchange
     }
 
+    /// What has reached its deadline.
+    ///
     /// - Parameter closesIdle: No connection is kept that carries nothing.
     package func sweep(_ now: NIODeadline, closesIdle: Bool) -> SweepAction {
         switch self.state {

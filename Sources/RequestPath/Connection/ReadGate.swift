@@ -1,8 +1,10 @@
 /// Whether a channel is read: its reads can be held back, and the one that was asked for meanwhile is made up for.
 package struct ReadGate: Equatable {
+    /// Nothing is read until `resume`.
     package private(set) var isPaused = false
     private var hasPendingRead = false
 
+    /// A channel that is read.
     package init() {}
 
     /// The channel asks to be read; false: not now.
@@ -11,6 +13,7 @@ package struct ReadGate: Equatable {
         return !self.isPaused
     }
 
+    /// Holds reads back from now on.
     package mutating func pause() {
         self.isPaused = true
     }

@@ -9,6 +9,7 @@ package protocol ClientStream: ByteSink {
 
     /// Reads nothing more of the body until `resumeReading`. What has been read already may still be handed over.
     func pauseReading()
+    /// Reads on.
     func resumeReading()
     /// Hands over what has come of the body, as far as the exchange wants it.
     func passBody()

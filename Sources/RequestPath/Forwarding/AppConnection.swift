@@ -13,6 +13,7 @@ package protocol AppConnection: AnyObject {
     /// - Parameter receiver: Gets the answer; kept until the exchange ends or is abandoned.
     func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream
 
+    /// Closes the connection, which was not used or is of no more use.
     func close()
 }
 
@@ -30,6 +31,7 @@ package protocol AppStream: ByteSink {
 
     /// Reads no more of the answer until `resume`.
     func pause()
+    /// Reads on.
     func resume()
 
     /// Ends the exchange from the client's side: the connection closes, and its receiver is told nothing more.
@@ -50,6 +52,7 @@ package enum AnswerProgress {
 
 /// The client's side of one exchange with an app: gets the answer. Each call may end the exchange from within.
 package protocol AnswerReceiver: AnyObject {
+    /// The method of the request.
     var method: KnownMethod { get }
     /// The request asked for a WebSocket.
     var awaitsUpgrade: Bool { get }
@@ -74,7 +77,9 @@ package protocol AnswerReceiver: AnyObject {
 
     /// The app agreed to the upgrade; the head lies at the front of `buffer`. False: the client is gone.
     func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool
+    /// Bytes of the app in a tunnel.
     func tunnelled(_ bytes: ByteBuffer)
+    /// The app has closed the tunnel.
     func tunnelEnded()
 
     /// The app cannot be reached, did not answer, or answered what cannot be passed on. Nothing more comes.
@@ -89,7 +94,9 @@ package protocol ConnectionWaiter: AnyObject {
     var exchangeNumber: UInt64 { get }
     /// It still waits.
     var isConnecting: Bool { get }
+    /// The connection is made, and the waiter's.
     func upstreamConnected(_ connection: any AppConnection)
+    /// No connection can be made.
     func upstreamFailed(_ reason: Reason)
 }
 

@@ -27,5 +27,6 @@ package protocol LoopConnection: AnyObject {
 
 /// What has written bytes that are to leave at the end of the loop's turn.
 package protocol TurnEndSender: AnyObject {
+    /// The turn has ended: what was written leaves.
     func send()
 }
