@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Handoff
 import NIOCore
 import NIOEmbedded
@@ -26,17 +27,19 @@ final class ExchangeBench {
         change(&settings)
         self.target = try UpstreamTarget(upstream)
         let registry = MetricsRegistry()
+        let routes = RouteTable(settings.hosts, upstreams: ["app"])
         self.configuration = PathConfiguration(
             settings: settings,
-            routes: RouteTable(settings.hosts, upstreams: ["app"]),
+            routes: routes,
             targets: [self.target],
-            endpoints: EndpointTable([]),
+            endpoints: try EndpointTable([], forwarding: [], on: routes, upstreams: ["app"]),
             registry: registry,
             audit: AuditStream(queue: nil),
             generation: 1,
             identity: IdentityProfile(settings.identity),
             handoff: nil,
-            devices: DeviceObserver(directory: nil)
+            devices: DeviceObserver(directory: nil),
+            clients: ClientRegistry([])
         )
         let store = MemoryStore(maxSessions: 8, maxMarkers: 8, clock: .system, caches: SessionCaches())
         let pool = self.pool

@@ -168,7 +168,7 @@ import Vocabulary
         self.bench.exchange.refuseLateHead(by: self.bench.configuration)
         #expect(self.client.sent.hasPrefix("HTTP/1.1 408 ") && self.client.ends == [.close])
         self.bench.exchange.refuse(
-            Refusal(400, .requestMalformed),
+            .requestMalformed,
             ByteBuffer(string: "?"),
             by: self.bench.configuration
         )
