@@ -89,7 +89,7 @@ final class JudgeFixture {
                 clock: clock
             ),
             devices: DeviceObserver(directory: nil),
-            clients: ClientRegistry([])
+            clients: ClientRegistry(settings.clients)
         )
     }
 
