@@ -116,8 +116,8 @@ extension ClientSettings {
 
 extension Session {
     /// Whether this session of the browser is better than `other`, which a token would put in its place for the same
-    /// user: it has the higher assurance level, or the same level and no earlier `expiresAt` (both are in use,
-    /// so idle time does not count). A handoff never weakens or shortens what the user has.
+    /// user: it has the higher assurance level, or the same level and no earlier `expiresAt` (both are in use, so idle
+    /// time does not count). A handoff never weakens or shortens what the user has.
     package func outranks(_ other: Session) -> Bool {
         self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
