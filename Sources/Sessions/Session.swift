@@ -68,7 +68,7 @@ package struct Session: Sendable, Hashable {
     package var device: DeviceFacts?
     /// The transfer token that created it, so that the same browser may repeat its navigation.
     package var bornOf: RecordKey?
-    /// The subject's epoch under which it was made; "log out everywhere" increments the epoch.
+    /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
 
     package init(

@@ -9,7 +9,7 @@ internal import Sessions
 /// There is no limit for a user alone: with one, anyone could lock out any user from anywhere. Where the user has
 /// signed in before, only the first two limits apply: a neighbour cannot lock users out at their own address.
 struct SignInLimits {
-    /// One address, whomever it tries: fifty tries, then one a second.
+    /// One address, whichever users it tries: fifty tries, then one a second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
     /// One user from one address: ten tries, then one in ten seconds. A success empties it, and no other user's.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))

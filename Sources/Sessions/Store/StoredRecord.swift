@@ -50,7 +50,7 @@ package struct RecordTerms: Sendable, Hashable {
     }
 }
 
-/// A subject and one of its epochs: ending the subject's sessions increments the epoch.
+/// A subject and one of its epochs: ending the subject's sessions raises the epoch.
 package struct RecordOwner: Sendable, Hashable {
     package var subject: String
     package var epoch: UInt64
