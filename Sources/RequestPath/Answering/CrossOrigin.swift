@@ -1,10 +1,10 @@
 import Settings
 import Vocabulary
 
-/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
-/// has the last word on its own answers.
+/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. If an app sends such fields
+/// itself, its answers are left unchanged.
 enum CrossOrigin {
-    /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
+    /// The answer to a preflight of a route that has CORS settings; nil if it is no preflight, or the app answers it.
     static func preflight(
         _ head: RequestHead,
         _ base: Bytes,
@@ -36,8 +36,8 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Whether the app itself allows something to other origins: two such fields of a name would void each other (Fetch
-    /// 4.9). Only asked of routes with CORS settings.
+    /// Whether the app sends CORS fields itself: two fields of the same name would invalidate each other (Fetch 4.9).
+    /// Called only for routes with CORS settings.
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {
@@ -62,23 +62,23 @@ enum CrossOrigin {
     }
 }
 
-/// What a route's CORS settings add to the app's answers, ready-made for each origin.
+/// The field lines that a route's CORS settings add to the app's answers, prepared for each origin.
 struct CrossOriginLines: Sendable {
     private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
-    /// For every other origin, and for a request that names none.
+    /// The lines for every other origin, and for a request without one.
     private let others: [UInt8]
 
     init(_ cors: CORSSettings) {
         let named = cors.origins.filter { $0 != "*" }
         let all = cors.origins.contains("*") && !cors.credentials ? Self.line("*") : ""
-        // Also where nothing is allowed: a cache must not hand that answer to an origin that is.
+        // Also when the origin is not allowed: a cache must not give that answer to an allowed origin.
         let vary = named.isEmpty ? "" : "Vary: Origin\r\n"
         let credentials = cors.credentials ? "Access-Control-Allow-Credentials: true\r\n" : ""
         self.byOrigin = named.map { (Array($0.utf8), Array((vary + Self.line($0) + credentials).utf8)) }
         self.others = Array((vary + all).utf8)
     }
 
-    /// The lines for the value of `Origin`, each with its CRLF; perhaps none.
+    /// The lines for the value of `Origin`, each with its CRLF; may be empty.
     func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
         guard let origin else { return self.others }
         return self.byOrigin.first { $0.origin.elementsEqual(origin) }?.lines ?? self.others
