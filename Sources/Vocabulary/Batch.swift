@@ -14,7 +14,7 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Takes out all elements and calls `body` with each. Elements that are added meanwhile stay for the next call.
+    /// Removes all elements and calls `body` with each. Elements that are added meanwhile are kept for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         var taken = self.spare
         self.spare = []
