@@ -21,7 +21,7 @@ package struct BodyParameters: Sendable {
     package let encoding: Encoding
     private let members: [String: JSONValue]
 
-    /// - Parameter accepting: The media types that the endpoint takes.
+    /// - Parameter accepting: The media types that the endpoint accepts.
     package init(_ request: EndpointRequest, accepting: [Encoding] = [.json, .form]) throws(Failure) {
         let mediaType = (request.field("content-type") ?? "").prefix { $0 != ";" }
             .filter { $0 != " " && $0 != "\t" }.lowercased()
@@ -39,7 +39,7 @@ package struct BodyParameters: Sendable {
         }
     }
 
-    /// The parameter's value; in JSON it may be of any type but `null`.
+    /// The parameter's value; in JSON it may be of any type except `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
     /// The parameter's text, never empty; nil when it is absent, or not a string in JSON.

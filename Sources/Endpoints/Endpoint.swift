@@ -104,7 +104,7 @@ package enum EndpointScope: Sendable {
 package struct Endpoint: Sendable {
     /// The paths that it matches.
     package let pattern: EndpointPattern
-    /// The methods it takes; others are 405 with `Allow`.
+    /// The methods that it accepts; others are 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The largest body in bytes; more is 413.
@@ -140,7 +140,7 @@ package struct Endpoint: Sendable {
 package struct ForwardingEndpoint: Sendable {
     /// The paths that it matches.
     package let pattern: EndpointPattern
-    /// The methods it takes; others are 405 with `Allow`.
+    /// The methods that it accepts; others are 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The name of the provider's upstream.

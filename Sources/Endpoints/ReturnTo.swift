@@ -33,7 +33,7 @@ package enum ReturnTo {
     /// its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). nil also when the path contains
     /// it.
     ///
-    /// A transfer token in it would return after the sign-in as a navigation from our own site, and so evade the checks
+    /// A transfer token in it would return after the sign-in as a navigation from this site, and so evade the checks
     /// on links from other sites.
     package static func sanitized(_ text: String, without name: String) -> String? {
         self.sanitized(text).flatMap { self.removing(name, from: $0) }

@@ -3,10 +3,10 @@ package import Vocabulary
 
 /// Handoff cookies that were dealt with but that the browser sends again.
 ///
-/// A handoff cookie is cleared once its token was used or refused. Our `Set-Cookie` does not reach a cookie that the
-/// app or a sibling domain set for a parent domain or another path (RFC 6265 5.3), so the browser sends it again and
-/// again. Therefore the answer that clears it also sets a cookie with a mark of each value, and a marked value is
-/// treated as if it were absent.
+/// A handoff cookie is cleared once its token was used or refused. The gateway's `Set-Cookie` does not reach a cookie
+/// that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3), so the browser sends it
+/// again and again. Therefore the answer that clears it also sets a cookie with a mark of each value, and a marked
+/// value is treated as if it were absent.
 extension HandoffConsumer {
     /// How many values are marked at once: no honest browser has more, and the cookie must stay small.
     private static let mostMarks = 8

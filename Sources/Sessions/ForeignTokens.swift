@@ -28,8 +28,9 @@ package struct ForeignSession: Sendable {
     }
 }
 
-/// Names of foreign tokens and their sessions: HMACs under the pepper, like those of our own tokens. The hashed input
-/// begins with a label and not with a prefix of ours, so that no foreign token has the key of a token of ours.
+/// Names of foreign tokens and their sessions: HMACs under the pepper, like those of the gateway's own tokens. The
+/// hashed input begins with a label and not with a token prefix, so that no foreign token has the key of one of the
+/// gateway's tokens.
 extension TokenAuthority {
     /// The lineage of the provider's session with this public id: all of its tokens are one family.
     package func foreignLineage(session id: String, of provider: String) -> Lineage {

@@ -34,7 +34,7 @@ package struct TokenAuthority: Sendable {
 
     /// The result of reading a presented token, from its syntax and its key id alone.
     package enum Reading: Sendable, Hashable {
-        /// It may be a token of ours, and names this record.
+        /// It may be a token of this gateway, and names this record.
         case record(RecordKey)
         /// It was made under a secret that is not accepted: it names no record here.
         case otherKey
@@ -108,7 +108,7 @@ package struct TokenAuthority: Sendable {
         token.withUnsafeBytes { self.read(kind, $0) }
     }
 
-    /// The key of the record that `token` names; nil if it is not a token of ours.
+    /// The key of the record that `token` names; nil if it is not a token of this gateway.
     package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
         if case .record(let key) = self.read(kind, token) { key } else { nil }
     }

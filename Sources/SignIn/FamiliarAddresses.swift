@@ -18,7 +18,7 @@ package final class FamiliarAddresses: Sendable {
     /// - Parameter capacity: How many of the latest sign-ins are remembered at least; at most four times as many hashes
     ///   are kept.
     package init(capacity: Int = 16_384) {
-        precondition(capacity > 0, "room for one sign-in at least")
+        precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
     }
 

@@ -10,7 +10,7 @@ package struct FoundSession: Sendable {
     package let session: Session
 }
 
-/// What a credential presents.
+/// The session that a credential presents, or the reason why there is none.
 package enum PresentedSession: Sendable {
     case session(FoundSession)
     /// No live session, and the reason for the log.

@@ -65,10 +65,10 @@ struct BasicCredentials: Sendable, Equatable {
     var clientID: String
     var secret: [UInt8]
 
-    /// The readings of what follows `Basic` in the field; nil when it is malformed.
+    /// The readings of the text after `Basic` in the field; nil when it is malformed.
     ///
-    /// RFC 6749 2.3.1 wants id and secret form-encoded before they are joined. Authlib, requests-oauthlib and curl join
-    /// them as they are, so that `+` and `%` in a secret have two readings; whoever knows the secret may use either.
+    /// RFC 6749 2.3.1 requires id and secret to be form-encoded before they are joined. Authlib, requests-oauthlib and
+    /// curl join them as they are, so `+` and `%` in a secret have two readings; a client may use either.
     static func readings(of credentials: Secret) -> [BasicCredentials]? {
         guard let pair = Base64.decoded(credentials.bytes), let colon = pair.firstIndex(of: UInt8(ascii: ":")) else {
             return nil

@@ -23,7 +23,7 @@ package struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - clients: The registered clients.
     ///   - hosts: Every configured host.
-    /// - loops: The loops on which the store is called.
+    ///   - loops: The loops on which the store is called.
     package init(clients: ClientRegistry, hosts: [HostSettings], mint: HandoffMint, loops: any EventLoopGroup) {
         self.authentication = ClientAuthentication(clients: clients)
         self.targets = TransferTargets(hosts)

@@ -1,4 +1,4 @@
-/// Why bytes are not the output of `CompactWriter`.
+/// Bytes are not valid output of `CompactWriter`.
 @usableFromInline
 package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}

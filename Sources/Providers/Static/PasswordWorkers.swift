@@ -46,7 +46,7 @@ package final class PasswordWorkers: Sendable {
     ///   - atOnce: How many pieces run at a time; scrypt takes tens of mebibytes for each.
     ///   - waitingLimit: How many may wait; further ones are refused at once.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
-        precondition(atOnce > 0 && waitingLimit >= 0, "nothing could ever run")
+        precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")
         self.atOnce = atOnce
         self.places = atOnce + waitingLimit
         self.reserved = self.places / 4

@@ -32,7 +32,7 @@ extension RedisStore {
     }
 
     private func parts<Record: StoredRecord>(of record: Record, key: RecordKey, bytes: [UInt8]) -> RecordParts {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let place = Keyspace.record(key)
         let now = self.clock.now()
         return RecordParts(

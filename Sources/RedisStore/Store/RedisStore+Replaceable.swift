@@ -8,7 +8,7 @@ extension RedisStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
         return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
             let values = try Values(reply, count: 2)

@@ -24,7 +24,7 @@ extension RedisStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
         let known = self.judged.value(for: key)?.terms.owner?.subject
         let found = self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
@@ -55,7 +55,7 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        for new in creating { precondition(new.key.lineage == key.lineage, "what a record makes is of its family") }
+        for new in creating { precondition(new.key.lineage == key.lineage, "a created record must be of the family") }
         // Only a record that this store read under this very version can be consumed.
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })

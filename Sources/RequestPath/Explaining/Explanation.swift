@@ -43,7 +43,7 @@ package struct Explanation: Sendable {
                     self.explain(head, base, given, Known(live: session, authority: authority))
                 }
             case .incomplete:
-                self.say("request", ["the head does not come to an end"])
+                self.say("request", ["the head is incomplete"])
             case .refused(let reason):
                 let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
                 self.say("request", [Self.words(.problem(reason, fields: allow))])
@@ -166,7 +166,7 @@ package struct Explanation: Sendable {
         switch judge.credentials.presented {
         case .none: lines.append("none")
         case .explicit: lines.append("a bearer token")
-        case .unusable(let reason): lines.append("one that cannot be used: \(reason.rawValue)")
+        case .unusable(let reason): lines.append("a credential that cannot be used: \(reason.rawValue)")
         case .cookie: lines.append("a session cookie")
         }
         if judge.credentials.cookies.sessionIsAmbiguous {
@@ -238,7 +238,7 @@ package struct Explanation: Sendable {
         } else {
             lines = self.reading(head, base, given) + lines
             if answer.reason == .pathAmbiguous {
-                lines.append("an app may read the path as one of a route that demands otherwise")
+                lines.append("an app could read the path as one of a route with other requirements")
             }
         }
         self.say("route", lines)

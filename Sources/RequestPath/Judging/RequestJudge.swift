@@ -53,7 +53,7 @@ package struct RequestJudge {
         self.state = .ended
         if let end = self.chooseRoute(head, base, given) { return end }
         guard let route = self.findings.route, let host = self.findings.host else {
-            preconditionFailure("a request goes on without a route")
+            preconditionFailure("a request continues without a route")
         }
         if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
             length > limit
@@ -98,7 +98,7 @@ package struct RequestJudge {
             if case .found(let session) = answer { existing = session }
             return self.consume(trial, existing, given, route, host)
         case .head, .consuming, .ended:
-            preconditionFailure("a session was found that was not asked for")
+            preconditionFailure("a session was found that was not requested")
         }
     }
 
@@ -120,7 +120,7 @@ package struct RequestJudge {
         case .existing(let trial), .consuming(let trial):
             return .answer(self.postpone(trial, error, head, base, given))
         case .head, .ended:
-            preconditionFailure("the store is unavailable and was not asked")
+            preconditionFailure("the store was reported unavailable but was not asked")
         }
     }
 
@@ -165,7 +165,7 @@ package struct SessionQuestion {
     package enum Purpose: Sendable {
         /// The request presents it.
         case request
-        /// The browser has it and brings a transfer token.
+        /// The browser has it and presents a transfer token.
         case handoff
     }
 
@@ -183,6 +183,6 @@ package enum SessionAnswer {
     case none
     /// The token was made under a secret that is not accepted.
     case otherKey
-    /// The token has not the syntax of a token of ours.
+    /// By its syntax the token is not one of this gateway.
     case malformed
 }

@@ -11,7 +11,7 @@ package struct BrowserSessionEndpoints: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    /// - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
+    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
     package init(passwords: PasswordSignIn, cookieName: String, handoffParameter: String) {
         self.passwords = passwords
         self.cookies = RequestCookies(name: cookieName)

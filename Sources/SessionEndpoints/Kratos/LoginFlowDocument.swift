@@ -13,7 +13,7 @@ enum LoginFlowDocument {
 
     /// - Parameters:
     ///   - origin: The configured origin of the host that the flow is submitted to.
-    /// - identifier: The user's input, to be shown again.
+    ///   - identifier: The user's input, to be shown again.
     static func value(
         _ flow: LoginFlow,
         origin: String,

@@ -13,7 +13,7 @@ package struct NativeSessionEndpoints: Sendable {
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
     ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
-    /// - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
+    ///   - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
     package init(passwords: PasswordSignIn, cookieName: String, current: Secret, accepted: [Secret] = []) {
         self.passwords = passwords
         self.cookies = RequestCookies(name: cookieName)

@@ -37,8 +37,8 @@ package final class CachedSession {
     /// From this time on, a use is noted in the store.
     var touchAt: UnixTime
 
-    /// The key under which reads of a foreign token's session are found; nil for a token of ours, which the store is
-    /// asked for.
+    /// The key under which reads of a foreign token's session are found; nil for the gateway's own tokens, which are
+    /// looked up in the store.
     let foreignKey: RecordKey?
     /// How long an answer serves, in milliseconds. An integer: arithmetic with `Duration` shows in the profile of a
     /// read.

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// What a loop's cache has counted since it was made.
+/// The counters of a loop's cache since it was made.
 package struct SessionCacheCounters: Sendable, Hashable {
     /// Requests answered from the table.
     package var hits = 0
@@ -163,7 +163,7 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - foreign: How the entry of a foreign token differs; nil for a token of ours.
+    ///   - foreign: How the entry of a foreign token differs; nil for the gateway's own tokens.
     ///   - names: Gives the store's names of a subject; called only when an entry is made.
     func insert(
         token: Secret,

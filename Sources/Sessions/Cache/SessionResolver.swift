@@ -1,7 +1,7 @@
 package import NIOCore
 package import Vocabulary
 
-/// What a presented session token turned out to be.
+/// The result of looking up a presented session token.
 package enum Resolution {
     /// A live session that this loop knows.
     case hit(CachedSession)
@@ -11,15 +11,15 @@ package enum Resolution {
     case otherKind
     /// Made under a secret that this gateway does not accept; the store was not asked.
     case otherKey
-    /// By its syntax neither a token of ours nor one of a provider's; neither store nor provider was asked.
+    /// By its syntax neither a token of this gateway nor one of a provider; neither store nor provider was asked.
     case malformed
 }
 
 /// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
 /// each token. Confined to its loop.
 ///
-/// For tokens of ours, only sessions are cached. Decisions are not (CVE-2026-33496), nor is the absence of a session: a
-/// session that is made a moment later is found.
+/// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496), nor is the absence of a
+/// session: a session that is made a moment later is found.
 ///
 /// A token that is not of our syntax may be a provider's (`ForeignTokens`). Then the provider is asked instead of the
 /// store. Its answer is cached like the store's, for no longer than the provider allows; the answer that it knows no

@@ -22,7 +22,7 @@ package final class LocalRateLimiter: RateLimiter {
     /// - Parameter capacity: The most buckets of each limit. Each limit has its own room, so that a client who makes
     ///   many buckets of one limit cannot displace those of another.
     package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
-        precondition(capacity > 0, "no bucket would have room")
+        precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
         self.whenFull = whenFull
         self.clock = clock
@@ -54,7 +54,7 @@ package final class LocalRateLimiter: RateLimiter {
             var longest: Duration?
             for bucket in buckets {
                 let limit = bucket.limit
-                precondition((1...limit.burst).contains(cost), "what could never be allowed, or costs nothing")
+                precondition((1...limit.burst).contains(cost), "the cost must be between 1 and the burst")
                 var table = tables.removeValue(forKey: limit.name) ?? Table(limit: limit)
                 let hasPlace = table.hasPlace(for: bucket.id, capacity: self.capacity, at: now)
                 if hasPlace || self.whenFull == .share {

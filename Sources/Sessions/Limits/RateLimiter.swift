@@ -50,7 +50,7 @@ package struct RateLimit: Sendable, Hashable {
     package let interval: Duration
 
     package init(_ name: String, burst: Int, interval: Duration) {
-        precondition(burst > 0 && interval >= .milliseconds(1), "nothing could ever be allowed, or nothing refused")
+        precondition(burst > 0 && interval >= .milliseconds(1), "a rate limit needs a burst and an interval")
         self.name = name
         self.burst = burst
         self.interval = interval

@@ -14,7 +14,7 @@ struct MemoryRecords {
         }
     }
 
-    /// A family with records in this shard, or the memory of one that ended.
+    /// A family with records in this shard, or the note that a family ended.
     struct Family {
         var members: Set<RecordKey> = []
         var bornUntil: UnixTime

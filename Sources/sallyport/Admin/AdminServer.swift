@@ -12,7 +12,7 @@ enum AdminServer {
     /// Starts the listener.
     ///
     /// - Parameters:
-    /// - isReady: Whether the gateway should get traffic, and the conditions; must not block.
+    ///   - isReady: Whether the gateway should get traffic, and the conditions; must not block.
     ///   - metrics: The metrics in Prometheus's text format.
     static func start(
         _ address: ListenAddress,

@@ -65,7 +65,7 @@ enum HealthProbe {
         let bytes = Array(text.utf8)
         // Shorter than any socket buffer: one call sends all of it, unless the peer is gone.
         guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-            throw Failure(description: "\(place) takes no request: \(self.error())")
+            throw Failure(description: "\(place) does not accept the request: \(self.error())")
         }
     }
 
@@ -79,7 +79,7 @@ enum HealthProbe {
             guard count > 0 else { throw Failure(description: "\(place) does not answer: \(self.error())") }
             answer += piece[..<count]
         }
-        throw Failure(description: "\(place) does not come to an end")
+        throw Failure(description: "\(place) does not finish its answer")
     }
 
     private static func answer(in bytes: [UInt8], _ place: String) throws(Failure) -> Answer {

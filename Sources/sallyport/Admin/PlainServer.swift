@@ -106,7 +106,7 @@ final class PlainServer: Sendable {
         self.clients = clients
     }
 
-    /// The port, also where the system chose it.
+    /// The port, including one that the system chose.
     var port: Int { self.channel.localAddress?.port ?? 0 }
 
     /// Stops accepting and closes every connection.
