@@ -50,7 +50,7 @@ package struct HandoffRecord: Sendable, Equatable {
     package var burnedFor: Reason?
     /// This refusal burned the token.
     package var burns = false
-    /// The browser had a session, so the sign-in needed no user action or changed the user.
+    /// The browser already had a session, so the sign-in was silent or changed the user.
     package var hadSession = false
     /// The public id of the browser's former session, if it ended with this.
     package var endedSessionID: String?

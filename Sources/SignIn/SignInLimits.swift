@@ -15,7 +15,7 @@ struct SignInLimits {
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
     /// One user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
     private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))
-    /// An IPv6 /56, the usual assignment to one household (RFC 6177 2).
+    /// An IPv6 /56, a common assignment to one household (RFC 6177 2).
     private static let perHousehold = RateLimit("signin.household", burst: 100, interval: .milliseconds(500))
     /// An IPv6 /48.
     private static let perSite = RateLimit("signin.site", burst: 200, interval: .milliseconds(250))

@@ -56,7 +56,8 @@ package struct LocalAnswer: Sendable {
         .problem(reason, requestID: requestID, fields: fields, closes: closes)
     }
 
-    /// 303 to `location`, which may not be stored and which does not learn the referring URL (RFC 9700 4.12).
+    /// 303 to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
+    /// 4.12).
     package static func redirect(
         to location: String,
         reason: Reason? = nil,

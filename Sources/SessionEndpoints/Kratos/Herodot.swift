@@ -14,8 +14,7 @@ enum Herodot {
         503: ("Service Unavailable", "The service is temporarily unavailable"),
     ]
 
-    /// The status that Kratos uses for this reason: that of the reason table, except 400 for a form with missing or
-    /// unusable input.
+    /// The status that Kratos uses for this reason: that of the reason table, but 400 instead of 422.
     static func status(_ reason: Reason) -> Int { reason.status == 422 ? 400 : reason.status }
 
     /// A refusal.
