@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The answers that our endpoints share. None may be stored by a cache, none may be sniffed for another type.
+/// Answers that the gateway's endpoints share. None may be stored by a cache or sniffed for another type.
 extension EndpointResponse {
     private static let always: [(name: String, value: String)] = [
         ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
@@ -21,11 +21,11 @@ extension EndpointResponse {
         )
     }
 
-    /// A page without script, that no other page may frame.
+    /// A page without script that no page on another site may frame.
     ///
     /// - Parameters:
-    ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil: the page has none.
-    ///   - framing: Which sites may show the page in a frame; none may show one with a form.
+    ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil if it has none.
+    ///   - framing: Which sites may show the page in a frame; a page with a form must allow none.
     package static func html(
         _ status: Int,
         _ page: String,
@@ -34,8 +34,8 @@ extension EndpointResponse {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
-        // No `form-action`: browsers apply it to the redirects that follow the post as well, and an app may send the
-        // user on from `return_to` to another host. A page without script and with escaped text needs none.
+        // No `form-action`: browsers also apply it to redirects after the post, and an app may redirect the user from
+        // `return_to` to another host. A page without script and with escaped text does not need it.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
         let (ancestors, frameOptions) =
             switch framing {
@@ -51,8 +51,8 @@ extension EndpointResponse {
                     "default-src 'none'\(style); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
                 ("x-frame-options", frameOptions),
-                // Not `no-referrer`: with it a page's own form is posted with `Origin: null` (Fetch, "append a request
-                // `Origin` header"), and the same-origin check could not tell it from a foreign one.
+                // Not `no-referrer`: with that, the page's own form is posted with `Origin: null` (Fetch, "append a
+                // request `Origin` header"), and the same-origin check could not tell it from another site's.
                 ("referrer-policy", "same-origin"),
             ] + Self.always + fields,
             body: Array(page.utf8),
@@ -60,7 +60,8 @@ extension EndpointResponse {
         )
     }
 
-    /// 303 to a path on this host, or to a URL from the configuration: a POST is never repeated there (RFC 9700 4.12).
+    /// 303 to a path on this host, or to a URL from the configuration: the browser does not repeat a POST there (RFC
+    /// 9700 4.12).
     package static func seeOther(
         _ location: String,
         fields: [(name: String, value: String)] = [],

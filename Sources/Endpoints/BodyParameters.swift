@@ -3,14 +3,15 @@ package import Vocabulary
 /// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
 ///
 /// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms; media type parameters such as
-/// `charset` are allowed. A parameter that stands twice makes the whole body malformed (RFC 6749 3.1); one without a
-/// value is as good as absent (RFC 6749 3.2), and so is `null` in JSON, which auth0-python sends for what it was not given.
+/// `charset` are allowed. A repeated parameter makes the whole body malformed (RFC 6749 3.1). A parameter without a
+/// value counts as absent (RFC 6749 3.2), and so does `null` in JSON, which auth0-python sends for values that it was
+/// not given.
 package struct BodyParameters: Sendable {
-    /// Why a body is of no use.
+    /// Why a body cannot be read.
     package enum Failure: Error, Sendable, Equatable {
         /// Another media type, or none: 415.
         case mediaType
-        /// Not what its media type says, or a parameter twice: 400.
+        /// The body does not match its media type, or a parameter is repeated: 400.
         case malformed
     }
 
@@ -20,7 +21,7 @@ package struct BodyParameters: Sendable {
     package let encoding: Encoding
     private let members: [String: JSONValue]
 
-    /// - Parameter accepting: The media types that the endpoint takes.
+    /// - Parameter accepting: The media types that the endpoint accepts.
     package init(_ request: EndpointRequest, accepting: [Encoding] = [.json, .form]) throws(Failure) {
         let mediaType = (request.field("content-type") ?? "").prefix { $0 != ";" }
             .filter { $0 != " " && $0 != "\t" }.lowercased()
@@ -38,10 +39,10 @@ package struct BodyParameters: Sendable {
         }
     }
 
-    /// The parameter's value; in JSON it may be of any type but `null`.
+    /// The parameter's value; in JSON it may be of any type except `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// The parameter's text, never empty; nil when it is absent, or in JSON no string.
+    /// The parameter's text, never empty; nil when it is absent, or not a string in JSON.
     package func text(_ name: String) -> String? { self.members[name]?.string }
 
     private static func form(_ body: [UInt8]) -> [String: JSONValue]? {

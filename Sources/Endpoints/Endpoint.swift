@@ -1,27 +1,28 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// A request to one of the gateway's own endpoints, after the strict parser: a copy, free of the connection.
+/// A request to one of the gateway's own endpoints, after the strict parser: a copy, independent of the connection.
 package struct EndpointRequest: Sendable {
     /// The method as sent, e.g. `GET`.
     package var method: String
-    /// The reading of the path: percent-decoded once, runs of `/` merged, `;parameters` dropped.
+    /// The normalised path: percent-decoded once, runs of `/` merged, `;parameters` dropped.
     package var path: String
-    /// What the parameters of the endpoint's path took, in order.
+    /// The values of the path's parameters, in order.
     package var pathParameters: [(name: String, value: String)]
     /// Query parameters in order, percent-decoded (`+` is a space).
     package var query: [(name: String, value: String)]
-    /// Fields in order, names in lower case, values as sent; those that present a credential are in `credentials`.
+    /// Fields in order, names in lower case, values as sent. Fields that present a credential are only in
+    /// `credentials`.
     package var fields: [(name: String, value: String)]
     package var credentials: PresentedCredentials
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
-    /// The origin of the configured `public_url` that the request came to, e.g. `https://app.example.com`.
+    /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
     /// `host[:port]` of that `public_url`: what web sessions are bound to.
     package var authority: String
-    /// Cookies must carry `Secure`: false only on loopback http with the flag.
+    /// Whether cookies must have `Secure`: false only on loopback http with the flag.
     package var isSecure: Bool
     package var requestID: String
 
@@ -59,7 +60,7 @@ package struct EndpointRequest: Sendable {
         return values.count == 1 ? values[0].value : nil
     }
 
-    /// What the parameter `{name}` of the endpoint's path took; nil when the path has no such parameter.
+    /// The value of the path parameter `{name}`; nil when the path has no such parameter.
     package func pathParameter(_ name: String) -> String? {
         self.pathParameters.first { $0.name == name }?.value
     }
@@ -70,12 +71,12 @@ package struct EndpointRequest: Sendable {
     }
 }
 
-/// What an endpoint answers. Framing, `Date` and `Connection` are the listener's.
+/// An endpoint's answer. The listener adds framing, `Date` and `Connection`.
 package struct EndpointResponse: Sendable {
     package var status: Int
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// Why it is a refusal, for the log and the metrics; nil when it is none.
+    /// The reason of a refusal, for the log and the metrics; nil if it is none.
     package var reason: Reason?
 
     package init(
@@ -91,7 +92,7 @@ package struct EndpointResponse: Sendable {
     }
 }
 
-/// Hosts on which an endpoint is served.
+/// The hosts on which an endpoint is served.
 package enum EndpointScope: Sendable {
     /// On every configured host: only paths under `/.sallyport/`.
     case everyHost
@@ -99,20 +100,20 @@ package enum EndpointScope: Sendable {
     case endpointHosts
 }
 
-/// An endpoint that the gateway answers: where it is, what it takes, and what answers it.
+/// An endpoint that the gateway answers: its path, its limits and its handler.
 package struct Endpoint: Sendable {
-    /// The paths that it takes.
+    /// The paths that it matches.
     package let pattern: EndpointPattern
-    /// The methods it takes; others are 405 with `Allow`.
+    /// The methods that it accepts; others are 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The largest body in bytes; more is 413.
     package var bodyLimit: Int
-    /// Once the handler has begun, a client that leaves does not cancel it: it writes something that is single-use.
+    /// Whether the handler continues when the client leaves: it writes something that is single-use.
     package var outlivesClient: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
-    /// - Parameter path: The path, in which a segment `{name}` takes any one segment (`EndpointPattern`).
+    /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
     package init(
         path: String,
         methods: [String],
@@ -134,18 +135,18 @@ package struct Endpoint: Sendable {
 }
 
 /// An endpoint that the identity provider answers: the request is forwarded to it as on a public route. No session is
-/// needed and no identity is sent. The provider's own cookies, `Authorization` and `X-Session-Token` reach it; the cookies
-/// of the gateway and transfer tokens do not.
+/// needed and no identity is sent. The provider's own cookies, `Authorization` and `X-Session-Token` reach it; the
+/// gateway's cookies and transfer tokens do not.
 package struct ForwardingEndpoint: Sendable {
-    /// The paths that it takes.
+    /// The paths that it matches.
     package let pattern: EndpointPattern
-    /// The methods it takes; others are 405 with `Allow`.
+    /// The methods that it accepts; others are 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The name of the provider's upstream.
     package var upstream: String
 
-    /// - Parameter path: The path, in which a segment `{name}` takes any one segment (`EndpointPattern`).
+    /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
     package init(path: String, methods: [String], scope: EndpointScope = .endpointHosts, upstream: String) {
         self.pattern = EndpointPattern(path)
         self.methods = methods

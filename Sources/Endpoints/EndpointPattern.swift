@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// Where an endpoint is: a path whose segments are literal or, written `{name}`, take any one segment that is not empty.
+/// The path of an endpoint. Its segments are literal or parameters: `{name}` matches any one segment that is not empty.
 ///
-/// It is matched on the reading of a path, segment by segment. An encoded slash stays part of its segment in a reading, so
-/// no parameter takes two segments.
+/// It is matched against a normalised path, segment by segment. Normalising leaves an encoded slash in its segment, so
+/// no parameter matches two segments.
 package struct EndpointPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         case literal([UInt8])
@@ -19,9 +19,9 @@ package struct EndpointPattern: Sendable, Hashable {
     /// The pattern as it was written, e.g. `/api/v2/clients/{id}`.
     package let text: String
     private let segments: [Segment]
-    /// All of the path up to the first parameter; the whole path when there is none.
+    /// The path up to the first parameter; the whole path when there is none.
     package let prefix: [UInt8]
-    /// Bytes of the shortest path that the pattern takes.
+    /// The length in bytes of the shortest path that matches.
     package let shortest: Int
 
     /// - Parameter text: A path that begins with `/`; a segment is a parameter if it is `{name}` as a whole.
@@ -46,17 +46,18 @@ package struct EndpointPattern: Sendable, Hashable {
         }
     }
 
-    /// Whether the pattern takes one path only.
+    /// Whether the pattern matches one path only.
     package var isExact: Bool { !self.segments.contains(where: \.isParameter) }
 
-    /// Whether both take the same paths: parameters of other names count for nothing.
+    /// Whether both match the same paths; the names of parameters do not matter.
     package func takesTheSame(as other: EndpointPattern) -> Bool {
         self.segments.count == other.segments.count
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.isParameter && $1.isParameter }
     }
 
-    /// Whether this pattern is asked before `other`: in the first segment where one is literal and the other takes any,
-    /// it is the literal one. Patterns of different length, which never take the same path, are ordered by it.
+    /// Whether this pattern is tried before `other`: in the first segment in which one is literal and the other a
+    /// parameter, the literal one comes first. Patterns of different length never match the same path; they are ordered
+    /// by length.
     package func precedes(_ other: EndpointPattern) -> Bool {
         guard self.segments.count == other.segments.count else { return self.segments.count < other.segments.count }
         for (own, others) in zip(self.segments, other.segments) where own.isParameter != others.isParameter {
@@ -65,7 +66,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return false
     }
 
-    /// Whether `path`, a reading, is taken. Allocates nothing.
+    /// Whether a normalised path matches. Allocates nothing.
     package func matches(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         guard path.count >= self.shortest, let base = path.baseAddress,
             self.prefix.withUnsafeBytes({ prefix in
@@ -86,7 +87,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return start == path.count
     }
 
-    /// The parameters of a path that the pattern takes, in order; empty for any other path.
+    /// The parameters of a path that matches, in order; empty for any other path.
     package func parameters(of path: UnsafeBufferPointer<UInt8>) -> [(name: String, value: String)] {
         guard !self.isExact, self.matches(path) else { return [] }
         var parameters: [(name: String, value: String)] = []
@@ -101,7 +102,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return parameters
     }
 
-    /// Where the segment that begins at `start` ends.
+    /// The end of the segment that begins at `start`.
     private static func end(of path: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         var end = start
         while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }

@@ -1,6 +1,6 @@
-/// Text that goes into a page.
+/// Text for an HTML page.
 package enum HTMLText {
-    /// `text` fit for element content and quoted attribute values.
+    /// `text` escaped for element content and quoted attribute values.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// Writes and reads JSON (RFC 8259) for our endpoints. Foundation's decoder lets a repeated member pass and picks one;
-/// OAuth wants repeated parameters refused (RFC 6749 3.1), so reading is our own and strict.
+/// Writes and reads JSON (RFC 8259) for the gateway's endpoints. Foundation's decoder accepts a repeated member and
+/// picks one; OAuth requires repeated parameters to be refused (RFC 6749 3.1), so the reader here is strict.
 package enum JSONText {
     /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
@@ -10,7 +10,8 @@ package enum JSONText {
         return bytes
     }
 
-    /// The value of a document; nil unless it is one JSON value in UTF-8, at most 32 levels deep, no member twice.
+    /// The value of a document; nil unless it is one JSON value in UTF-8, at most 32 levels deep, without repeated
+    /// members.
     package static func decode(_ bytes: [UInt8]) -> JSONValue? {
         var reader = JSONReader(bytes)
         return reader.document()
@@ -61,7 +62,7 @@ package enum JSONText {
     }
 }
 
-/// A recursive reader of one document; its depth is bounded, its length is the caller's limit.
+/// A recursive reader of one document. Its depth is bounded; its caller limits the length.
 private struct JSONReader {
     private static let deepest = 32
     private let bytes: [UInt8]
@@ -197,7 +198,7 @@ private struct JSONReader {
         case UInt8(ascii: "u"):
             guard let unit = self.codeUnit() else { return nil }
             guard (0xD800...0xDBFF).contains(unit) else { return Unicode.Scalar(unit) }
-            // A high surrogate alone is no character (RFC 8259 8.2).
+            // A high surrogate alone is not a character (RFC 8259 8.2).
             guard self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low) else {
                 return nil
             }

@@ -1,30 +1,30 @@
 package import Vocabulary
 
-/// What a request to an endpoint presents to say who sends it, as the one reader of credentials found it; nothing of it
-/// has been looked up. Which of them counts is for the endpoint to say.
+/// The credentials of a request to an endpoint, as the gateway's one reader of credentials found them. None has been
+/// looked up; the endpoint decides which of them it uses.
 package struct PresentedCredentials: Sendable, Equatable {
-    /// What `Authorization` holds, by its scheme (RFC 9110 11.4).
+    /// The content of `Authorization`, by its scheme (RFC 9110 11.4).
     package enum Authorization: Sendable, Equatable {
-        /// What follows `Bearer` (RFC 6750 2.1); empty when nothing does.
+        /// The text after `Bearer` (RFC 6750 2.1); may be empty.
         case bearer(Secret)
-        /// What follows `Basic` (RFC 7617 2), not decoded; empty when nothing does.
+        /// The text after `Basic` (RFC 7617 2), not decoded; may be empty.
         case basic(Secret)
         /// Any other scheme, or none.
         case other
     }
 
-    /// The different values of the host's session cookie, in the order in which they came and at most
-    /// `mostSessionCookies` of them. With more than one it is not known which is the browser's: another site of the same
-    /// domain may have planted one.
+    /// The different values of the host's session cookie, in order of arrival and at most `mostSessionCookies`. If
+    /// there is more than one, it is unknown which is the browser's own: another site of the same domain may have
+    /// planted one.
     package var sessionCookies: [Secret]
     /// `X-Session-Token`; nil when absent or empty.
     package var sessionToken: Secret?
     /// `Authorization`; nil when absent.
     package var authorization: Authorization?
-    /// `X-Session-Token` or `Authorization` stands more than once, so neither is read.
+    /// `X-Session-Token` or `Authorization` is repeated, so neither is read.
     package var isRepeated: Bool
 
-    /// More cookies of one name than a browser could come to hold are not worth a look-up each.
+    /// The maximum number of session cookies: a browser does not get more, and each costs a look-up.
     package static let mostSessionCookies = 8
 
     package init(

@@ -1,12 +1,13 @@
 package import Vocabulary
 
-/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. Nothing of the request stands in one but its id.
+/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. The request's id is the only part of the
+/// request in them.
 package enum ProblemDocument {
     package static let mediaType = "application/problem+json"
 
     /// The document.
     ///
-    /// - Parameter requestID: Of token characters only, as every request id is; nil: of no request.
+    /// - Parameter requestID: Consists of token characters only, as every request id does; nil if there is no request.
     static func text(_ reason: Reason, _ refusal: Refusal, requestID: String?) -> String {
         var text = #"{"type":"about:blank","title":""#
         text += refusal.title
@@ -21,9 +22,9 @@ extension EndpointResponse {
     /// A refusal as a problem document.
     ///
     /// - Parameters:
-    ///   - requestID: The id of the request, for whoever looks for it in the logs.
-    ///   - wait: How long a rate limit lasts.
-    ///   - fields: Further fields; `WWW-Authenticate` among them takes the place of the usual challenge.
+    ///   - requestID: The id of the request, by which the logs can be searched.
+    ///   - wait: The remaining time of a rate limit.
+    ///   - fields: Further fields; a `WWW-Authenticate` among them replaces the usual challenge.
     package static func problem(
         _ reason: Reason,
         requestID: String?,
@@ -52,7 +53,7 @@ extension EndpointResponse {
 extension Refusal {
     /// `Retry-After`, where the refusal has one (RFC 9110 10.2.3).
     ///
-    /// - Parameter wait: How long a rate limit lasts.
+    /// - Parameter wait: The remaining time of a rate limit.
     package func retryFields(_ wait: Duration? = nil) -> [(name: String, value: String)] {
         switch self.retryAfter {
         case .seconds(let seconds): [("retry-after", String(seconds))]

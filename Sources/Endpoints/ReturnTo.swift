@@ -1,19 +1,20 @@
 internal import Vocabulary
 
-/// Where a browser goes after sign-in: a path on the host that it already talks to, never another host.
+/// Where a browser goes after sign-in: a path on the same host, never another host.
 package enum ReturnTo {
-    /// More bytes than a request line may have could never be asked for again.
+    /// The maximum length: a longer target does not fit into a request line.
     private static let longest = 8192
-    /// Nobody encodes a path more often than that in good faith.
+    /// The deepest percent-encoding that is accepted; no legitimate path is encoded more often.
     private static let deepestEncoding = 4
 
     /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same
     /// host; nil: refuse it and use `/`.
     ///
-    /// The rule is structural, so that no parser needs to be out-guessed (CVE-2022-23527, CVE-2024-52003):
-    /// one leading `/`, the next byte neither `/` nor `\`; only visible ASCII, so no tab or line break that the WHATWG
-    /// parser would drop; no backslash, which it reads as `/`; no fragment; in the path no dot segment and no encoded
-    /// control, no encoded backslash and no encoded slash in front, which a careless decoder would turn into the above.
+    /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003): one
+    /// leading `/`, the next byte neither `/` nor `\`; only visible ASCII, so no tab or line break that the WHATWG
+    /// parser would drop; no backslash, which that parser reads as `/`; no fragment. The path has no dot segment and no
+    /// encoded control or backslash, and does not begin with an encoded slash: a careless decoder would turn these into
+    /// the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -28,16 +29,17 @@ package enum ReturnTo {
         return Self.isPlain(path: bytes.prefix { $0 != UInt8(ascii: "?") }) ? text : nil
     }
 
-    /// The same without every query parameter that carries a parameter called `name`: that parameter itself, however its
-    /// name is encoded, and one whose value has it in turn (`next=%2Fx%3Fname%3D...`). nil also when the path has it.
+    /// The same, without every query parameter that carries a parameter called `name`: that parameter itself, however
+    /// its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). nil also when the path contains
+    /// it.
     ///
-    /// A transfer token in it would come back after the sign-in as a navigation of our own site, past what is asked of links
-    /// on other sites.
+    /// A transfer token in it would return after the sign-in as a navigation from this site, and so evade the checks
+    /// on links from other sites.
     package static func sanitized(_ text: String, without name: String) -> String? {
         self.sanitized(text).flatMap { self.removing(name, from: $0) }
     }
 
-    /// `target`, a path and query, without those parameters; nil when the path has one.
+    /// `target`, a path and query, without those parameters; nil when the path contains one.
     package static func removing(_ name: String, from target: String) -> String? {
         let name = Array(name.utf8)
         let parts = target.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -50,8 +52,8 @@ package enum ReturnTo {
         return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)")
     }
 
-    /// Whether `text` has `name=` as a parameter, in itself or in what it says when it is percent-decoded again and again.
-    /// What is encoded more often than we decode is taken to have it.
+    /// Whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. Text that is
+    /// encoded more deeply than the limit counts as containing it.
     private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {
         var layer = Array(text)
         for _ in 0...Self.deepestEncoding {
@@ -71,7 +73,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Whether the byte can stand within a parameter's name, so that another name begins before it.
+    /// Whether the byte can be part of a parameter's name, so that another name begins before it.
     private static func isOfName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -81,9 +83,9 @@ package enum ReturnTo {
         }
     }
 
-    /// Whether the path stays what it is however often it is percent-decoded, as careless parties do.
+    /// Whether repeated percent-decoding, as careless parties do it, leaves the path's meaning unchanged.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
-        // The escapes that the text itself has must be whole; what they hide may be a plain `%`.
+        // The escapes in the text itself must be complete; what they decode to may contain a plain `%`.
         guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
             guard !layer.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]), !Self.hasDotSegment(layer),

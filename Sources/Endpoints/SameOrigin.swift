@@ -1,10 +1,10 @@
-/// The check that a form post comes from a page of the host itself.
+/// Checks that a form post comes from a page of the host itself.
 package enum SameOrigin {
-    /// Whether the browser says that a page of `request.origin`, which is configured, sent the request.
+    /// Whether the browser reports that a page of `request.origin`, which is configured, sent the request.
     ///
-    /// `Sec-Fetch-Site` cannot be set by a page and decides when present; `Origin` must not contradict it, where `null`
-    /// is what a page under `no-referrer` sends. Plain http beyond loopback and old browsers send `Origin` alone. What
-    /// sends neither is no browser and has the native endpoints.
+    /// A page cannot set `Sec-Fetch-Site`, so it decides when present. `Origin` must not contradict it; `null`, which a
+    /// page under `no-referrer` sends, does not. On plain http beyond loopback, and in old browsers, there is only
+    /// `Origin`. A client that sends neither is not a browser and can use the native endpoints.
     package static func isProven(_ request: EndpointRequest) -> Bool {
         let sites = request.fields.filter { $0.name == "sec-fetch-site" }.map(\.value)
         let origins = request.fields.filter { $0.name == "origin" }.map(\.value)

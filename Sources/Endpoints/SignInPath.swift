@@ -1,21 +1,21 @@
 internal import Vocabulary
 
-/// Where a browser signs in, on every host.
+/// The path of the sign-in page, on every host.
 package enum SignInPath {
     /// The path of the page and of its form.
     package static let path = "/.sallyport/login"
-    /// The query parameter with the path that follows.
+    /// The query parameter with the path to go to after sign-in.
     package static let returnTo = "return_to"
-    /// The query parameter that asks for the password of a user who is signed in already, with the value that OpenID
-    /// Connect gives it (Core 3.1.2.1).
+    /// The query parameter that asks for the password of a user who is already signed in, with the value from OpenID
+    /// Connect (Core 3.1.2.1).
     package static let prompt = (name: "prompt", value: "login")
 
-    /// The path of the page that leads back to `target`, a path and query of the same host.
+    /// The path of the sign-in page that leads back to `target`, a path and query of the same host.
     ///
-    /// - Parameter isAgain: The session that the browser has does not suffice: the page says so.
+    /// - Parameter isAgain: Whether the browser's session is not sufficient; the page then says so.
     package static func leading(to target: some Sequence<UInt8>, isAgain: Bool) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
-        // Percent-encoded whole, so that nothing of it is a parameter of the sign-in page.
+        // Fully percent-encoded, so that no part of it becomes a parameter of the sign-in page.
         for byte in target {
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

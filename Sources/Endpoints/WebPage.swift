@@ -1,12 +1,12 @@
 internal import Cryptography
 package import Vocabulary
 
-/// One of the gateway's pages: the frame and the stylesheet that all of them share. No script, nothing from elsewhere,
-/// light and dark, for phones and desktops.
+/// One of the gateway's pages, with the frame and the stylesheet that all of them share. No script, no external
+/// resources, light and dark, for phones and desktops.
 package struct WebPage: Sendable {
-    /// What the window and the first heading say; plain text.
+    /// The text of the window title and the first heading; plain text.
     package var title: String
-    /// What follows the heading: markup in which every text is escaped already.
+    /// The content below the heading: markup in which all text is already escaped.
     package var content: String
 
     package init(title: String, content: String) {
@@ -41,7 +41,8 @@ package struct WebPage: Sendable {
     /// The language of every page.
     static let language = "en"
 
-    /// Colours are named once for each scheme; all pairs of text and ground have a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
+    /// Colours are named once for each scheme; all pairs of text and background have a contrast of 4.5 or more (WCAG
+    /// 2.2, 1.4.3).
     private static let style = """
         :root{color-scheme:light dark;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--field:#7b8794;--ink:#1a2129;\
         --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;font:100%/1.5 system-ui,sans-serif}
@@ -72,10 +73,10 @@ package struct WebPage: Sendable {
     static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
 }
 
-/// Who may show an answer in a frame of theirs.
+/// Which sites may show an answer in a frame.
 package enum Framing: Sendable {
     case nobody
-    /// Pages of the same origin: apps made of frames show a refusal where the frame was.
+    /// Pages of the same origin: an app made of frames shows a refusal in the frame that was refused.
     case ownOrigin
 }
 

@@ -3,13 +3,13 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// A token that has a marker already: left by another try, which makes this one a replay, or by this very try, whose
-/// answer was lost on the way.
+/// Handling of a token that already has a marker: left by another try, which makes this one a replay, or by this same
+/// try, whose answer was lost.
 extension HandoffConsumer {
-    /// Answers by whose marker it is.
+    /// Answers according to which try left the marker.
     ///
-    /// A used token that this try did not use is a replay: whoever presents it now is neither the browser that it signed
-    /// in, which has a session born of it and never comes here, nor one that was told to try again.
+    /// A used token that this try did not use is a replay. The browser that the token signed in has a session made from
+    /// it and does not reach this point; a browser that was told to try again presents the same try.
     func answerSpent(
         _ marker: Marker,
         _ attempt: Attempt,
@@ -42,8 +42,8 @@ extension HandoffConsumer {
         }
     }
 
-    /// The token was used up in this browser, whose session stayed: by an earlier navigation, or by this one, whose answer
-    /// was lost and whose event has still to be written.
+    /// The token was used up in this browser, which kept its session: by an earlier navigation, or by this one, whose
+    /// answer was lost and whose event was not written yet.
     private func answerKept(
         by id: AttemptID,
         _ marker: Marker,
@@ -65,9 +65,9 @@ extension HandoffConsumer {
 
     // MARK: This try's own marker, which the store has confirmed
 
-    /// Gives the browser the session that this try made when it was tried before, if it could have it now: the device is
-    /// held to the binding again, and another user's session in the jar ends with it. A refusal that would burn the token
-    /// ends the session instead. Later than a browser keeps the attempt's cookie, this is a replay.
+    /// Gives the browser the session that this try made earlier, if it would be permitted now: the device is checked
+    /// against the binding again, and a session of another user in the cookie jar ends with it. A refusal that would
+    /// burn the token ends the session instead. After the lifetime of the attempt's cookie, this is a replay.
     private func completeSignIn(
         _ attempt: Attempt,
         late record: HandoffRecord,
@@ -76,7 +76,7 @@ extension HandoffConsumer {
         let key = attempt.transfer.sessionKey
         return self.store.session(key, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
-                // It has ended since, as by a revocation.
+                // The session has ended since, for example by a revocation.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
             }
             guard self.clock.now().since(session.issuedAt) < TransferAttempt.lifetime else {
@@ -93,7 +93,7 @@ extension HandoffConsumer {
         }
     }
 
-    /// Refuses as this try did when it was tried before, and ends the browser's session if the first time was to.
+    /// Refuses as this try did earlier, and ends the browser's session if the earlier refusal was to end it.
     private func completeRefusal(
         _ reason: Reason,
         _ record: HandoffRecord,
@@ -111,8 +111,8 @@ extension HandoffConsumer {
 
     // MARK: Another try's marker
 
-    /// Refuses a replay, with the address of the first use beside that of this one. A failure to revoke is a failure
-    /// of the whole: it must not pass for a revocation (CVE-2020-15223).
+    /// Refuses a replay and records the address of the first use beside that of this one. If revoking fails, the whole
+    /// step fails: it must not look like a revocation (CVE-2020-15223).
     private func answerReplay(
         of derived: RecordKey,
         _ record: HandoffRecord,
@@ -123,7 +123,7 @@ extension HandoffConsumer {
             var record = record
             record.sessionID = first?.record.id
             record.subject = first?.record.subject
-            // One that stayed when the token was used up is none that the token made.
+            // A session that stayed when the token was used up was not made from the token.
             let isDerived = first?.record.bornOf == attempt.key
             record.firstDevice = isDerived ? first?.record.device : nil
             guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
@@ -141,8 +141,8 @@ extension HandoffConsumer {
 }
 
 extension TransferToken {
-    /// The token that made `session`, as far as the session tells: it is judged in its place, bound to the device that
-    /// used it. nil for a session that no token made.
+    /// The token that made `session`, as far as the session records it: judged in its place, bound to the device that
+    /// used it. nil for a session that was not made from a token.
     fileprivate init?(behind session: Session) {
         guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
         self.init(

@@ -14,12 +14,12 @@ package import Vocabulary
 ///                                                |           +-> by another   -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
-/// Between the lookup and the act another request may have been faster. The store then answers `spent`, which is a
-/// replay, or `changed`, upon which the token is judged once more and then refused.
+/// Between the lookup and the act, another request may use the token. The store then answers `spent`, which is a
+/// replay, or `changed`; then the token is judged once more, and refused if it changes again.
 ///
-/// A try whose answer was lost is `unavailable`. It may have been done, so it is repeated as the same `TransferAttempt`
-/// and finds its own marker: then it is completed, as soon as the store promises to remember that marker, and the session
-/// of the first time stands.
+/// A try whose answer was lost is `unavailable`. It may have succeeded, so it is repeated as the same `TransferAttempt`
+/// and finds its own marker. Then it is completed, as soon as the store guarantees that the marker will not be lost,
+/// and the session made the first time is used.
 package struct HandoffConsumer: Sendable {
     let store: any SessionStore & SingleUseStore
     let authority: TokenAuthority
@@ -44,7 +44,7 @@ package struct HandoffConsumer: Sendable {
         self.clock = clock
     }
 
-    /// Consumes the token, or says why not. The future never fails.
+    /// Consumes the token, or returns why not. The future never fails.
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -66,8 +66,8 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    /// Records that a request's token is not even tried: it stands twice, where the client takes none, or in another site's
-    /// link. The token stays as it is; that of `request` may be empty.
+    /// Records that a request's token is not tried: it is repeated, in a place where the client takes none, or in a
+    /// link on another site. The token stays as it is; the token of `request` may be empty.
     package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -96,7 +96,7 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    /// What is to be done with a live token: leave it when there is no marker, else leave the marker in its place.
+    /// What to do with a live token: leave it if there is no marker, else replace it by the marker.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
@@ -141,9 +141,9 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    /// Judges the token and says what follows.
+    /// Judges the token and returns what to do.
     ///
-    /// - Parameter made: the session that this try made when it was tried before; it stands, and no other is made.
+    /// - Parameter made: The session that this try made earlier; it is kept, and no other is made.
     func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt, made: Session? = nil) -> Plan {
         let request = attempt.request
         let now = self.clock.now()
@@ -172,7 +172,7 @@ package struct HandoffConsumer: Sendable {
                 record: record
             )
         case .accept(let parent):
-            // Always a new id and a new token: what the browser presented never becomes the session (fixation).
+            // Always a new id and a new token: what the browser presented never becomes the session (session fixation).
             let transfer = attempt.transfer
             let session =
                 made
@@ -208,11 +208,11 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    /// Ends the browser's former session, where the outcome says so, and tells the journal.
+    /// Ends the browser's former session, where the outcome says so, and reports to the journal.
     ///
-    /// The token is consumed by now, so that a store which fails here cannot take the sign-in back: ending is tried
-    /// once more, and the answer replaces or clears the browser's cookie in any case. Only a sign-in that the audit
-    /// stream has no room for must not happen: nobody gets the token of its session, which ends.
+    /// The token is consumed by now, so a store that fails here cannot undo the sign-in: ending is tried once more, and
+    /// the answer replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no
+    /// room must not happen: the token of its session is not handed out, and the session ends.
     func finish(
         _ plan: Plan,
         _ request: HandoffRequest,
@@ -261,7 +261,7 @@ package struct HandoffConsumer: Sendable {
 }
 
 extension HandoffRecord {
-    /// Notes for whom and for which device the token was minted.
+    /// Records the user and the device for which the token was minted.
     mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject
         self.parentSessionID = token.parent.id

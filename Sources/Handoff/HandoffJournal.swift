@@ -4,11 +4,11 @@ internal import Sessions
 internal import Settings
 internal import Vocabulary
 
-/// Takes down what happens to session-transfer tokens: counts it and writes it to the audit stream.
+/// Records what happens to session-transfer tokens: counts it and writes it to the audit stream.
 package struct HandoffJournal: Sendable {
     private let take: @Sendable (HandoffRecord) -> Bool
 
-    /// A journal that hands every record to `take`, which answers whether it was kept.
+    /// A journal that passes every record to `take`, which returns whether it was kept.
     package init(_ take: @escaping @Sendable (HandoffRecord) -> Bool) {
         self.take = take
     }
@@ -18,15 +18,15 @@ package struct HandoffJournal: Sendable {
         let counters = HandoffCounters(metrics)
         self.take = { record in
             counters.count(record)
-            // The last event is the act itself: when it cannot be written, the act must not happen.
+            // The last event is the act itself: if it cannot be written, the act must not happen.
             return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
         }
     }
 
-    /// Takes down a record; never waits.
+    /// Keeps a record; never waits.
     ///
-    /// - Returns: false when it could not be kept and the configuration wants nothing to happen unrecorded
-    ///   (`log.audit_on_full: refuse`).
+    /// - Returns: false when it could not be kept and the configuration forbids unrecorded acts (`log.audit_on_full:
+    ///   refuse`).
     @discardableResult
     package func record(_ record: HandoffRecord) -> Bool {
         self.take(record)
@@ -81,7 +81,7 @@ private struct HandoffCounters: Sendable {
 }
 
 extension HandoffRecord {
-    /// The audit events that tell of this record, the act itself last; none for a store that could not answer.
+    /// The audit events of this record, the act itself last; none when the store could not answer.
     package var auditEvents: [AuditEvent] {
         guard let kind = self.auditKind else { return [] }
         var events: [AuditEvent] = []

@@ -2,20 +2,20 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Where a session-transfer token stood in the request.
+/// Where in the request a session-transfer token was.
 package enum HandoffTransport: String, Sendable, CaseIterable {
     case cookie, query
 }
 
-/// What the judgement of a session-transfer token rests on: values only, so that every rule is a row of a table.
+/// The input for judging a session-transfer token: values only, so that tests can list every rule as a row of a table.
 package struct HandoffCase: Sendable {
     /// The token as the store has it: neither used nor burned.
     package var token: TransferToken
-    /// The native session it was minted from, as it is now; nil when it has ended.
+    /// The native session it was minted from, as it is now; nil if it has ended.
     package var parent: Session?
     /// The public authority (`host[:port]`) on which it is presented.
     package var host: String
-    /// The consuming web client, whose settings decide.
+    /// The consuming web client; its settings decide.
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
@@ -42,15 +42,15 @@ package struct HandoffCase: Sendable {
     }
 }
 
-/// What is to be done with a token.
+/// What to do with a token.
 package enum HandoffVerdict: Sendable, Equatable {
     /// Consume it and make a web session out of `parent`.
     case accept(parent: Session)
-    /// Refuse it: leave it, or burn it so that nobody uses it any more.
+    /// Refuse it, and either leave it or burn it so that it can never be used.
     case refuse(Reason, burns: Bool, endsExisting: Bool)
 }
 
-/// The outcome of judging: the verdict, and what became of the binding.
+/// The outcome of judging: the verdict, and the result of the binding check.
 package struct HandoffJudgement: Sendable, Equatable {
     package var verdict: HandoffVerdict
     /// The binding mode that was judged; nil when an earlier rule was broken.
@@ -66,11 +66,11 @@ package struct HandoffJudgement: Sendable, Equatable {
 }
 
 extension HandoffCase {
-    /// Judges the token; the first rule that is broken is the reason. Whether the client takes tokens in this place was
-    /// judged before (`ClientSettings.takes`).
+    /// Judges the token; the first broken rule is the reason. Whether the client takes tokens in this place was judged
+    /// before (`ClientSettings.takes`).
     ///
-    /// What shows that the token is in the wrong hands or in the wrong place burns it, unless the client's policy is
-    /// `keep`. A token that is merely too late needs no burning: it has no life left in it.
+    /// A token in the wrong hands or in the wrong place is burned, unless the client's policy is `keep`. An expired
+    /// token needs no burning.
     package func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
@@ -86,8 +86,9 @@ extension HandoffCase {
         if let mismatch, !self.client.bindingDryRun {
             return HandoffJudgement(verdict: self.mismatch(mismatch), binding: binding)
         }
-        // Auth0's matrix: another user's session and a valid token end each other and login follows, so that no link
-        // can silently swap the account that a user works in (login CSRF). No policy keeps the token.
+        // As Auth0 does: when the browser has a session of another user, a valid token and that session end each other
+        // and the browser goes to the sign-in page, so that no link can silently swap the account that a user works in
+        // (login CSRF). No policy keeps the token.
         if let existing = self.existing, existing.subject != parent.subject {
             return HandoffJudgement(
                 verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
@@ -104,7 +105,7 @@ extension HandoffCase {
 }
 
 extension ClientSettings {
-    /// Whether a token that stands there is tried at all. One that stands elsewhere is removed and not burned.
+    /// Whether a token in this place is tried at all. One in another place is removed and not burned.
     package func takes(_ transport: HandoffTransport) -> Bool {
         switch transport {
         case .cookie: self.allowsCookie
@@ -114,16 +115,16 @@ extension ClientSettings {
 }
 
 extension Session {
-    /// Whether this session, the browser's, is worth more than `other`, which a token would put in its place for the same
-    /// user: the higher assurance level, else the later end of life (`expiresAt`; both are in use, so idle time does not
-    /// count). A handoff makes neither weaker nor shorter what the user has.
+    /// Whether this session of the browser is better than `other`, which a token would put in its place for the same
+    /// user: it has the higher assurance level, or the same level and no earlier `expiresAt` (both are in use, so idle
+    /// time does not count). A handoff never weakens or shortens what the user has.
     package func outranks(_ other: Session) -> Bool {
         self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
 
-    /// The web session that a consumed transfer token makes: who the user is and how they authenticated come from the
-    /// native session, all else is new. It never outlives its parent and carries none of its scopes, which were granted
-    /// to the native client.
+    /// The web session that a consumed transfer token makes: the user and the authentication come from the native
+    /// session, everything else is new. It never outlives its parent and has none of the parent's scopes, which were
+    /// granted to the native client.
     package static func transferred(
         from parent: Session,
         through token: RecordKey,

@@ -4,15 +4,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A client's wish for a session-transfer token.
+/// A client's request for a session-transfer token.
 package struct MintRequest: Sendable {
     /// The native session token as it was presented.
     package var sessionToken: [UInt8]
     /// The client, already authenticated.
     package var client: ClientSettings
-    /// The audience as it was asked for, already known to be ours.
+    /// The audience as the client sent it, already known to name this gateway.
     package var audience: String
-    /// The public authority of the one host that the audience names; nil: the token is good on every host.
+    /// The public authority of the one host that the audience names; nil if the token is valid on every host.
     package var host: String?
     package var address: IPAddress
     package var userAgent: String?
@@ -37,12 +37,12 @@ package struct MintRequest: Sendable {
     }
 }
 
-/// What became of a wish for a session-transfer token.
+/// The result of a request for a session-transfer token.
 package enum MintOutcome: Sendable {
     /// The token, and how long it can be used from now.
     case minted(token: Secret, lifetime: Duration)
     case refused(Reason)
-    /// Too many were asked for (`handoff.throttled`); the next one may be after so long.
+    /// Too many were requested (`handoff.throttled`); the next is allowed after `retryAfter`.
     case throttled(retryAfter: Duration)
     /// The store cannot keep it: 503, nothing was handed out.
     case unavailable(StoreError)
@@ -76,12 +76,12 @@ package struct HandoffMint: Sendable {
         self.clock = clock
     }
 
-    /// Mints a token, or says why not. The future never fails.
+    /// Mints a token, or returns why not. The future never fails.
     ///
     /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
-    /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired, never
-    /// there, or a browser's), `session.other_client`, `handoff.nested`, and `handoff.throttled` (`MintLimits`). A token
-    /// that the audit stream has no room for is not handed out.
+    /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
+    /// never existed, or a browser's), `session.other_client`, `handoff.nested`, and `handoff.throttled`
+    /// (`MintLimits`). A token is not handed out when the audit stream has no room for its event.
     package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
         let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
         guard request.client.canCreateTransferToken else {
@@ -106,14 +106,15 @@ package struct HandoffMint: Sendable {
 
     /// Why no token may be minted from this session for this client; nil when one may.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
-        // A stolen browser cookie must not become tokens for other hosts, and a handed-over session must not breed.
+        // A stolen browser cookie must not yield tokens for other hosts, and a session that came from a handoff must
+        // not make further ones.
         if parent.origin == .transfer { return .handoffNested }
         if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
         if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
         return nil
     }
 
-    /// Reads the session, judges it and counts; only what can be minted is counted for the session.
+    /// Reads the session, judges it and counts; a request is only counted for the session if it may be granted.
     private func judge(
         _ request: MintRequest,
         key: RecordKey,
@@ -134,8 +135,8 @@ package struct HandoffMint: Sendable {
         }
     }
 
-    /// Goes on if there is room in the bucket. What the store could not do is given back, so that an outage does not turn
-    /// into "too many" for a client that tries again, as it was told to.
+    /// Continues if the bucket has room. When the store fails, the cost is given back, so that an outage does not
+    /// become "too many requests" for a client that tries again as told.
     private func counting(
         _ bucket: RateBucket,
         _ request: MintRequest,
@@ -177,7 +178,7 @@ package struct HandoffMint: Sendable {
             guard self.journal.record(self.record(.minted, request, device, parent: parent)) else {
                 return .unavailable(.full)
             }
-            // Minting is a use of the native session; a lost note only ends it early.
+            // Minting is a use of the native session. The result is ignored: losing a note only ends the session early.
             _ = self.store.touch(parentKey, on: loop)
             return .minted(token: token, lifetime: transfer.expiresAt.since(now))
         }

@@ -10,25 +10,25 @@ package struct HandoffRecord: Sendable, Equatable {
         /// The store could not keep the token; nothing was handed out.
         case mintUnavailable
         case signedIn
-        /// The token is used up, and the browser's own session of the same user stays: it is worth more.
+        /// The token is used up, and the browser keeps its own session of the same user because it is better.
         case sessionStays
         /// The browser that the token signed in, or that used it up, repeats its navigation.
         case repeated
         case refused(Reason)
-        /// The store could not answer; the token is as it was.
+        /// The store could not answer; the token is unchanged.
         case unavailable
     }
 
     package var outcome: Outcome
     package var requestID: String
-    /// The client that asked: the native one at mint, the web one at consumption.
+    /// The client that made the request: the native one at mint, the web one at consumption.
     package var clientID: String
-    /// The device that asked.
+    /// The device that made the request.
     package var device: DeviceFacts
     package var transport: HandoffTransport?
-    /// The audience that was asked for at mint.
+    /// The audience that was requested at mint.
     package var audience: String?
-    /// The public authority of the one host that the token is good on.
+    /// The public authority of the one host on which the token is valid.
     package var mintedHost: String?
     /// The public authority on which the token was presented.
     package var host: String?
@@ -40,9 +40,9 @@ package struct HandoffRecord: Sendable, Equatable {
     /// The native client and the device that the token was minted for.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
-    /// The device that used the token first, when this is a replay or the end of a try whose answer was lost.
+    /// The device that used the token first, when this is a replay or completes a try whose answer was lost.
     package var firstDevice: DeviceFacts?
-    /// The binding that was judged; nil when the judgement never came to it.
+    /// The binding that was judged; nil when an earlier rule decided.
     package var binding: BindingMode?
     /// The mismatch that a dry run let pass.
     package var passedInDryRun: Reason?
@@ -50,9 +50,9 @@ package struct HandoffRecord: Sendable, Equatable {
     package var burnedFor: Reason?
     /// This refusal burned the token.
     package var burns = false
-    /// The browser had a session, so that the sign-in was silent or changed the user.
+    /// The browser already had a session, so the sign-in was silent or changed the user.
     package var hadSession = false
-    /// The public id of the browser's former session, when it ended with this.
+    /// The public id of the browser's former session, if it ended with this.
     package var endedSessionID: String?
     /// The web session that the token had made was ended as well (`on_replay: revoke_derived`).
     package var revokedDerived = false
@@ -64,9 +64,9 @@ package struct HandoffRecord: Sendable, Equatable {
         self.device = device
     }
 
-    /// Auth0's code of the event: `sertft`/`fertft` for a mint, `s` for a sign-in, `ssa` for one in a browser that had a
-    /// session already, `w` for a token that is refused. nil for what is no event there: the store being away, a browser
-    /// repeating itself.
+    /// Auth0's event code: `sertft`/`fertft` for a mint, `s` for a sign-in, `ssa` for one in a browser that already had
+    /// a session, `w` for a refused token. nil for what Auth0 has no event for: an unavailable store, a browser that
+    /// repeats its navigation.
     package var code: AuditEvent.Code? {
         switch self.outcome {
         case .minted: .minted
@@ -78,7 +78,7 @@ package struct HandoffRecord: Sendable, Equatable {
         }
     }
 
-    /// The sentence that Auth0's log has for a refused token, by which its filters find the event; nil where it has none.
+    /// The sentence in Auth0's log for a refused token, by which its filters find the event; nil where it has none.
     /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning logs".)
     package var description: String? {
         guard case .refused(let reason) = self.outcome else { return nil }
@@ -100,7 +100,7 @@ package struct HandoffRecord: Sendable, Equatable {
         }
     }
 
-    /// What is counted.
+    /// The result under which the record is counted.
     package var result: TransferTokenResult {
         switch self.outcome {
         case .minted: .minted
@@ -120,7 +120,7 @@ package struct HandoffRecord: Sendable, Equatable {
         }
     }
 
-    /// Why it was refused; nil when it was not.
+    /// The reason of a refusal; nil if it was none.
     package var reason: Reason? {
         switch self.outcome {
         case .mintRefused(let reason), .refused(let reason): reason

@@ -4,20 +4,21 @@ package import Vocabulary
 
 /// A session-transfer token as a browser presented it.
 package struct HandoffRequest: Sendable {
-    /// The token's bytes, not yet looked at.
+    /// The token's bytes, not judged yet.
     package var token: [UInt8]
     package var transport: HandoffTransport
-    /// The public authority (`host[:port]`) of the request: the web session will be valid there and nowhere else.
+    /// The public authority (`host[:port]`) of the request: the web session will be valid only there.
     package var authority: String
     /// The consuming web client of the route.
     package var client: ClientSettings
-    /// The device that presents it; its ASN is looked up when it is not set.
+    /// The device that presents it; its ASN is looked up if it is not set.
     package var device: DeviceFacts
     /// The live session that the browser already has on this host.
     package var existing: (key: RecordKey, session: Session)?
-    /// That session meets what the route demands, so that it may stay where a token of the same user is consumed.
+    /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
+    /// consumed.
     package var existingSuffices = true
-    /// What makes this try and its repetitions one: a fresh secret, or the one that the browser brings back after a 503.
+    /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     package var requestID: String
 
@@ -42,16 +43,17 @@ package struct HandoffRequest: Sendable {
     }
 }
 
-/// What became of a presented session-transfer token.
+/// The result of presenting a session-transfer token.
 package enum HandoffOutcome: Sendable {
     /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser keeps the session that it has: the token made it, or is used up and would have made a lesser one for the
-    /// same user. The token goes, nothing else happens.
+    /// The browser keeps its session: the token made it, or the token is used up and would have made a worse one for
+    /// the same user. The token is removed, nothing else happens.
     case alreadySignedIn
-    /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session, another user's, has ended.
+    /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
+    /// has ended.
     case refused(Reason, endsExisting: Bool)
-    /// The store could not answer: 503. Whether the token was used may be unknown; whoever repeats the request with the
-    /// same `HandoffRequest.attempt` finds out.
+    /// The store could not answer: 503. Whether the token was used may be unknown; repeating the request with the same
+    /// `HandoffRequest.attempt` completes the try.
     case unavailable(StoreError)
 }

@@ -2,13 +2,13 @@ internal import AddressIntelligence
 internal import Sessions
 internal import Settings
 
-/// What minting a session-transfer token counts against.
+/// The rate limits of minting session-transfer tokens.
 enum MintLimits {
-    /// One client from one address key, whatever it presents: guessing tokens and loops that went wild cost the store no
-    /// more than this. It is wide, because a carrier's address has many users and a server may mint for all of its own.
+    /// One client from one address key, whatever it presents: it limits what guessed tokens and clients in a loop cost
+    /// the store. It is wide, because a carrier's address has many users and a server may mint for all its users.
     private static let perClient = RateLimit("mint.client", burst: 500, interval: .milliseconds(10))
-    /// One native session: an app opens a few web views at once, not one after the other for ever. Whoever stole its token
-    /// gets no more.
+    /// One native session: an app opens a few web views at once, but not continuously. It also limits a thief of the
+    /// session's token.
     private static let perSession = RateLimit("mint.session", burst: 10, interval: .seconds(6))
 
     static func client(of request: MintRequest) -> RateBucket {

@@ -1,14 +1,14 @@
 package import Sessions
 package import Vocabulary
 
-/// A user who was authenticated: who it is, and how that was proved.
+/// An authenticated user, and how the user authenticated.
 package struct Authentication: Sendable, Hashable {
     package var identity: Identity
     /// The assurance level that was reached.
     package var aal: AssuranceLevel
     /// In the order of use, e.g. `password`.
     package var methods: [String]
-    /// When the user proved it; nil: just now.
+    /// When the user authenticated; nil: just now.
     package var authenticatedAt: UnixTime?
 
     package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime? = nil) {
@@ -19,12 +19,12 @@ package struct Authentication: Sendable, Hashable {
     }
 }
 
-/// What a provider says of a sign-in. Not reaching a verdict is no refusal.
+/// A provider's answer to a sign-in. A provider that cannot decide is unavailable and does not refuse.
 package enum AuthenticationResult: Sendable, Equatable {
     case authenticated(Authentication)
-    /// Unknown user, wrong password, or a sign-in that the provider refused or the user gave up. The client is not told
-    /// which.
+    /// Unknown user, wrong password, or a sign-in that the provider refused or the user cancelled. The client does not
+    /// learn which.
     case refused
-    /// The provider cannot be reached or has too much to do: 503 with `Retry-After`.
+    /// The provider cannot be reached or is overloaded: 503 with `Retry-After`.
     case unavailable
 }

@@ -1,4 +1,4 @@
-/// What a configured provider can do: any set of the three roles.
+/// The roles of a configured provider: any subset of the three.
 package struct ProviderRoles: Sendable {
     package var password: (any PasswordProvider)?
     package var browser: (any BrowserProvider)?

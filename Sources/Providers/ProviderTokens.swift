@@ -2,13 +2,13 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The tokens of the providers that know some, for the resolvers of the event loops: it turns a provider's verdict into a
-/// session of the provider's lineage.
+/// The tokens of the providers that know tokens, for the resolvers of the event loops: it turns a provider's verdict
+/// into a session of the provider's lineage.
 package struct ProviderTokens: ForeignTokens {
     private let providers: [any TokenProvider]
     private let authority: TokenAuthority
 
-    /// - Parameter providers: Asked in this order; the first that may know a token is the one that is asked for it.
+    /// - Parameter providers: The first one that may know a token, in this order, is asked for it.
     package init(_ providers: [any TokenProvider], authority: TokenAuthority) {
         self.providers = providers
         self.authority = authority
@@ -51,14 +51,14 @@ package struct ProviderTokens: ForeignTokens {
                 authenticatedAt: authenticatedAt,
                 issuedAt: authenticatedAt,
                 expiresAt: expiresAt,
-                // How long it may rest is for the provider to say, which is asked again every few seconds.
+                // The provider decides on idle time; it is asked again every few seconds.
                 idleLifetime: max(.zero, expiresAt.since(authenticatedAt))
             ),
             cacheLifetime: known.cacheLifetime
         )
     }
 
-    /// The time, as far as differences of two of them cannot overflow: whatever a provider says, nothing traps.
+    /// The time, limited so that the difference of two such times cannot overflow: no value from a provider can trap.
     private static func bounded(_ time: UnixTime) -> UnixTime {
         min(max(time, UnixTime(seconds: 0)), UnixTime(seconds: 1 << 40))
     }

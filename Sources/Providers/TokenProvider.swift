@@ -1,48 +1,49 @@
 package import Sessions
 package import Vocabulary
 
-/// A provider that knows tokens which it gave out itself: session tokens of Kratos, access tokens that an introspection
-/// endpoint (RFC 7662) or a key set vouches for.
+/// A provider that knows tokens which it issued itself: session tokens of Kratos, access tokens that an introspection
+/// endpoint (RFC 7662) or a key set verifies.
 package protocol TokenProvider: Sendable {
-    /// Names the provider in keys and lineages. It is never another's and stays the same for as long as tokens live.
+    /// Names the provider in keys and lineages. No other provider has this name, and it must not change while tokens
+    /// are in use.
     var name: String { get }
 
-    /// Whether the provider may know these bytes, by their syntax alone: answered at once and without I/O, on an event loop.
-    /// It is asked for every token that is not of the gateway's own syntax.
+    /// Whether the provider may know these bytes, by their syntax alone: answered at once and without I/O, on an event
+    /// loop. It is called for every token that is not of the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
-    /// Asks what the token stands for, under a deadline of its own. It is not asked twice at the same time for the same token
-    /// by one event loop.
+    /// Asks what the token stands for, with its own time limit. One event loop does not ask twice for the same token at
+    /// the same time.
     func introspect(_ token: Secret) async -> TokenVerdict
 }
 
-/// What a provider says of a token.
+/// A provider's answer about a token.
 package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
-    /// Expired, revoked or never given out.
+    /// Expired, revoked or never issued.
     case unknown
     /// The provider cannot be reached: 503 with `Retry-After`.
     case unavailable
 }
 
-/// A foreign token that lives.
+/// A live foreign token.
 package struct KnownToken: Sendable, Hashable {
     package var identity: Identity
     package var aal: AssuranceLevel
-    /// In the provider's words.
+    /// As the provider names them.
     package var methods: [String]
-    /// When the user was authenticated. Where the provider does not say, the earliest time that it can have been, so that no
-    /// demand for a fresh sign-in is met by mistake.
+    /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
+    /// a recent sign-in is not met by mistake.
     package var authenticatedAt: UnixTime
-    /// From here on the token is worth nothing.
+    /// When the token expires.
     package var expiresAt: UnixTime
-    /// The provider's public id of the session to which the token belongs: its tokens are one lineage. nil: the token stands
-    /// for itself.
+    /// The provider's public id of the session to which the token belongs: all its tokens are one lineage. nil: the
+    /// token is a lineage of its own.
     package var sessionID: String?
-    /// The OAuth client to which the token was given.
+    /// The OAuth client to which the token was issued.
     package var clientID: String?
     package var scopes: [String]
-    /// For how long the verdict may be used again at most (`Ory-Session-Cache-For`); nil: the provider does not say.
+    /// The longest time that the verdict may be reused (`Ory-Session-Cache-For`); nil if the provider does not say.
     package var cacheLifetime: Duration?
 
     package init(

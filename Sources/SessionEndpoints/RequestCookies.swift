@@ -1,7 +1,7 @@
 internal import Endpoints
 internal import SignIn
 
-/// The session cookie of a request's host, and who asks by it.
+/// Reads the session cookies of a request and the requester that they identify.
 struct RequestCookies: Sendable {
     /// The configured name, e.g. `__Host-sallyport`.
     let name: String
@@ -10,7 +10,7 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, isSecure: request.isSecure)
     }
 
-    /// Who asks, with the session cookies that the request presents.
+    /// The requester, with the session cookies of the request.
     func requester(_ request: EndpointRequest) -> Requester {
         Requester(
             address: request.address,

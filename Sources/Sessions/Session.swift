@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Who the user is, as the provider said it, in the shape of a Kratos identity.
+/// Who the user is, as the provider reported it, in the shape of a Kratos identity.
 package struct Identity: Sendable, Hashable {
     /// The provider's stable id of the user: the subject.
     package var id: String
@@ -24,13 +24,13 @@ package struct Identity: Sendable, Hashable {
         self.metadataPublicDocument = metadataPublic
     }
 
-    /// All traits; where a few will do, ask `traitsDocument`.
+    /// All traits. Where only some are needed, use `traitsDocument`.
     package var traits: JSONValue {
         get { self.traitsDocument.value }
         set { self.traitsDocument = JSONDocument(newValue) }
     }
 
-    /// The same for what the provider shows of the user to apps.
+    /// All of the metadata that the provider shows to apps.
     package var metadataPublic: JSONValue {
         get { self.metadataPublicDocument.value }
         set { self.metadataPublicDocument = JSONDocument(newValue) }
@@ -42,7 +42,7 @@ package struct Identity: Sendable, Hashable {
 package struct Session: Sendable, Hashable {
     /// What may present the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
-    /// How it began; routes may demand one (`require.origin`).
+    /// How the session began; routes may require one (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
     /// The public id (`ses_...`): shown to apps and in logs, worthless as a credential.
@@ -52,23 +52,23 @@ package struct Session: Sendable, Hashable {
     /// The family of tokens and sessions that ends together.
     package var lineage: Lineage
     package var identity: Identity
-    /// The OAuth client for which it was made.
+    /// The OAuth client for which the session was made.
     package var clientID: String?
     /// The public authority (`host[:port]`) on which a web session is valid.
     package var host: String?
     package var aal: AssuranceLevel
-    /// Authentication methods, in the provider's words (`password`, `totp`).
+    /// Authentication methods, as the provider names them (`password`, `totp`).
     package var methods: [String]
     package var scopes: [String]
     package var authenticatedAt: UnixTime
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
-    /// The session ends when it is not used for so long.
+    /// The session ends when it is not used for this long.
     package var idleLifetime: Duration
     package var device: DeviceFacts?
-    /// The transfer token that made it, so that the same browser may repeat its navigation.
+    /// The transfer token that created it, so that the same browser may repeat its navigation.
     package var bornOf: RecordKey?
-    /// The subject's epoch it was born under; "log out everywhere" moves the epoch on.
+    /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
 
     package init(

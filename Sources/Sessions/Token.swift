@@ -34,7 +34,8 @@ package struct TokenKind: Sendable, Hashable {
     package static var transfer: TokenKind { TokenKind(prefix: "spt_", record: .transfer) }
 }
 
-/// The short random tag of a family of tokens: it names the hash slot that they share and they end together.
+/// The short random tag of a family of tokens: it selects the hash slot that the family shares, and the family ends
+/// together.
 package struct Lineage: Sendable, Hashable {
     /// Ten base64url characters.
     package let tag: String
@@ -44,7 +45,7 @@ package struct Lineage: Sendable, Hashable {
     }
 }
 
-/// Where a record lies in the store: no secret, only an HMAC of the token under the pepper.
+/// The key of a record in the store: not secret, only an HMAC of the token under the pepper.
 package struct RecordKey: Sendable, Hashable {
     package let kind: RecordKind
     package let lineage: Lineage
@@ -58,7 +59,7 @@ package struct RecordKey: Sendable, Hashable {
     }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
-        // The digest tells nearly all apart.
+        // The digest differs in nearly all cases.
         left.digest == right.digest && left.lineage == right.lineage && left.kind == right.kind
     }
 

@@ -4,20 +4,22 @@ package import Vocabulary
 /// Makes tokens and finds the record that a presented token names.
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
-/// bits; the tag names the lineage (and so the store's hash slot); the key id says under which secret the record key was
-/// derived, so that a later secret signs nobody out: the current secret makes tokens, all accepted ones find them.
+/// bits. The tag names the lineage (and so the store's hash slot). The key id names the secret under which the record
+/// key was derived, so that a new secret signs no user out: the current secret makes tokens, all accepted secrets find
+/// them.
 package struct TokenAuthority: Sendable {
-    /// Bytes in every token that this gateway makes; all else is refused before anything is computed.
+    /// The length in bytes of every token that this gateway makes; other lengths are refused before anything is
+    /// computed.
     package static let tokenLength = 59
 
     static let tagLength = 10
     static let keyIDLength = 2
     static let randomBytes = 32
     static let prefixLength = 4
-    /// Bytes of a public session id and of an attempt id.
+    /// The length in bytes of a public session id and of an attempt id.
     static let idBytes = 16
 
-    /// What is derived from one secret.
+    /// The values derived from one secret.
     struct Key: Sendable {
         let id: [UInt8]
         let pepper: HMACKey
@@ -30,21 +32,21 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// What a presented token is, by its syntax and its key id alone.
+    /// The result of reading a presented token, from its syntax and its key id alone.
     package enum Reading: Sendable, Hashable {
-        /// It may be one of ours, and names this record.
+        /// It may be a token of this gateway, and names this record.
         case record(RecordKey)
-        /// It was made under a secret that is not one of ours: no record here can be its own.
+        /// It was made under a secret that is not accepted: it names no record here.
         case otherKey
-        /// Not a token of this kind: too long, too short, another prefix, another alphabet.
+        /// Not a token of this kind: wrong length, prefix or alphabet.
         case malformed
     }
 
-    /// The first makes tokens; each finds the records of tokens with its id.
+    /// The first makes tokens; each finds the records of the tokens with its id.
     let keys: [Key]
 
-    /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`, those that were
-    /// made under one of `accepted` are still found. Where two have the same `keyID`, the earlier one is used.
+    /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`; tokens made
+    /// under one of `accepted` are still found. If two secrets have the same `keyID`, the earlier one is used.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
@@ -54,22 +56,22 @@ package struct TokenAuthority: Sendable {
         self.init(current: secret)
     }
 
-    /// The two base64url characters that stand for the secret in tokens and tell nothing of it.
+    /// The two base64url characters that identify the secret in tokens and reveal nothing of it.
     ///
-    /// Twelve bits: one in 4096 pairs of secrets has the same. Whoever makes a secret to follow another makes one with
-    /// another id, or the tokens of the former are not found.
+    /// They are twelve bits: one in 4096 pairs of secrets has the same id. A new secret must have another id than its
+    /// predecessor, or the tokens of the predecessor are not found.
     package static func keyID(of secret: Secret) -> String {
         let id = HKDF.sha256(secret: secret.bytes, salt: [], info: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
     }
 
-    /// A new family, for a sign-in that descends from nothing.
+    /// A new family, for a sign-in that continues no earlier session.
     package func newLineage() -> Lineage {
         // Eight bytes are eleven characters; the first ten carry 60 random bits.
         Lineage(tag: String(Random.base64URL(8).prefix(Self.tagLength)))
     }
 
-    /// A new token of the family and the key under which its record is kept. The token is shown once, to its owner.
+    /// A new token of the family and the key under which its record is kept. The token is shown once, to its user.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
@@ -92,7 +94,7 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. What is malformed or of another key costs no hash, and no store is asked.
+    /// Finds the record that `token` names. A malformed token or one of another key costs no hash and no store access.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }
         guard let secret = self.secret(of: token) else { return .otherKey }
@@ -106,12 +108,12 @@ package struct TokenAuthority: Sendable {
         token.withUnsafeBytes { self.read(kind, $0) }
     }
 
-    /// The key of the record that `token` names; nil when it can name none of ours.
+    /// The key of the record that `token` names; nil if it is not a token of this gateway.
     package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
         if case .record(let key) = self.read(kind, token) { key } else { nil }
     }
 
-    /// The secret under which a well-formed token says that it was made; nil when that is none of ours.
+    /// The secret named by the key id of a well-formed token; nil if it is not accepted.
     func secret(of token: some Collection<UInt8>) -> Key? {
         let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
         return self.keys.first { id.elementsEqual($0.id) }
@@ -129,12 +131,12 @@ package struct TokenAuthority: Sendable {
         "ses_" + Base64URL.encode(random)
     }
 
-    /// A new id of one try to use a single-use token.
+    /// A new id for one try to use a single-use token.
     package func newAttempt() -> AttemptID {
         AttemptID(value: Random.base64URL(Self.idBytes))
     }
 
-    /// Length, prefix and alphabet; constant work for every input of the right length.
+    /// Checks length, prefix and alphabet; constant work for every input of the right length.
     private static func isWellFormed(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count == Self.tokenLength else { return false }
         guard token.prefix(Self.prefixLength).elementsEqual(kind.prefix.utf8) else { return false }

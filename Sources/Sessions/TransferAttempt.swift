@@ -1,18 +1,18 @@
 internal import Cryptography
 package import Vocabulary
 
-/// What a browser shows to repeat a try whose answer was lost: 256 random bits that are kept in
-/// its attempt cookie for a minute and nowhere else, neither in the store nor in a log.
+/// The secret that a browser presents to repeat a try whose answer was lost: 256 random bits, kept for a minute in its
+/// attempt cookie and nowhere else, neither in the store nor in a log.
 package struct AttemptSecret: Sendable, Hashable {
     /// 43 characters of base64url.
     package let value: Secret
 
-    /// A fresh one, for a first try.
+    /// A new one, for a first try.
     package init() {
         self.value = Secret(Random.base64URL(Self.byteCount))
     }
 
-    /// The one that a cookie brings back; nil for a value that is never given out.
+    /// The secret in a cookie; nil for a value that the gateway never issues.
     package init?(_ cookie: some Collection<UInt8>) {
         let bytes = Array(cookie)
         guard bytes.count == Self.length, Base64URL.decoded(bytes[...]) != nil else { return nil }
@@ -23,10 +23,10 @@ package struct AttemptSecret: Sendable, Hashable {
     private static let length = 43
 }
 
-/// One try to turn a transfer token into a web session. All that is random about it is settled before the store is
-/// asked, so that the same browser can ask for the same again.
+/// One try to exchange a transfer token for a web session. Everything random in it is fixed before the store is asked,
+/// so that the same browser can ask for the same result again.
 package struct TransferAttempt: Sendable {
-    /// How long a try may be repeated, from its use of the token on: the cookie lives no longer, in a browser that obeys.
+    /// How long a try may be repeated after it used the token. A browser keeps the cookie for no longer.
     package static let lifetime = Duration.seconds(60)
 
     package let id: AttemptID
@@ -42,12 +42,12 @@ package struct TransferAttempt: Sendable {
 extension TokenAuthority {
     /// The try that the holder of `secret` makes with the token under `transfer` on `host` (its public authority).
     ///
-    /// The same three make the same try on every gateway that has the same secret; another token or another host makes
-    /// another one. Nothing of it can be computed without both the browser's secret and the gateway's, so that a planted
-    /// attempt cookie tells whoever planted it nothing (fixation).
+    /// The same three inputs give the same try on every gateway with the same secret; another token or another host
+    /// gives another try. Computing it needs both the browser's secret and the gateway's, so a planted attempt cookie
+    /// reveals nothing to the attacker who planted it (session fixation).
     ///
-    /// - Parameter token: the transfer token, which says under which of the gateway's secrets the try is made: repeated
-    ///   after a rotation, it is still the same.
+    /// - Parameter token: The transfer token, which names the gateway's secret under which the try is made: repeated
+    ///   after a rotation, it is still the same try.
     package func attempt(
         _ secret: AttemptSecret,
         with transfer: RecordKey,
@@ -55,8 +55,8 @@ extension TokenAuthority {
         on host: String
     ) -> TransferAttempt {
         let ours = self.secret(of: token) ?? self.current
-        // No token begins like this, so no record's key under the same pepper is the seed of an attempt. What comes
-        // before the host has fixed lengths, so no two triples are the same message.
+        // No token begins with this label, so no record's key under the same pepper is the seed of an attempt. The
+        // parts before the host have fixed lengths, so no two triples give the same message.
         let message = Array("attempt 1 ".utf8) + secret.value.bytes + transfer.digest.bytes + Array(host.utf8)
         let seed = ours.pepper.sha256(message).bytes
         func derived(_ purpose: String, _ count: Int) -> [UInt8] {

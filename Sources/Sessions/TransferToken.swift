@@ -6,7 +6,7 @@ package struct TransferToken: Sendable, Hashable {
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
-    /// The public authority (`host[:port]`) of the one host that its audience names; nil: it is good on every host.
+    /// The public authority (`host[:port]`) of the one host that its audience names; nil if it is valid on every host.
     package var host: String?
     package var device: DeviceFacts
     package var scopes: [String]
@@ -38,7 +38,7 @@ extension TransferToken: SingleUseRecord {
     package static var kind: RecordKind { .transfer }
     /// The longest `handoff.lifetime`.
     package static var longestLife: Duration { .seconds(300) }
-    /// It holds a whole session, with whatever traits its provider gave.
+    /// It contains a whole session, with all traits from the provider.
     package static var sizeLimit: Int { 1 << 20 }
 
     package var terms: RecordTerms {

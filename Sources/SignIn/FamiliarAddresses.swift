@@ -2,10 +2,11 @@ package import AddressIntelligence
 package import Providers
 import Synchronization
 
-/// Which addresses users have signed in from, as far as this process remembers: a bounded number, the latest ones. What is
-/// not remembered is a stranger's and served as such, so nothing is lost that would have to be kept in the store.
+/// The addresses from which users have signed in, as far as this process remembers: a bounded number of the latest. A
+/// user who is not remembered is treated as a stranger, which only means stricter limits, so the store does not keep
+/// this.
 package final class FamiliarAddresses: Sendable {
-    /// Hashes, under the process's own seed: nobody can make two of them alike, and none tells an address.
+    /// Hashes, seeded for each process: a client cannot produce a collision, and a hash does not reveal the address.
     private struct Memory {
         var recent: Set<Int> = []
         var older: Set<Int> = []
@@ -14,10 +15,10 @@ package final class FamiliarAddresses: Sendable {
     private let memory = Mutex(Memory())
     private let capacity: Int
 
-    /// - Parameter capacity: How many of the latest sign-ins are remembered at least; no more than four times as many hashes
+    /// - Parameter capacity: How many of the latest sign-ins are remembered at least; at most four times as many hashes
     ///   are kept.
     package init(capacity: Int = 16_384) {
-        precondition(capacity > 0, "room for one sign-in at least")
+        precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
     }
 
@@ -33,7 +34,7 @@ package final class FamiliarAddresses: Sendable {
         }
     }
 
-    /// Whether somebody has signed in from this address.
+    /// Whether any user has signed in from this address.
     package func contains(_ address: AddressKey) -> Bool {
         self.contains(Self.hash(address, nil))
     }

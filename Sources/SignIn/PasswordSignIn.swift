@@ -4,14 +4,14 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Signs users in with a password: counts the try, has the provider check the password, and has a session begun.
+/// Signs users in with a password: counts the try, lets the provider check the password, and begins a session.
 package struct PasswordSignIn: Sendable {
-    /// What came of a try.
+    /// The result of a try.
     package enum Outcome: Sendable {
         case signedIn(token: Secret, session: Session)
         /// Unknown user or wrong password.
         case refused
-        /// Too many tries; the next one is allowed after so long.
+        /// Too many tries; the next one is allowed after this time.
         case throttled(Duration)
         /// The provider or the store cannot answer.
         case unavailable(Reason)
@@ -26,9 +26,9 @@ package struct PasswordSignIn: Sendable {
 
     /// - Parameters:
     ///   - limiter: Counts tries to sign in (`SignInLimits`).
-    ///   - familiar: The addresses that users have signed in from; it outlives a reload.
-    ///   - accounts: Names the accounts that are tried in the audit stream.
-    ///   - loops: The loops on which the limiter is asked.
+    ///   - familiar: The addresses from which users have signed in; it survives a reload.
+    ///   - accounts: Names the tried accounts in the audit stream.
+    ///   - loops: The loops on which the limiter is called.
     package init(
         sessions: SessionService,
         provider: any PasswordProvider,
@@ -45,7 +45,7 @@ package struct PasswordSignIn: Sendable {
         self.loops = loops
     }
 
-    /// Checks the password and begins a session. A browser's sessions on this host end first.
+    /// Checks the password and begins a session. The browser's sessions on this host end first.
     package func signIn(
         identifier: String,
         password: Secret,
@@ -88,7 +88,7 @@ package struct PasswordSignIn: Sendable {
         }
     }
 
-    /// How the audit stream names the account with this identifier; nil: the text cannot be an identifier.
+    /// The name of the account with this identifier in the audit stream; nil if no account can have the identifier.
     package func accountName(of identifier: String) -> String? {
         UserIdentifier(identifier).map(self.accounts.name)
     }
@@ -118,9 +118,9 @@ package struct PasswordSignIn: Sendable {
         _ = self.sessions.audit(record)
     }
 
-    /// Says that a try could not be served, and takes it out of the limits again: it told nothing about the password.
+    /// Returns that a try could not be served, and removes it from the limits: it revealed nothing about the password.
     private func unavailable(_ reason: Reason, _ limits: SignInLimits) async -> Outcome {
-        // When that is lost, the try counts.
+        // If this fails, the try stays counted.
         try? await self.ask { limiter, loop in limiter.giveBack(limits.tries, cost: 1, on: loop) }
         return .unavailable(reason)
     }
@@ -130,13 +130,14 @@ package struct PasswordSignIn: Sendable {
         try await self.ask { limiter, loop in limiter.allow(limits.tries, cost: 1, on: loop) }
     }
 
-    /// The user's tries from this address count no more: the last one succeeded. When that is lost, they do.
+    /// Removes the user's tries from this address from the limits, because the last one succeeded. If this fails, they
+    /// stay counted.
     private func forgive(_ limits: SignInLimits) async {
         let user = limits.user
         try? await self.ask { limiter, loop in limiter.forgive(user, on: loop) }
     }
 
-    /// Asks the limiter on one of its loops.
+    /// Calls the limiter on one of its loops.
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {

@@ -1,16 +1,16 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// Who asks for a session to begin or to end, as far as sessions and their records depend on it.
+/// The client that asks for a session to begin or to end, as far as sessions and their records depend on it.
 package struct Requester: Sendable {
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
     package var userAgent: String?
-    /// `host[:port]` of the `public_url` that the request came to: what web sessions are bound to.
+    /// `host[:port]` of the `public_url` under which the request arrived: web sessions are bound to it.
     package var authority: String
     package var requestID: String
-    /// The different session tokens that a browser's cookies present, in the order in which they came. The reader of the
-    /// request bounds their number.
+    /// The different session tokens in a browser's cookies, in order of arrival. The reader of the request limits their
+    /// number.
     package var cookies: [Secret]
 
     package init(

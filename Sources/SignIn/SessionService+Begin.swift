@@ -3,10 +3,10 @@ package import Sessions
 internal import Settings
 package import Vocabulary
 
-/// What a session is to be, beside whose: what may present it, for which client and with which scopes.
+/// The properties of a session apart from its user: what may present it, for which client and with which scopes.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// The OAuth client for which it is made; nil: none.
+    /// The OAuth client for which it is made; nil if none.
     package var clientID: String?
     package var scopes: [String]
 
@@ -17,17 +17,17 @@ package struct SessionTerms: Sendable {
     }
 }
 
-/// What came of beginning a session.
+/// The result of beginning a session.
 package enum SessionBeginning: Sendable {
-    /// The token is shown once, to its owner.
+    /// The token is shown once, to its user.
     case begun(token: Secret, session: Session)
-    /// The store or the audit stream cannot take it: 503, nothing was handed out.
+    /// The store or the audit stream cannot record it: 503, nothing was handed out.
     case unavailable(Reason)
 }
 
 extension SessionService {
-    /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing that the
-    /// client presented becomes one (session fixation).
+    /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
+    /// that the client presented becomes a session (session fixation).
     ///
     /// - Parameter account: The account that was tried (`AccountNames`), for the record.
     package func begin(
@@ -39,11 +39,11 @@ extension SessionService {
         await self.replace([], with: authentication, terms, account: account, for: requester)
     }
 
-    /// Ends `former` and begins a session in its place, as after a repeated sign-in or a step-up. The former ones end first
-    /// (CVE-2026-34454), and stay ended when the new one cannot begin.
+    /// Ends `former` and begins a session in its place, for example after a repeated sign-in or a step-up. The former
+    /// sessions end first (CVE-2026-34454), and stay ended when the new one cannot begin.
     ///
     /// - Parameters:
-    ///   - former: Sessions of the same client; the first is named in the record.
+    ///   - former: Sessions of the same client; the record names the first.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func replace(
         _ former: [FoundSession],
@@ -61,7 +61,7 @@ extension SessionService {
             record.sessionID = found.session.id
             record.endedSessionID = former.first?.session.id
             guard self.audit(record) else {
-                // The token is never handed out, so the session is of no use even if the store does not end it now.
+                // The token is never handed out, so the session is useless even if the store cannot end it now.
                 try? await self.end(found)
                 return .unavailable(.gatewayOverloaded)
             }

@@ -1,9 +1,9 @@
 package import Sessions
 package import Vocabulary
 
-/// Ends sessions. When one of these returns, every loop of the process has forgotten what ended.
+/// Ends sessions. When one of these methods returns, every loop of the process has forgotten what ended.
 extension SessionService {
-    /// Ends one session and nothing beside it; true when it was there.
+    /// Ends one session only; true when it existed.
     @discardableResult
     package func end(_ key: RecordKey) async throws(StoreError) -> Bool {
         try await self.ask { store, loop in store.end(key, on: loop) }
@@ -14,7 +14,7 @@ extension SessionService {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
     }
 
-    /// Ends a session as far as its owner's sign-out reaches (`reach`).
+    /// Ends a session and, as far as `reach` says, its family.
     package func end(_ found: FoundSession) async throws(StoreError) {
         switch Self.reach(ofEnding: found.session) {
         case .nothing: break
@@ -23,7 +23,7 @@ extension SessionService {
         }
     }
 
-    /// Ends the sessions that the request's cookies present, on this host; true when there was one.
+    /// Ends the sessions that the request's cookies present on this host; true when there was one.
     @discardableResult
     package func endPresented(by requester: Requester) async throws(StoreError) -> Bool {
         var wasThere = false
@@ -34,10 +34,10 @@ extension SessionService {
         return wasThere
     }
 
-    /// Ends the native session of a presented token with all that came of it.
+    /// Ends the native session of a presented token and all sessions made from it.
     ///
-    /// - Returns: Why the token never named a native session; nil when its session has ended, now or before: a client that
-    ///   lost the answer may repeat the request and gets the same one.
+    /// - Returns: Why the token never named a native session; nil when its session has ended, now or before: a client
+    ///   that lost the answer may repeat the request and gets the same answer.
     package func end(native token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: return .credentialMalformed
@@ -48,7 +48,7 @@ extension SessionService {
         }
     }
 
-    /// Ends what the token names, also where it was ended before: a client that got 503 because the end was not confirmed
+    /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
     /// repeats its request.
     private func end(
         presented key: RecordKey,
@@ -69,13 +69,13 @@ extension SessionService {
         var record = self.record(.signedOut, kind, requester)
         record.subject = session.subject
         record.sessionID = session.id
-        // A sign-out happens in any case: a full queue must not keep anybody signed in.
+        // The sign-out takes place in any case: a full queue must not keep the user signed in.
         _ = self.audit(record)
         return end
     }
 
-    /// A session born of a handoff ends alone, because the native app that it came from stays signed in; any other with
-    /// its whole family.
+    /// A session made by a handoff ends alone, because the native app that it came from stays signed in; any other ends
+    /// with its whole family.
     private static func reach(ofEnding session: Session) -> EndReach {
         session.origin == .transfer ? .session : .lineage
     }

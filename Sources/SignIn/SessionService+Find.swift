@@ -3,20 +3,20 @@ package import Vocabulary
 
 /// Finds the sessions that tokens and cookies present.
 extension SessionService {
-    /// What a native app's token presents: never a browser's session, wherever its token came from.
+    /// The session of a native app's token: never a browser's session, wherever the token came from.
     package func native(_ token: Secret) async throws(StoreError) -> PresentedSession {
         let presented = try await self.found(token)
         guard case .session(let found) = presented, found.session.kind != .native else { return presented }
         return .none(.sessionUnknown)
     }
 
-    /// What the request's cookie presents on this host. Two cookies of different value sign nobody in, which is recorded:
-    /// another site of the same domain may have planted one.
+    /// The session of the request's cookie on this host. If there are two cookies with different values, there is no
+    /// session, and this is recorded: another site of the same domain may have planted one.
     package func web(_ requester: Requester) async throws(StoreError) -> PresentedSession {
         guard let cookie = requester.cookies.first else { return .none(.credentialMissing) }
         guard requester.cookies.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
-            // When the cookies are of several users, it is not known which one is the browser's.
+            // When the cookies belong to several users, it is unknown which one is the browser's.
             let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
             _ = self.audit(record)
@@ -29,7 +29,8 @@ extension SessionService {
         return .none(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
     }
 
-    /// Every live web session that the cookies present on this host; of several, the browser wants none to survive.
+    /// Every live web session that the cookies present on this host; if there are several, none is to survive a sign-in
+    /// or sign-out.
     package func presented(by requester: Requester) async throws(StoreError) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
@@ -41,12 +42,13 @@ extension SessionService {
         return presented
     }
 
-    /// Whether `token` could be a session of this gateway or of one with another secret; says nothing about its being one.
+    /// Whether `token` has the syntax of a session token of this gateway, under any secret; not whether there is such a
+    /// session.
     package func isSessionSyntax(_ token: Secret) -> Bool {
         self.authority.read(.session, token.bytes) != .malformed
     }
 
-    /// A web session counts on its own host only.
+    /// Whether the requester may present the session: a web session is valid on its own host only.
     static func isPresentable(_ session: Session, by requester: Requester) -> Bool {
         session.kind == .web && session.host == requester.authority
     }

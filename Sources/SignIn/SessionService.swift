@@ -4,21 +4,21 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A session and where it lies.
+/// A session and its key in the store.
 package struct FoundSession: Sendable {
     package let key: RecordKey
     package let session: Session
 }
 
-/// What a credential presents.
+/// The session that a credential presents, or the reason why there is none.
 package enum PresentedSession: Sendable {
     case session(FoundSession)
-    /// No live session, and why, for the log.
+    /// No live session, and the reason for the log.
     case none(Reason)
 }
 
-/// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol that asks. What happens is told to
-/// the audit stream before it is answered.
+/// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol. Acts are recorded in the
+/// audit stream before they are answered.
 package struct SessionService: Sendable {
     package let clock: Clock
     private let store: any SessionStore
@@ -29,10 +29,10 @@ package struct SessionService: Sendable {
     let audit: @Sendable (SignInRecord) -> Bool
 
     /// - Parameters:
-    ///   - devices: Names the network of a new session's device, for live binding.
-    ///   - loops: The loops on which the store is asked.
-    ///   - audit: Told of every sign-in, refusal and sign-out before it is answered; false when it has no room and
-    ///     nothing may happen unrecorded (`log.audit_on_full: refuse`).
+    ///   - devices: Finds the network of a new session's device, for live binding.
+    ///   - loops: The loops on which the store is called.
+    ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
+    ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
     package init(
         store: any SessionStore,
         authority: TokenAuthority,
@@ -72,8 +72,8 @@ package struct SessionService: Sendable {
         )
     }
 
-    /// Records that something was refused which another site may have asked for, as far as can be told: whom it would have
-    /// signed in or out.
+    /// Records a refusal of a request that another site may have caused, with the user whom it would have signed in or
+    /// out, as far as known.
     ///
     /// - Parameter account: The account that was to be signed in (`AccountNames`).
     package func recordDenial(_ reason: Reason, account: String? = nil, for requester: Requester) async {
@@ -85,7 +85,7 @@ package struct SessionService: Sendable {
         _ = self.audit(record)
     }
 
-    /// The refusal that stands for a store that could not answer.
+    /// The refusal for a store that could not answer.
     package static func reason(_ error: StoreError) -> Reason {
         switch error {
         case .unavailable: .storeUnavailable
@@ -93,7 +93,7 @@ package struct SessionService: Sendable {
         }
     }
 
-    /// Asks the store on one of its loops.
+    /// Calls the store on one of its loops.
     func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (any SessionStore, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {

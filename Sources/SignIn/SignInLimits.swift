@@ -2,34 +2,35 @@ internal import AddressIntelligence
 internal import Providers
 internal import Sessions
 
-/// What a sign-in with a password counts against. A device is known by its address key (an IPv6 /64 is one). A guesser who
-/// has one may have many more beside it, so the blocks around it count as well, each more generously than what it holds.
+/// The rate limits of a sign-in with a password. A device is identified by its address key (an IPv6 /64 is one). An
+/// attacker who has one may have many neighbouring ones, so the surrounding blocks are limited as well, each more
+/// widely than the blocks in it.
 ///
-/// Nothing is counted for a user alone: then anybody could lock anybody out, from anywhere. And where the user has signed in
-/// before, only the first two count: a neighbour can lock nobody out of their own address.
+/// There is no limit for a user alone: with one, anyone could lock out any user from anywhere. Where the user has
+/// signed in before, only the first two limits apply: a neighbour cannot lock users out at their own address.
 struct SignInLimits {
-    /// One address, whomever it tries: fifty tries, then one a second.
+    /// One address, whichever users it tries: fifty tries, then one a second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
-    /// One user from one address: ten tries, then one in ten seconds. A success empties it, which frees no other user's.
+    /// One user from one address: ten tries, then one in ten seconds. A success empties it, and no other user's.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
     /// One user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
     private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))
-    /// An IPv6 /56, which is what one household may have (RFC 6177 2).
+    /// An IPv6 /56, a common assignment to one household (RFC 6177 2).
     private static let perHousehold = RateLimit("signin.household", burst: 100, interval: .milliseconds(500))
     /// An IPv6 /48.
     private static let perSite = RateLimit("signin.site", burst: 200, interval: .milliseconds(250))
     /// An IPv4 /24, where each address may have many users: twice as much.
     private static let perIPv4Network = RateLimit("signin.ipv4_network", burst: 400, interval: .milliseconds(125))
 
-    /// All of them.
+    /// All buckets in which a try is counted.
     let tries: [RateBucket]
-    /// What a success empties.
+    /// The bucket that a success empties.
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: Who is tried, in their one spelling (CVE-2025-24806); nil: all that cannot be an identifier
-    ///     counts together.
-    ///   - isFamiliar: This user has signed in from this address before.
+    ///   - user: The user who is tried, as normalised (CVE-2025-24806); nil: input that cannot be an identifier, all of
+    ///     which is counted together.
+    ///   - isFamiliar: Whether this user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)
         let name = user?.bytes ?? []

@@ -3,14 +3,14 @@ package import Observability
 package import Sessions
 package import Vocabulary
 
-/// A sign-in or a sign-out, or what was refused of one, for the audit stream. It holds no token and not what was typed:
-/// people type passwords into the wrong field.
+/// A sign-in, a sign-out or a refusal of one, for the audit stream. It contains neither a token nor the user's input:
+/// users type passwords into the wrong field.
 package struct SignInRecord: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         case signedIn
         case refused(Reason)
         case signedOut
-        /// A request that another site may have made, or cookies that another may have planted.
+        /// A request that another site may have caused, or cookies that another site may have planted.
         case denied(Reason)
     }
 
@@ -21,12 +21,12 @@ package struct SignInRecord: Sendable, Equatable {
     package var host: String
     package var device: DeviceFacts
     package var subject: String?
-    /// The account that was tried (`AccountNames`), whether or not there is one: with a sign-in that succeeded it stands
+    /// The account that was tried (`AccountNames`), whether or not it exists; in the record of a successful sign-in
     /// beside the subject.
     package var account: String?
     /// The public id of the session that began or ended.
     package var sessionID: String?
-    /// The public id of the browser's former session, which the new one replaces.
+    /// The public id of the browser's former session, which the new one replaced.
     package var endedSessionID: String?
 
     package init(event: Event, kind: Session.Kind, requestID: String, host: String, device: DeviceFacts) {
@@ -49,7 +49,7 @@ package struct SignInRecord: Sendable, Equatable {
         }
     }
 
-    /// Why it was refused; nil when it was not.
+    /// The reason of a refusal; nil if it was none.
     package var reason: Reason? {
         switch self.event {
         case .refused(let reason), .denied(let reason): reason

@@ -4,8 +4,8 @@ package import Endpoints
 package import Settings
 internal import Vocabulary
 
-/// Finds out which client calls (RFC 6749 2.3): a public one names itself in the body, a confidential one proves itself
-/// by `client_secret_post` or HTTP Basic, never by two methods at once.
+/// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body; a confidential one
+/// authenticates by `client_secret_post` or HTTP Basic, never by two methods at once.
 package struct ClientAuthentication: Sendable {
     private let clients: ClientRegistry
 
@@ -13,7 +13,8 @@ package struct ClientAuthentication: Sendable {
         self.clients = clients
     }
 
-    /// The client that sent the request, or `invalid_client`; `invalid_request` when it says two things about itself.
+    /// The client that sent the request; else `invalid_client`, or `invalid_request` when it identifies itself in two
+    /// ways.
     package func authenticate(
         _ request: EndpointRequest,
         _ parameters: TokenRequest
@@ -44,7 +45,7 @@ package struct ClientAuthentication: Sendable {
         return client
     }
 
-    /// The confidential client whose secret one of the readings holds. A client that does not exist, or has no secret,
+    /// The confidential client whose secret is in one of the readings. A client that does not exist, or has no secret,
     /// costs the same comparison.
     private func match(_ readings: [BasicCredentials]) -> ClientSettings? {
         let clients = self.clients.snapshot
@@ -64,10 +65,10 @@ struct BasicCredentials: Sendable, Equatable {
     var clientID: String
     var secret: [UInt8]
 
-    /// The readings of what follows `Basic` in the field; nil when it is malformed.
+    /// The readings of the text after `Basic` in the field; nil when it is malformed.
     ///
-    /// RFC 6749 2.3.1 wants id and secret form-encoded before they are joined. Authlib, requests-oauthlib and curl join
-    /// them as they are, so that `+` and `%` in a secret have two readings; whoever knows the secret may use either.
+    /// RFC 6749 2.3.1 requires id and secret to be form-encoded before they are joined. Authlib, requests-oauthlib and
+    /// curl join them as they are, so `+` and `%` in a secret have two readings; a client may use either.
     static func readings(of credentials: Secret) -> [BasicCredentials]? {
         guard let pair = Base64.decoded(credentials.bytes), let colon = pair.firstIndex(of: UInt8(ascii: ":")) else {
             return nil

@@ -1,7 +1,8 @@
 package import Endpoints
 package import Vocabulary
 
-/// A refusal in the words of OAuth (RFC 6749 5.2, RFC 8693 2.2.2): what the SDKs parse, and why for our own log.
+/// A refusal in OAuth's format (RFC 6749 5.2, RFC 8693 2.2.2), which the SDKs parse, and its reason for the gateway's
+/// log.
 package struct OAuthError: Error, Sendable, Equatable {
     /// The `error` member.
     package enum Code: String, Sendable, CaseIterable {
@@ -10,23 +11,24 @@ package struct OAuthError: Error, Sendable, Equatable {
         case invalidRequest = "invalid_request"
         case invalidTarget = "invalid_target"
         case temporarilyUnavailable = "temporarily_unavailable"
-        /// No standard has one for 429; this is Auth0's.
+        /// No standard defines a code for 429; this is Auth0's.
         case tooManyRequests = "too_many_requests"
         case unauthorizedClient = "unauthorized_client"
         case unsupportedGrantType = "unsupported_grant_type"
     }
 
-    /// Why, which decides the code and the status.
+    /// The reason, which decides the code and the status.
     package var reason: Reason
-    /// A fixed sentence without quotes or backslashes (RFC 6749 5.2) that repeats nothing of the request.
+    /// A fixed sentence without quotes or backslashes (RFC 6749 5.2) that contains no part of the request.
     package var description: String
-    /// The client used `Authorization` to authenticate: 401 and a challenge for the same scheme are due.
+    /// Whether the client used `Authorization` to authenticate: then the answer is 401 with a challenge for the same
+    /// scheme.
     package var challenges = false
-    /// How long a rate limit lasts.
+    /// The remaining time of a rate limit.
     package var wait: Duration?
 
-    /// The refusal for this reason. What a client may know of a refused token is only that it will not do: unknown,
-    /// expired, revoked and foreign ones look alike.
+    /// The refusal for this reason. A client only learns that its token is not accepted: unknown, expired, revoked and
+    /// foreign tokens get the same answer.
     package init(_ reason: Reason) {
         self.reason = reason
         self.description =
@@ -51,14 +53,14 @@ package struct OAuthError: Error, Sendable, Equatable {
         return error
     }
 
-    /// The client is unknown or did not prove itself; which of the two is not told.
+    /// The client is unknown or its authentication failed; the answer does not reveal which.
     package static func invalidClient(challenges: Bool) -> OAuthError {
         var error = OAuthError(.oauthInvalidClient)
         error.challenges = challenges
         return error
     }
 
-    /// A rate limit is reached. Neither the client nor its token is at fault for good, so no SDK may throw one away.
+    /// A rate limit is reached. The code does not blame the client or its token, so that no SDK discards one.
     package static func tooManyRequests(_ reason: Reason, retryAfter wait: Duration) -> OAuthError {
         var error = OAuthError(reason)
         error.wait = wait
@@ -68,7 +70,7 @@ package struct OAuthError: Error, Sendable, Equatable {
     /// The `error` member.
     package var code: Code { Self.code(of: self.reason) }
 
-    /// An outage is never `invalid_grant`, upon which SDKs throw their tokens and keys away.
+    /// An outage is never `invalid_grant`, because SDKs then discard their tokens and keys.
     private static func code(of reason: Reason) -> Code {
         switch (reason, reason.status) {
         case (_, 503): .temporarilyUnavailable
@@ -82,8 +84,8 @@ package struct OAuthError: Error, Sendable, Equatable {
         }
     }
 
-    /// The answer that carries the error: with the status of the table for an outage and a rate limit, else with that of
-    /// RFC 6749 5.2.
+    /// The answer that carries the error. For an outage and a rate limit, its status is that of the reason table, else
+    /// that of RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {
@@ -104,7 +106,7 @@ package struct OAuthError: Error, Sendable, Equatable {
     }
 }
 
-/// What every answer of a token endpoint carries besides `Cache-Control: no-store` (RFC 6749 5.1).
+/// The fields of every answer of a token endpoint in addition to `Cache-Control: no-store` (RFC 6749 5.1).
 enum TokenAnswer {
     static let fields: [(name: String, value: String)] = [("pragma", "no-cache")]
 }

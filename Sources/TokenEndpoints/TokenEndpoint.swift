@@ -6,9 +6,9 @@ import Sessions
 package import Settings
 internal import Vocabulary
 
-/// `POST /oauth/token`: gives tokens for grants (RFC 6749 3.2).
+/// `POST /oauth/token`: issues tokens for grants (RFC 6749 3.2).
 ///
-/// Every request goes the same way: body, client, grant. A grant is a case of `GrantType` and a method here.
+/// Every request is processed in this order: body, client, grant. A grant is a case of `GrantType` and a method here.
 package struct TokenEndpoint: Sendable {
     /// The grants that are served.
     private enum GrantType: String {
@@ -23,7 +23,7 @@ package struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - clients: The registered clients.
     ///   - hosts: Every configured host.
-    ///   - loops: Where the store is asked.
+    ///   - loops: The loops on which the store is called.
     package init(clients: ClientRegistry, hosts: [HostSettings], mint: HandoffMint, loops: any EventLoopGroup) {
         self.authentication = ClientAuthentication(clients: clients)
         self.targets = TransferTargets(hosts)
@@ -31,14 +31,15 @@ package struct TokenEndpoint: Sendable {
         self.loops = loops
     }
 
-    /// The endpoint for the listener. It outlives its client: what the store has given out is also audited.
+    /// The endpoint for the listener. Its handler continues when the client leaves: a token that the store keeps must
+    /// also be audited.
     package var endpoint: Endpoint {
         Endpoint(path: "/oauth/token", methods: ["POST"], outlivesClient: true) { request in
             await self.answer(request)
         }
     }
 
-    /// Answers one request; errors are answers, too.
+    /// Answers one request; an error becomes an answer too.
     package func answer(_ request: EndpointRequest) async -> EndpointResponse {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)

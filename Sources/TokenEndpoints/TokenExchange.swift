@@ -1,11 +1,11 @@
 package import Settings
 package import Vocabulary
 
-/// RFC 8693 exchange of a native session token for a session-transfer token: the parameters, judged.
+/// The parameters of an RFC 8693 exchange of a native session token for a session-transfer token, judged.
 package struct TokenExchange: Sendable, Equatable {
-    /// `requested_token_type` and `issued_token_type` of a session-transfer token, in Auth0's words.
+    /// `requested_token_type` and `issued_token_type` of a session-transfer token, as defined by Auth0.
     package static let transferTokenType = "urn:auth0:params:oauth:token-type:session_transfer_token"
-    /// What a subject token may call itself: our session token, which serves as an access token as well.
+    /// The accepted `subject_token_type` values: a session token also serves as an access token.
     package static let subjectTokenTypes = [
         "urn:sallyport:params:oauth:token-type:session_token",
         "urn:ietf:params:oauth:token-type:access_token",
@@ -13,9 +13,9 @@ package struct TokenExchange: Sendable, Equatable {
 
     /// The native session token.
     package var subjectToken: Secret
-    /// The audience as it was spelled.
+    /// The audience as the client sent it.
     package var audience: String
-    /// The public authority of the one host that the audience names; nil: every host.
+    /// The public authority of the one host that the audience names; nil if it names every host.
     package var host: String?
 
     /// Judges the parameters; `targets` are the audiences that this gateway serves.
@@ -24,7 +24,8 @@ package struct TokenExchange: Sendable, Equatable {
         guard Self.subjectTokenTypes.contains(try request.required("subject_token_type")) else {
             throw .invalidRequest("The subject_token_type is not supported.")
         }
-        // An actor would have to stand in the web session; a delegation that is silently dropped would be worse.
+        // An actor would have to appear in the web session; silently dropping a delegation would be worse than refusing
+        // it.
         guard try request.text("actor_token") == nil, try request.text("actor_token_type") == nil else {
             throw .invalidRequest("An actor_token is not supported.")
         }
@@ -45,13 +46,15 @@ package struct TokenExchange: Sendable, Equatable {
     }
 }
 
-/// The audiences `urn:<host>:session_transfer` that mean this gateway, and where a token for each is good.
+/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts on which a token for each is
+/// valid.
 ///
-/// SDKs take `<host>` from the domain that the app was configured with: with its port (React Native) or without (Swift,
-/// Android), in the letters that somebody typed. So every configured host counts in each of these spellings. The domain is
-/// that of the token endpoint as a rule: a token for such a host is good on every host, one for any other host on that one.
+/// SDKs take `<host>` from the app's configured domain: with its port (React Native) or without (Swift, Android), in
+/// the letter case that the developer typed. So every configured host is accepted in each of these spellings. The
+/// domain is usually that of the token endpoint: a token for such a host is valid on every host, a token for any other
+/// host on that one.
 package struct TransferTargets: Sendable {
-    /// Where a token is good.
+    /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {
         case everyHost
         /// On the host of this public authority (`host[:port]`).
@@ -67,8 +70,8 @@ package struct TransferTargets: Sendable {
             let target = host.endpoints ? Target.everyHost : .host(url.authority)
             targets[Self.audience("\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))")] = target
         }
-        // A name with several ports stands for the host that serves the token endpoint, else for the one that needs no
-        // port; without such a one it stands for none.
+        // A name with several ports means the host that serves the token endpoint, else the one with the default port;
+        // if there is neither, it names no host.
         for (name, hosts) in Dictionary(grouping: hosts, by: \.publicURL.host) {
             guard
                 let host = hosts.first(where: \.endpoints) ?? hosts.first(where: { $0.publicURL.port == nil })
@@ -79,7 +82,7 @@ package struct TransferTargets: Sendable {
         self.targets = targets
     }
 
-    /// Where a token for the audience is good; nil: the audience names no configured host.
+    /// Where a token for the audience is valid; nil if the audience names no configured host.
     package subscript(audience: String) -> Target? {
         self.targets[audience.lowercased()]
     }

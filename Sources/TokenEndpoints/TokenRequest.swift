@@ -4,7 +4,8 @@ internal import Vocabulary
 /// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
 ///
 /// "Parameters sent without a value MUST be treated as if they were omitted from the request" and "Request and response
-/// parameters MUST NOT be included more than once" (RFC 6749 3.2). Those that nobody reads are ignored, as it demands.
+/// parameters MUST NOT be included more than once" (RFC 6749 3.2). Unknown parameters are ignored, as that section
+/// requires.
 package struct TokenRequest: Sendable {
     private let parameters: BodyParameters
 
@@ -29,7 +30,7 @@ package struct TokenRequest: Sendable {
         return text
     }
 
-    /// The text of a parameter that must be there.
+    /// The text of a required parameter.
     package func required(_ name: String) throws(OAuthError) -> String {
         guard let text = try self.text(name) else { throw .invalidRequest("The parameter \(name) is missing.") }
         return text

@@ -1,18 +1,18 @@
-/// How surely a sign-in proved the user, in the names of NIST SP 800-63-4 and of Kratos. Levels are ordered.
+/// How strongly a sign-in authenticated the user, in the names of NIST SP 800-63-4 and of Kratos. Levels are ordered.
 package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// Nothing is known of how the user was authenticated.
+    /// It is unknown how the user was authenticated.
     case aal0
     /// One factor.
     case aal1
     /// Two factors.
     case aal2
-    /// Two factors, one of them a hardware key that phishing cannot use.
+    /// Two factors, one of them a hardware key that resists phishing.
     case aal3
 
-    /// The levels that a configuration can name.
+    /// The levels that a configuration may require.
     package static let demandable: [AssuranceLevel] = [.aal1, .aal2, .aal3]
 
-    /// The level that `text` names. Any other text is `aal0`: what is not known never satisfies a demand.
+    /// The level that `text` names. Any other text is `aal0`: an unknown level never satisfies a requirement.
     package init(named text: String) {
         self = Self(rawValue: text) ?? .aal0
     }
@@ -31,13 +31,13 @@ package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparabl
     }
 }
 
-/// What the levels of an identity provider are worth here: the values of its `acr` claim (OpenID Connect Core 2), which have
-/// names of its own, e.g. `urn:mace:incommon:iap:silver` or `phr`.
+/// Maps the levels of an identity provider to those here: the values of its `acr` claim (OpenID Connect Core 2), which
+/// have names of their own, e.g. `urn:mace:incommon:iap:silver` or `phr`.
 package struct AssuranceMapping: Sendable, Hashable {
     private let levels: [String: AssuranceLevel]
 
-    /// - Parameter levels: The level of each value, compared byte for byte. A name of ours means nothing in a foreign
-    ///   provider's answer unless it is listed.
+    /// - Parameter levels: The level of each value, compared byte for byte. A name such as `aal2` in another provider's
+    ///   answer counts only if it is listed.
     package init(_ levels: [String: AssuranceLevel]) {
         self.levels = levels
     }

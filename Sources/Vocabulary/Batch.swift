@@ -1,5 +1,5 @@
 /// Collects elements during one tick of an event loop, to process them together. Its memory is kept from tick to tick,
-/// because an allocation of this size makes the system's allocator tidy up, which is slow. Confined to its loop.
+/// because an allocation of this size makes the system's allocator do slow housekeeping. Confined to its loop.
 ///
 /// It is inlinable, because it would not be specialised in other modules otherwise. For `package` types Swift does that
 /// only when they are usable from inline themselves.
@@ -14,7 +14,7 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Takes out all elements and calls `body` with each. Elements that are added meanwhile stay for the next call.
+    /// Removes all elements and calls `body` with each. Elements that are added meanwhile are kept for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         var taken = self.spare
         self.spare = []

@@ -1,4 +1,4 @@
-/// How a transfer token or a live session is tied to its device: Auth0's `none`, `ip` and `asn`, and two that mix them.
+/// How a transfer token or a live session is bound to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
 package enum BindingMode: String, Sendable, CaseIterable {
     case none, ip, asn
     /// The same address key; when the address family changed, the same ASN.
@@ -6,7 +6,7 @@ package enum BindingMode: String, Sendable, CaseIterable {
     /// The same address key, or the same ASN.
     case ipOrASN = "ip_or_asn"
 
-    /// The mode compares autonomous system numbers, so a source of them must be configured.
+    /// Whether the mode compares autonomous system numbers, so that a source of them must be configured.
     package var comparesNetworks: Bool {
         switch self {
         case .none, .ip: false

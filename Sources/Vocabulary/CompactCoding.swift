@@ -1,11 +1,11 @@
-/// Why bytes are not the output of `CompactWriter`.
+/// Bytes are not valid output of `CompactWriter`.
 @usableFromInline
 package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}
 }
 
-/// Writes values one after the other: numbers as LEB128, strings and lists with their count first. There are no names
-/// and no padding, so the reader has to know the order.
+/// Writes values one after the other: numbers as LEB128, strings and lists preceded by their count. There are no names
+/// and no padding, so the reader must know the order.
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -42,7 +42,7 @@ package struct CompactWriter {
         self.bytes.append(contentsOf: written)
     }
 
-    /// A byte that says whether there is a value, then the value.
+    /// A byte that tells whether there is a value, then the value.
     package mutating func write<Value>(optional value: Value?, _ write: (inout CompactWriter, Value) -> Void) {
         self.write(byte: value == nil ? 0 : 1)
         if let value { write(&self, value) }

@@ -1,8 +1,8 @@
-/// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1): split at `&`, the first `=` parts name and
-/// value, `+` is a space.
+/// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1): split at `&`, the first `=` separates name
+/// and value, `+` is a space.
 package enum FormText {
-    /// The pairs in order, without empty ones; a broken escape stands for itself, and bytes that are no UTF-8 are replaced.
-    /// So every query has a reading.
+    /// The pairs in order, without empty ones; a broken escape is kept as it is, and bytes that are not UTF-8 are
+    /// replaced. So every query can be read.
     package static func pairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
         self.split(bytes).map { name, value in
             (
@@ -12,7 +12,7 @@ package enum FormText {
         }
     }
 
-    /// The pairs in order, without empty ones; nil when an escape is broken or a text is no UTF-8.
+    /// The pairs in order, without empty ones; nil when an escape is broken or a text is not UTF-8.
     package static func strictPairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)]? {
         var pairs: [(name: String, value: String)] = []
         for (name, value) in self.split(bytes) {

@@ -8,14 +8,14 @@ package enum Hexadecimal {
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// The byte that two digits stand for; nil unless both are digits.
+    /// The byte that two digits represent; nil unless both are digits.
     @inlinable @inline(__always)
     package static func byte(_ high: UInt8, _ low: UInt8) -> UInt8? {
         guard let high = Self.value(high), let low = Self.value(low) else { return nil }
         return high &<< 4 | low
     }
 
-    /// The byte that the `%XX` at `index` of `count` bytes stands for; nil when two digits do not follow.
+    /// The byte that the `%XX` at `index` of `count` bytes represents; nil when two digits do not follow.
     @inlinable @inline(__always)
     package static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
         guard index &+ 2 < count else { return nil }

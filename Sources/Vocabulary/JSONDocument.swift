@@ -1,10 +1,10 @@
-/// A JSON document in one run of bytes, of which only the requested parts are read: a provider may store much about a
-/// user, and a request needs little of it.
+/// A JSON document as bytes, of which only the requested parts are read: a provider may store much about a user, and a
+/// request needs little of it.
 ///
 /// Each value is a byte for its kind, followed by what `CompactWriter` writes for it. The members of an object are
 /// sorted by name, so that equal documents have equal bytes.
 package struct JSONDocument: Sendable, Hashable {
-    /// The most levels that are read. Documents of providers have a few.
+    /// The maximum number of levels. Providers' documents have a few.
     private static let maxDepth = 64
 
     private enum Kind {
@@ -40,7 +40,8 @@ package struct JSONDocument: Sendable, Hashable {
         return (try? Self.read(&reader)) ?? .null
     }
 
-    /// The text of a string at a path of members' names, in UTF-8; nil where a step is missing or leads to another kind.
+    /// The UTF-8 text of a string at a path of members' names; nil if a step is missing or leads to another kind of
+    /// value.
     package func text(at path: [[UInt8]]) -> ArraySlice<UInt8>? {
         var reader = CompactReader(self.bytes)
         do throws(CompactFormatError) {
@@ -51,7 +52,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// The value at a path of members' names; nil where a step is missing.
+    /// The value at a path of members' names; nil if a step is missing.
     package func value(at path: [[UInt8]]) -> JSONValue? {
         var reader = CompactReader(self.bytes)
         do throws(CompactFormatError) {

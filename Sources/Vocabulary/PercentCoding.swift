@@ -2,14 +2,15 @@
 package enum PercentCoding {
     /// The bytes decoded once; nil when a `%` lacks its two hexadecimal digits.
     ///
-    /// - Parameter plusIsSpace: `+` stands for a space, as in `application/x-www-form-urlencoded`.
+    /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         self.decode(bytes, plusIsSpace: plusIsSpace, isStrict: true)
     }
 
-    /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits stands for itself.
+    /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept as it
+    /// is.
     ///
-    /// - Parameter plusIsSpace: `+` stands for a space, as in `application/x-www-form-urlencoded`.
+    /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func leniently(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
         self.decode(bytes, plusIsSpace: plusIsSpace, isStrict: false) ?? []
     }
@@ -38,7 +39,7 @@ package enum PercentCoding {
         return decoded
     }
 
-    /// `text` with every byte but the unreserved ones (RFC 3986 2.3) percent-encoded: fit for a query value.
+    /// `text` with every byte except the unreserved ones (RFC 3986 2.3) percent-encoded, for use as a query value.
     package static func encoded(_ text: String) -> String {
         var encoded: [UInt8] = []
         for byte in text.utf8 {

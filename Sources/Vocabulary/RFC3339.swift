@@ -14,8 +14,8 @@ extension UnixTime {
     package var rfc3339Seconds: String { self.rfc3339.prefix(19) + "Z" }
 }
 
-/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`, keeping the text up to the second: most
-/// lines of a log fall into the same one as the line before.
+/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. It keeps the text up to the second,
+/// because most lines of a log fall into the same second as the line before.
 package struct RFC3339 {
     /// The length of every text.
     package static let count = 24

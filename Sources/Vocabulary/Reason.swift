@@ -1,7 +1,7 @@
 /// Why a request, a token or a connection was refused or could not be served.
 ///
-/// The raw value is the stable id that stands in logs, metrics, audit events, problem documents and the README's table.
-/// An id never changes its meaning; new ones may be added. How each is answered is said in one place (`Refusal`).
+/// The raw value is the stable id in logs, metrics, audit events, problem documents and the README's table. An id never
+/// changes its meaning; new ones may be added. `Refusal` defines the answer to each.
 package enum Reason: String, Error, CaseIterable, Sendable {
     // The bytes of the request.
     case requestMalformed = "request.malformed"
@@ -49,7 +49,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case signInRefused = "signin.refused"
     case signInThrottled = "signin.throttled"
 
-    // What the route demands of the session.
+    // The route's requirements on the session.
     case requireAAL = "require.aal"
     case requireGroups = "require.groups"
     case requireScopes = "require.scopes"
@@ -88,7 +88,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case identityUnsafeValue = "identity.unsafe_value"
     case identityTooLarge = "identity.too_large"
 
-    // What the gateway leans on.
+    // The services that the gateway depends on.
     case storeUnavailable = "store.unavailable"
     case storeFull = "store.full"
     case providerUnavailable = "provider.unavailable"

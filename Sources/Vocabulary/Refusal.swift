@@ -1,22 +1,22 @@
-/// How a request is answered that is refused for a reason: a row of the one table of answers.
+/// The answer to a request that is refused for a reason: a row of the one table of answers.
 ///
-/// Everything that the gateway refuses is a rendering of such a row: problem documents (`ProblemDocument`), pages for people
-/// (`RefusalWords`), Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). The last two keep the statuses of the protocols
-/// that they speak, where these have others. Whoever refuses names a reason and no status.
+/// Every refusal of the gateway is a rendering of such a row: problem documents (`ProblemDocument`), pages for people
+/// (`RefusalWords`), Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). The last two keep their protocol's
+/// status where it differs. Code that refuses a request names a reason and no status.
 package struct Refusal: Equatable, Sendable {
-    /// What `WWW-Authenticate` asks for (RFC 9110 11.6.1).
+    /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
         /// `Bearer`, with `error="invalid_token"` where a credential was judged (RFC 6750 3).
         case bearer
-        /// `Bearer error="insufficient_user_authentication"` with what the route demands (RFC 9470 3).
+        /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
         case stepUp
     }
 
-    /// What `Retry-After` says (RFC 9110 10.2.3).
+    /// The value of `Retry-After` (RFC 9110 10.2.3).
     package enum RetryAfter: Equatable, Sendable {
-        /// The same request may be answered otherwise after so many seconds.
+        /// The same request may get another answer after this many seconds.
         case seconds(Int)
-        /// After as long as the rate limiter says.
+        /// The time that the rate limiter returned.
         case limited
     }
 
@@ -24,16 +24,16 @@ package struct Refusal: Equatable, Sendable {
     package var status: Int
     package var challenge: Challenge?
     package var retryAfter: RetryAfter?
-    /// Where the request ends is not known or not waited for, so the connection carries no other. A head that the parser
-    /// refuses ends the connection for whatever reason.
+    /// Whether the connection closes, because the end of the request is unknown or not waited for. A head that the
+    /// parser refuses closes the connection whatever the reason.
     package var closes = false
-    /// The browser's session cookie is cleared.
+    /// Whether the browser's session cookie is cleared.
     package var clearsSession = false
 
-    /// What the status is called, which is the title of the problem document (RFC 9457 4.2.1).
+    /// The status's reason phrase, which is the title of the problem document (RFC 9457 4.2.1).
     package var title: String { StatusText.phrase(self.status) }
 
-    /// The answer to a reason that has no row: the gateway itself is at fault.
+    /// The answer to a reason without a row: an error of the gateway itself.
     package static let internalError = Refusal(500)
 
     private init(_ status: Int) {
@@ -43,7 +43,7 @@ package struct Refusal: Equatable, Sendable {
         if status == 503 { self.retryAfter = .seconds(1) }
     }
 
-    /// A 403 that names what the next sign-in has to reach.
+    /// A 403 that names what the next sign-in must reach.
     private static let stepUp: Refusal = {
         var row = Refusal(403)
         row.challenge = .stepUp
@@ -87,13 +87,13 @@ package struct Refusal: Equatable, Sendable {
         case .credentialAmbiguousCookie: endOfSession
         case .sessionUnknown, .sessionOtherHost: Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // The request is not refused: a stream under way breaks off, or a transfer token is removed.
+        // No request is refused: a stream under way is closed, or a transfer token is removed.
         case .sessionRevoked: nil
 
         case .signInMalformed: Refusal(400)
         case .signInFlowUnknown: Refusal(404)
         case .signInFlowExpired: Refusal(410)
-        // Not 401, which would have to name a scheme that a browser can answer (RFC 9110 15.5.2).
+        // Not 401, which must name an authentication scheme that a browser can use (RFC 9110 15.5.2).
         case .signInIncomplete, .signInRefused: Refusal(422)
         case .signInThrottled: Refusal(429)
 
@@ -101,7 +101,7 @@ package struct Refusal: Equatable, Sendable {
         case .requireGroups, .requireScopes, .requireOrigin: Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
-        // The request goes on without the token.
+        // The request continues without the token.
         case .handoffUnknown, .handoffExpired, .handoffReplayed, .handoffBurned, .handoffQuarantined, .handoffMalformed,
             .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffCrossSite:
             nil
@@ -116,16 +116,16 @@ package struct Refusal: Equatable, Sendable {
         case .upstreamUnreachable, .upstreamReset, .upstreamMalformed: Refusal(502)
         case .storeUnavailable, .storeFull, .providerUnavailable, .gatewayOverloaded: Refusal(503)
         case .upstreamTimeout: Refusal(504)
-        // The answer had begun and breaks off, or there is no one left to answer.
+        // The answer had begun and is cut off, or the client is gone.
         case .upstreamTruncated, .gatewayDraining, .clientGone: nil
         }
     }
 }
 
 extension Reason {
-    /// How a request is answered that is refused for this reason; nil for a reason that is only logged.
+    /// The answer to a request that is refused for this reason; nil for a reason that is only logged.
     package var refusal: Refusal? { Refusal.row(self) }
 
-    /// The status of that answer; 500 for a reason that is only logged, which no answer names.
+    /// The status of that answer; 500 for a reason that is only logged, which no answer has.
     package var status: Int { (self.refusal ?? .internalError).status }
 }

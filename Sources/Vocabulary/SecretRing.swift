@@ -1,11 +1,11 @@
 /// The gateway's secrets: one signs and seals, and all are accepted, so that a change of secret ends no session.
 package struct SecretRing: Sendable, Hashable {
-    /// The secret that signs, seals and names what is made now.
+    /// The secret that signs, seals and names new tokens and records.
     package let current: Secret
-    /// The others, each once, in the order in which they were given.
+    /// The other secrets, each once, in the given order.
     package let accepted: [Secret]
 
-    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated ones, and the current one,
+    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated secrets, and the current one,
     ///   count once.
     package init(current: Secret, accepted: [Secret] = []) {
         self.current = current

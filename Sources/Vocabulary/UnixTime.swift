@@ -41,7 +41,7 @@ extension Duration {
     }
 }
 
-/// Where the time comes from: the system in production, a value under the test's control in tests.
+/// The source of time: the system in production, a controlled value in tests.
 package struct Clock: Sendable {
     private let read: @Sendable () -> UnixTime
 
@@ -55,7 +55,7 @@ package struct Clock: Sendable {
     /// The system's real-time clock, which NTP or an operator may change. For times that people read.
     package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
-    /// A clock that starts at the system's time and is never set, for lifetimes. It goes on while the machine sleeps.
+    /// A clock that starts at the system's time and is never set, for lifetimes. It continues while the machine sleeps.
     package static func steady() -> Clock {
         let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
         return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }

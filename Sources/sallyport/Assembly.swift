@@ -14,12 +14,12 @@ import SignIn
 import TokenEndpoints
 import Vocabulary
 
-/// What the settings name and the gateway cannot start with.
+/// The settings name something with which the gateway cannot start.
 struct StartRefusal: Error, CustomStringConvertible {
     let description: String
 }
 
-/// What lives as long as the process, whatever a reload changes: sessions, metrics, the logs.
+/// The parts that live as long as the process, across reloads: sessions, metrics, the logs.
 struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
@@ -30,14 +30,14 @@ struct Foundations: Sendable {
     let secrets: SecretRing
     let registry: MetricsRegistry
     let audit: AuditStream
-    /// By which sessions and tokens live and end (`Backing.clock`). Logs and audits go by the system's.
+    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
     let clock: Clock
 }
 
-/// One configuration put together: what a start and every reload make anew.
+/// The parts made from one configuration, at the start and at every reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
-    /// The tokens that the configured provider knows; nil: it has no such role.
+    /// The tokens that the configured provider knows; nil if it has no such role.
     let foreignTokens: (any ForeignTokens)?
     let asn: ASNDirectory?
 

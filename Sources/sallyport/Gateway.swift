@@ -12,7 +12,7 @@ import Synchronization
 import UnixSignals
 import Vocabulary
 
-/// The running gateway: what `run` and `demo` start, reload and stop.
+/// The running gateway, which `run` and `demo` start, reload and stop.
 final class Gateway: Sendable {
     private struct State {
         var settings: Settings
@@ -40,7 +40,7 @@ final class Gateway: Sendable {
 
     /// Starts serving.
     ///
-    /// - Parameter reload: reads the settings anew on SIGHUP; nil: there is nothing to read again.
+    /// - Parameter reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
     /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
     static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws
         -> Gateway
@@ -62,7 +62,7 @@ final class Gateway: Sendable {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
-        // Who shares a store must hear what others end before it believes what it knows.
+        // A gateway that shares a store must receive ends from others before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.redis != nil)
         let registry = MetricsRegistry()
         logs.register(in: registry)
@@ -98,7 +98,7 @@ final class Gateway: Sendable {
         let loops = PathLoops()
         let strayForwarding = StrayForwarding(logger: logger)
         for eventLoop in group.makeIterator() {
-            // Made on its own loop, where it stays.
+            // Made on its own loop and used only there.
             try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
@@ -165,7 +165,7 @@ final class Gateway: Sendable {
         self.reload = reload
     }
 
-    /// What is read at a scrape rather than counted.
+    /// Registers metrics that are read at a scrape rather than counted.
     private func registerMetrics() {
         let registry = self.foundations.registry
         registry.read(MetricNames.configLastReloadSuccessful) {
@@ -210,7 +210,7 @@ final class Gateway: Sendable {
         }
     }
 
-    /// Names of apps and expired records are looked at in the background, once in a while.
+    /// Resolves the names of apps and removes expired records, periodically in the background.
     private func collectExpired() {
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
             Task.detached {
@@ -220,11 +220,11 @@ final class Gateway: Sendable {
         }
     }
 
-    // MARK: What it says of itself
+    // MARK: Readiness
 
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
-    /// Whether requests should be sent here, and why not.
+    /// Whether the gateway should get requests, and the conditions.
     func isReady() -> (ready: Bool, checks: [AdminServer.Check]) {
         let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
         let listening = !self.listeners.withLock { $0.isEmpty }
@@ -232,7 +232,7 @@ final class Gateway: Sendable {
             [
                 (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
                 (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
-                // A bad file keeps the old configuration: that is worth a look, but requests are served.
+                // A bad file keeps the old configuration: an operator should look at it, but requests are served.
                 (
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the former is in use"
@@ -243,7 +243,7 @@ final class Gateway: Sendable {
 
     // MARK: Reload
 
-    /// Reads the settings again and swaps them whole; whatever is wrong with them, the former ones go on.
+    /// Reads the settings again and replaces them as a whole; on any error, the former ones stay in use.
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
@@ -278,7 +278,7 @@ final class Gateway: Sendable {
         }
     }
 
-    /// What a reload cannot change, in words, where the file asks for it.
+    /// Warnings for settings in the file that a reload cannot change.
     private static func fixedForLife(_ former: Settings, _ new: Settings) -> [String] {
         var warnings: [String] = []
         if former.listen != new.listen { warnings.append("listen: takes effect at the next start") }
@@ -313,7 +313,7 @@ final class Gateway: Sendable {
         }
     }
 
-    /// Readiness goes first, then new connections, then what is in flight, then the rest.
+    /// Ends readiness first, then new connections, then requests under way, then the rest.
     func drainAndStop() async {
         let drain = self.state.withLock { state in
             state.isDraining = true
@@ -321,7 +321,8 @@ final class Gateway: Sendable {
         }
         await self.loops.onEach { $0.drain() }
         try? await Task.sleep(for: drain.delay)
-        // Some fronts notice nothing and connect until the end: what has connected is served, and what was sent is read.
+        // Some load balancers ignore readiness and connect until the end: connections that were made are served, and
+        // bytes that were sent are read.
         let moment = min(drain.delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }
@@ -336,14 +337,15 @@ final class Gateway: Sendable {
         await self.loops.onEach { $0.closeAll() }
         await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
-        // The last requests ended since the loops looked at their logs; what was cut off above has its lines here as well.
+        // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
+        // lines here as well.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(2))
         try? await self.group.shutdownGracefully()
     }
 }
 
-/// What the binary calls itself.
+/// The version of the binary.
 enum Version {
     static let current = "0.1.0"
 }

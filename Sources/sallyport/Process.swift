@@ -4,14 +4,14 @@ import Glibc
 
 /// The process as a whole.
 enum Process {
-    /// Ends the process; buffered lines have been flushed by whoever calls.
+    /// Ends the process; the caller has flushed buffered lines.
     static func exit(_ code: Int32) -> Never {
         #if canImport(Glibc)
         Glibc.exit(code)
         #endif
     }
 
-    /// A reader of our output that has gone away is a failed write, not our end.
+    /// Turns a closed pipe into a failed write instead of the end of the process.
     static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)
     }

@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import Synchronization
 
-/// Warns once in the life of the process of a proxy that `trusted_proxies` does not name.
+/// Warns about a proxy that `trusted_proxies` does not list, once in the life of the process.
 final class StrayForwarding: Sendable {
     private let hasTold = Mutex(false)
     private let logger: Logger

@@ -2,15 +2,15 @@ import AddressIntelligence
 import Dispatch
 import Synchronization
 
-/// Runs slow, memory-hungry work off the event loops and off Swift's own threads: a few pieces at once, in a bounded number
-/// of places, which nobody can fill alone.
+/// Runs slow, memory-intensive work off the event loops and off Swift's own threads: a few pieces at once, and a
+/// bounded number of places that no single source can fill.
 ///
-/// A quarter of the places is kept for sources that are familiar. A source gets one more place only while it holds fewer
-/// than are left (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): one alone may hold half of them,
-/// and a newcomer finds some free however many others there are. Sources take turns, so a newcomer does not wait for the
-/// queue of another.
+/// A quarter of the places is reserved for familiar sources. A source gets one more place only while it holds fewer
+/// than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a single source can hold half
+/// of them, and a newcomer finds free places however many others there are. Sources take turns, so a newcomer does not
+/// wait for the queue of another.
 package final class PasswordWorkers: Sendable {
-    /// Does the work; what it returns tells whoever waits for it.
+    /// Does the work and returns a closure that delivers the result to the waiting caller.
     private typealias Job = @Sendable () -> @Sendable () -> Void
 
     private struct Waiting {
@@ -19,19 +19,19 @@ package final class PasswordWorkers: Sendable {
         let job: Job
     }
 
-    /// What a source holds now.
+    /// The places of one source.
     private struct Share {
         var places = 0
-        /// The turn of its last piece of work.
+        /// The turn in which its last piece of work began.
         var lastTurn = 0
     }
 
     private struct State {
         var running = 0
-        /// In the order in which they came.
+        /// The waiting work in order of arrival.
         var waiting: [Waiting] = []
         var shares: [CIDRBlock: Share] = [:]
-        /// The turn of the work that was begun last.
+        /// The turn of the work that began last.
         var turn = 0
     }
 
@@ -39,28 +39,28 @@ package final class PasswordWorkers: Sendable {
     private let threads = DispatchQueue(label: "sallyport.passwords", qos: .userInitiated, attributes: .concurrent)
     private let atOnce: Int
     private let places: Int
-    /// Places that strangers do not get.
+    /// The number of places that strangers do not get.
     private let reserved: Int
 
     /// - Parameters:
     ///   - atOnce: How many pieces run at a time; scrypt takes tens of mebibytes for each.
-    ///   - waitingLimit: How many may wait; more are turned away at once.
+    ///   - waitingLimit: How many may wait; further ones are refused at once.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
-        precondition(atOnce > 0 && waitingLimit >= 0, "nothing could ever run")
+        precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")
         self.atOnce = atOnce
         self.places = atOnce + waitingLimit
         self.reserved = self.places / 4
     }
 
-    /// Places that are taken now.
+    /// The number of places in use now.
     package var occupiedPlaces: Int { self.state.withLock { $0.running + $0.waiting.count } }
 
-    /// Whether work for this source would be let in now.
+    /// Whether work for this source would be accepted now.
     package func hasPlace(for source: SignInSource) -> Bool {
         self.state.withLock { self.hasPlace(for: source, $0) }
     }
 
-    /// What `work` returned; nil: there is too much to do already, and it was not begun.
+    /// The result of `work`; nil when there was no place and it was not run.
     package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
     {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -100,7 +100,7 @@ package final class PasswordWorkers: Sendable {
                 return Self.next(&state)
             }
             if let next { self.start(next.job, of: next.share) }
-            // Last: whoever is answered finds the place free.
+            // This comes last, so that a caller that is answered finds the place free.
             answer()
         }
     }
@@ -116,7 +116,7 @@ package final class PasswordWorkers: Sendable {
         state.shares[share] = held.places > 0 ? held : nil
     }
 
-    /// The first of those whose turn is next.
+    /// The first waiting work of the source whose turn is next.
     private static func next(_ state: inout State) -> Waiting? {
         guard let first = state.waiting.indices.min(by: { state.waiting[$0].turn < state.waiting[$1].turn }) else {
             state.running -= 1

@@ -3,19 +3,21 @@ internal import Sessions
 package import Settings
 package import Vocabulary
 
-/// Users from the configuration, with scrypt hashes: for the demo and tests, on loopback unless a flag says otherwise.
+/// Users from the configuration, with scrypt hashes: for the demo and tests, only on loopback unless a flag permits
+/// more.
 package struct StaticProvider: PasswordProvider {
-    /// The longest password in bytes; hashing more is work that an attacker chooses.
+    /// The longest password in bytes; a longer one would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
 
     private let users: [UserIdentifier: UserSettings]
-    /// What is verified for unknown users: nobody's hashes, of the cost of known ones, so that the work is the same.
+    /// Hashes that are verified for unknown users: they belong to no user and have the cost of known users' hashes, so
+    /// that the work is the same.
     private let decoys: [Secret]
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: Settings have refused identifiers that differ by case only; of such, the first is served.
-    ///   - workers: Where the hashing is done, shared by everything in the process that hashes.
+    ///   - users: Settings refuse identifiers that differ by case only; if there were such, the first would be used.
+    ///   - workers: Runs the hashing; shared by everything in the process that hashes passwords.
     package init(users: [UserSettings], workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
@@ -35,7 +37,7 @@ package struct StaticProvider: PasswordProvider {
     ) async -> AuthenticationResult {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // The same unknown identifier always meets the same decoy, as a known one always meets its own hash.
+        // The same unknown identifier always gets the same decoy, as a known one always gets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let bytes = isTooLong ? [] : password.bytes

@@ -3,24 +3,25 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// What has ended lately, by this gateway or as it has heard: a failover, or a restart from what lies on disk, may bring
-/// it back to life. For any thread.
+/// The ends of the last minutes that this gateway caused or received: a failover, or a restart from data on disk, may
+/// bring the ended records back. For any thread.
 ///
-/// An end is kept for `span` at least and twice that at most: of two generations the older one goes as a whole. When a
-/// generation is full the older one goes early. Then it is no longer known what has ended, so that under the next reign of
-/// a primary every session that is older than what was forgotten counts as ended, too.
+/// An end is kept for at least `span` and at most twice that: ends are kept in two generations, and the older one is
+/// dropped as a whole. When a generation is full, the older one is dropped early. Then it is no longer known what had
+/// ended, so under the next reign of a primary, every session that is older than the last dropped end counts as ended
+/// too.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// Ends in one generation, of some 100 bytes each. Two of them hold what ends at 290 a second.
+    /// The number of ends in one generation, of about 100 bytes each. Two generations suffice for 290 ends a second.
     package static let capacity = 131_072
 
-    /// Something that has ended.
+    /// An end of something.
     package enum Ending: Sendable, Hashable {
         case session(RecordKey)
         /// A replaceable record.
         case record(RecordKey)
         case lineage(Lineage)
-        /// All of a subject's, by the store's name for it, that was born before this epoch.
+        /// Every record of a subject, by the store's name for it, that was made before this epoch.
         case subject(String, epoch: UInt64)
     }
 
@@ -29,7 +30,7 @@ package final class EndingMemory: Sendable {
         var records: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
         var subjects: [String: UInt64] = [:]
-        /// By the steady clock; a new primary's clock may be far from the former one's.
+        /// By the steady clock; a new primary's clock may differ much from the former one's.
         var began: ContinuousClock.Instant
 
         var count: Int { self.records.count + self.lineages.count + self.subjects.count }
@@ -43,11 +44,11 @@ package final class EndingMemory: Sendable {
     private struct State {
         var current: Generation
         var previous: Generation
-        /// When the last end of `previous` came.
+        /// The time of the last end in `previous`.
         var previousEnd: UnixTime
-        /// What went early: when, and when the last of it had ended.
+        /// When a generation was dropped early, and the time of its last end.
         var forgotten: (at: ContinuousClock.Instant, before: UnixTime)?
-        /// Sessions from before it count as ended.
+        /// Sessions made before this time count as ended.
         var barrier: UnixTime?
 
         var isEmpty: Bool { self.barrier == nil && self.current.count == 0 && self.previous.count == 0 }
@@ -59,7 +60,7 @@ package final class EndingMemory: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - clock: By which sessions are stamped.
+    ///   - clock: The clock by which sessions are stamped.
     ///   - now: A steady clock.
     package init(
         capacity: Int = EndingMemory.capacity,
@@ -73,7 +74,7 @@ package final class EndingMemory: Sendable {
         self.state = Mutex(State(current: generation, previous: generation, previousEnd: clock.now()))
     }
 
-    /// Keeps an end that is certain.
+    /// Keeps an end that is known to have taken place.
     package func note(_ ending: Ending) {
         let (now, time) = (self.now(), self.clock.now())
         self.state.withLock { state in
@@ -100,7 +101,7 @@ package final class EndingMemory: Sendable {
         state.current = Generation(began: now)
     }
 
-    /// A primary reigns that may have forgotten what is kept here. Returns that.
+    /// Notes that a primary took over that may have lost the ends kept here; returns these.
     package func beginReign() -> [Ending] {
         let now = self.now()
         return self.state.withLock { state in
@@ -111,14 +112,14 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// The latest epoch that is kept of the subject that the store calls so; 0: none.
+    /// The latest kept epoch of the subject with this name in the store; 0 if none is kept.
     package func epoch(of name: String) -> UInt64 {
         self.state.withLock { max($0.current.subjects[name] ?? 0, $0.previous.subjects[name] ?? 0) }
     }
 
     /// Whether this session has ended, whatever the store says.
     ///
-    /// - Parameter names: What the store calls a subject; asked only while subjects are kept.
+    /// - Parameter names: Gives the store's names of a subject; called only while subjects are kept.
     package func hasEnded(_ key: RecordKey, _ session: Session, names: (String) -> [String]) -> Bool {
         self.hasEnded(key, since: session.issuedAt) { subjects in
             names(session.subject).contains { name in subjects[name].map { session.epoch < $0 } ?? false }
@@ -133,7 +134,7 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// - Parameter subjectHasEnded: Whether its subject has, by the epochs that are kept; asked only while there are any.
+    /// - Parameter subjectHasEnded: Whether its subject's end is among these epochs; called only if there are any.
     private func hasEnded(
         _ key: RecordKey,
         since: UnixTime,

@@ -2,29 +2,30 @@ internal import NIOCore
 internal import Sessions
 internal import Vocabulary
 
-/// Ends again, at a primary that is new or was started again, what it may have forgotten (`EndingMemory`).
+/// Repeats ends at a primary that is new or was restarted and may have lost them (`EndingMemory`).
 ///
-/// A replica that is promoted lacks what another one confirmed, and a server that was started again what it had not written
-/// to disk. This gateway refuses what it knows to have ended, whatever the store says; that other gateways do is what this
-/// is for. It looks first: of all that was ended nearly everything is known to the new primary.
+/// A replica that is promoted lacks the writes that another one confirmed, and a restarted server lacks what it had not
+/// written to disk. This gateway refuses what it knows to have ended, whatever the store says; repeating the ends makes
+/// other gateways refuse it too. It reads first, because the new primary knows nearly all of the ends.
 final class EndingReplay: Sendable {
-    /// What is known on the loop.
+    /// The state on the loop.
     private struct State {
         var topology: Topology?
         /// The last reign of each primary.
         var reigns: [RedisEndpoint: String] = [:]
-        /// Those of which everything has been, or is being, ended again.
+        /// The primaries at which the ends have been, or are being, repeated, with the reign.
         var begun: [RedisEndpoint: String] = [:]
         var isShutDown = false
     }
 
-    /// How much is looked at with one command.
+    /// How many ends are checked with one command.
     private static let stride = 256
-    /// After a failure, until the next try; after each more in a row twice as long. A primary without its replicas may
-    /// refuse writes for hours.
+    /// The time from a failure to the next try; it doubles with each further failure. A primary without its replicas
+    /// may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// Then all is looked at once more: another loop may have ended something at the former primary meanwhile.
+    /// The time after which all ends are checked once more: another loop may have ended something at the former primary
+    /// meanwhile.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -39,7 +40,7 @@ final class EndingReplay: Sendable {
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
 
-    /// Begins to follow the client's primaries. To be called once, before the client starts.
+    /// Begins to follow the client's primaries. Must be called once, before the client starts.
     func start() {
         self.client.follow(
             RedisClient.Follower(
@@ -70,7 +71,8 @@ final class EndingReplay: Sendable {
         self.loop.execute { step(self) }
     }
 
-    /// Begins where there is a reign that nothing was done for. A primary whose slots are not known yet waits for them.
+    /// Begins where there is a reign for which the ends were not repeated. A primary whose slots are not known yet
+    /// waits for them.
     private func judge() {
         for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
             guard let reign = self.state.value.reigns[shard.endpoint],
@@ -126,7 +128,7 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// Ends those of them that live; how many that were.
+    /// Repeats those ends whose records are alive; returns how many.
     private func restore(_ endings: [EndingMemory.Ending]) -> EventLoopFuture<Int> {
         self.values(of: endings).flatMap { values in
             let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
@@ -134,7 +136,7 @@ final class EndingReplay: Sendable {
                 self.client.evaluate(ending.call, on: self.loop).flatMapThrowing { reply in
                     if case .error(let error) = reply { throw RedisError.server(error) }
                 }.flatMapErrorThrowing { error in
-                    // It is done here; should this primary be replaced too, it is done again.
+                    // The end has taken effect on this primary; if it is replaced too, the end is repeated again.
                     guard case RedisError.unreplicated = error else { throw error }
                 }
             }
@@ -142,10 +144,10 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// What stands where each of them lies.
+    /// The value at the key where each end is visible.
     private func values(of endings: [EndingMemory.Ending]) -> EventLoopFuture<[[UInt8]?]> {
         let places = endings.map(\.place)
-        // Where keys lie on several nodes, each command has one.
+        // When keys are on several nodes, each gets a command of its own.
         let commands = self.client.isCluster ? places.map { [$0] } : [places]
         let asked = commands.map { keys in
             RedisStore.answered(self.client.send(RedisCommand("MGET", keys), on: self.loop)).flatMapThrowing { reply in
@@ -158,7 +160,7 @@ final class EndingReplay: Sendable {
 }
 
 extension EndingMemory.Ending {
-    /// Where it is seen that something has ended.
+    /// The key whose value shows whether the end took effect.
     fileprivate var place: [UInt8] {
         switch self {
         case .session(let key): Keyspace.idle(key)
@@ -168,7 +170,7 @@ extension EndingMemory.Ending {
         }
     }
 
-    /// Whether a primary with this value there knows of the end.
+    /// Whether a primary with this value at that key knows the end.
     fileprivate func isKnown(by value: [UInt8]?) -> Bool {
         switch self {
         case .session, .record: return value == nil
@@ -179,7 +181,7 @@ extension EndingMemory.Ending {
         }
     }
 
-    /// What ends it, whether or not it has ended.
+    /// The script call that causes the end; it may be repeated.
     var call: ScriptCall {
         switch self {
         case .session(let key):

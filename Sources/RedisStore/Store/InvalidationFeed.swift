@@ -1,33 +1,35 @@
 internal import NIOCore
 internal import Sessions
 
-/// Hears what ends elsewhere and tells the caches of this process: one subscription at every primary, all
-/// on one loop.
+/// Receives ends that other gateways cause and reports them to the caches of this process: one subscription at every
+/// primary, all on one loop.
 ///
-/// While any of them is not up, the caches doubt; only reads that begin when all are up are trusted. What ends is told in
-/// no order with what is read, since both come over connections of their own: `SessionCache` keeps a placeholder for every
-/// read under way. What this process ended itself is heard too, after its caches were told, and changes nothing.
+/// While any subscription is not up, the caches doubt; only reads that begin when all are up are trusted. Ends and the
+/// answers to reads arrive in any order, since they use separate connections: `SessionCache` keeps a placeholder for
+/// every read under way. Ends that this process caused are received too, after its caches were told, and change
+/// nothing.
 final class InvalidationFeed: Sendable {
-    /// What is known on the loop.
+    /// The state on the loop.
     private struct State {
         var topology: Topology?
         var subscriptions: [RedisEndpoint: RedisSubscription] = [:]
-        /// Those that tell everything now.
+        /// The primaries whose subscription is up.
         var up: Set<RedisEndpoint> = []
-        /// The error for which a server last refused, so that it is told once.
+        /// The last error with which each server refused, so that it is logged once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
-        /// The primary that is heard may have been replaced.
+        /// Whether the followed primary may have been replaced.
         var isCutOff = false
         var isShutDown = false
 
-        /// Whether everything that ends anywhere is told.
+        /// Whether every end anywhere is received.
         var hearsAll: Bool {
             !self.isCutOff && !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count
         }
     }
 
-    /// How many ends the loops are told of in one go; the rest follows after a pause in which they serve requests.
+    /// How many ends are reported to the loops at once; the rest follows after a pause in which the loops serve
+    /// requests.
     private static let stride = 1024
     private static let pause = TimeAmount.microseconds(500)
 
@@ -37,9 +39,9 @@ final class InvalidationFeed: Sendable {
     private let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
 
-    /// A feed over the connections of `client`. Nothing is heard before `start()`.
+    /// A feed over the connections of `client`. Receives nothing before `start()`.
     ///
-    /// - Parameter heard: Told of what was ended, not of what was only written or has expired.
+    /// - Parameter heard: Called for certain ends, not for writes or expiry.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -48,7 +50,7 @@ final class InvalidationFeed: Sendable {
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
 
-    /// Begins to doubt, and to follow the client's topology. To be called once, before the client starts.
+    /// Begins to doubt, and to follow the client's topology. Must be called once, before the client starts.
     func start() {
         self.caches.doubt()
         let primariesHeard: @Sendable (Duration) -> Quorum = { [weak self] time in
@@ -59,7 +61,7 @@ final class InvalidationFeed: Sendable {
                 topology: { [weak self] topology in self?.onLoop { $0.adopt(topology) } },
                 event: { [weak self] event in
                     switch event {
-                    // Another reign: whatever the former one was told may have been forgotten.
+                    // Under a new reign, ends that the former primary received may have been lost.
                     case .primaryChanged: self?.onLoop { $0.caches.invalidate([.all]) }
                     case .cutOff: self?.onLoop { $0.cutOff(true) }
                     case .rejoined: self?.onLoop { $0.cutOff(false) }
@@ -71,14 +73,14 @@ final class InvalidationFeed: Sendable {
         )
     }
 
-    /// How many primaries were heard within this time; on the loop.
+    /// How many primaries were heard from within this time. Must be called on the loop.
     private func primariesHeard(within time: Duration) -> Quorum {
         let since = NIODeadline.now() - TimeAmount(time)
         let subscriptions = self.state.value.subscriptions.values
         return Quorum(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// Hears nothing more; the caches doubt.
+    /// Stops receiving; the caches doubt.
     func shutDown() async throws {
         try await self.loop.flatSubmit {
             self.state.value.isShutDown = true
@@ -92,11 +94,11 @@ final class InvalidationFeed: Sendable {
     // MARK: Steps, on the loop
 
     private func onLoop(_ step: @escaping @Sendable (InvalidationFeed) -> Void) {
-        // Also when called on it, so that nothing overtakes what another thread said before.
+        // Also when called on the loop, so that it does not overtake earlier calls from other threads.
         self.loop.execute { step(self) }
     }
 
-    /// Listens at these primaries and no others.
+    /// Listens at exactly these primaries.
     private func adopt(_ topology: Topology) {
         guard !self.state.value.isShutDown, topology != self.state.value.topology else { return }
         self.state.value.topology = topology
@@ -108,7 +110,7 @@ final class InvalidationFeed: Sendable {
             self.state.value.refusals[endpoint] = nil
         }
         for endpoint in endpoints where self.state.value.subscriptions[endpoint] == nil { self.subscribe(to: endpoint) }
-        // Where keys have moved among those that are heard, all is read again, once.
+        // If keys have moved between primaries that are followed already, everything is read again once.
         if self.state.value.isTrusted, self.state.value.hearsAll {
             self.caches.doubt()
             self.caches.trust()
@@ -125,7 +127,7 @@ final class InvalidationFeed: Sendable {
                 demandsPrimary: true,
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
-                // Six answers, one after the other.
+                // Six answers in sequence.
                 handshakeTimeout: configuration.connectTimeout * 4
             ),
             over: self.client.connector,
@@ -152,7 +154,7 @@ final class InvalidationFeed: Sendable {
         if let refusal, self.state.value.refusals.updateValue(refusal.code, forKey: endpoint) != refusal.code {
             self.client.invalidation(refusedBy: endpoint, refusal)
         }
-        // It may be no primary any more.
+        // The server may no longer be a primary.
         self.client.lookAgain()
     }
 
@@ -161,7 +163,7 @@ final class InvalidationFeed: Sendable {
         self.judge()
     }
 
-    /// Has the caches trust or doubt, whichever is due.
+    /// Makes the caches trust or doubt, as the state requires.
     private func judge() {
         let hearsAll = self.state.value.hearsAll
         guard hearsAll != self.state.value.isTrusted else { return }
@@ -176,15 +178,15 @@ final class InvalidationFeed: Sendable {
             switch message.payload {
             case .keys(let keys): changed += keys
             case .allKeys: self.caches.invalidate([.all])
-            // Somebody published on the channel; Redis itself does not send this there.
+            // Another program published on the channel; Redis itself does not send this there.
             case .text: break
             }
         }
         self.tell(changed[...])
     }
 
-    /// Tells every loop what the changes of these keys end, in one hop for many. What is told late is told late to all: an
-    /// end is an end, whatever is heard between.
+    /// Reports to every loop what the changes of these keys end, in one hop for many keys. A delay in this affects all
+    /// loops equally. The order does not matter: an end stays an end, whatever is received in between.
     private func tell(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {

@@ -5,10 +5,10 @@ extension Keyspace {
     /// The prefixes that caches follow: sessions, what ended, epochs of subjects, documents.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
-    /// What a change of `key` ends or changes; nil where that is nothing that a cache holds, whoever wrote it.
+    /// The end or change that a change of `key` means; nil if it concerns nothing that a cache holds.
     ///
-    /// A session is written once and then deleted or expires, an epoch moves only when its subject's sessions end. That a
-    /// session is written is told too: it ends nothing that anybody has.
+    /// A session is written once and then deleted or expires; an epoch changes only when its subject's sessions end.
+    /// The writing of a session is reported too; it ends nothing that is in a cache.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
             let close = key.firstIndex(of: UInt8(ascii: "}"))
@@ -32,8 +32,8 @@ extension Keyspace {
         }
     }
 
-    /// Whether a change of `key`, which ends something by `ended(byChangeOf:)`, always means that somebody ended it. A session's
-    /// record changes when it is written, too, and when it expires; a document when it is replaced.
+    /// Whether a change of `key` that means an end by `ended(byChangeOf:)` is always caused by ending something. A
+    /// session's record also changes when it is written and when it expires, a document also when it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
         key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }
@@ -75,9 +75,9 @@ extension Keyspace {
         }
     }
 
-    /// Characters of a lineage's tag.
+    /// The length of a lineage's tag in characters.
     private static let tagLength = 10
-    /// Characters of an HMAC-SHA-256.
+    /// The length of an HMAC-SHA-256 in characters.
     private static let digestLength = 43
 
     private static func lineage(_ tag: ArraySlice<UInt8>) -> Lineage {

@@ -1,8 +1,8 @@
 internal import Cryptography
 package import Sessions
 
-/// Where things lie in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag the hash slot, so a
-/// token, its marker, the session it makes, its idle key and the lineage's ledger share one. No part is a secret.
+/// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag the hash slot, so a token, its
+/// marker, the session it makes, its idle key and the lineage's ledger share one. No part is a secret.
 package enum Keyspace {
     /// The sealed record, by the letter of its kind: a session (`sp:s:`), a transfer token (`sp:t:`).
     package static func record(_ key: RecordKey) -> [UInt8] {
@@ -11,7 +11,8 @@ package enum Keyspace {
         return place
     }
 
-    /// All that decides whether a session lives, but for its subject: the record, its lineage's ledger, its idle key.
+    /// The keys that decide whether a session lives, except its subject's epoch: the record, its lineage's ledger, its
+    /// idle key.
     static func all(of session: RecordKey) -> [[UInt8]] {
         let record = Self.record(session)
         var idle = record
@@ -19,21 +20,21 @@ package enum Keyspace {
         return [record, Self.lineage(session.lineage), idle]
     }
 
-    /// What is left where a single-use token was.
+    /// The marker that replaces a used or burned single-use record.
     package static func marker(_ key: RecordKey) -> [UInt8] { Self.key("sp:m:{", key) }
 
-    /// When the session ends for want of use. Written often, so it lies outside the prefixes that caches follow.
+    /// When the session idles out. Written often, so it is outside the prefixes that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
-    /// The lineage's ledger: whether it lives or has ended. Every new record of the lineage may write it, so it lies outside
-    /// the prefixes that caches follow.
+    /// The lineage's ledger: whether it lives or has ended. Every new record of the lineage may write it, so it is
+    /// outside the prefixes that caches follow.
     package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
 
-    /// Written only when the lineage ends, so that caches hear of it; nobody reads it.
+    /// Written only when the lineage ends, so that caches are notified; never read.
     package static func ending(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:f:{", lineage.tag) }
 
-    /// Written only when the session or replaceable record is ended, so that gateways can tell this from its birth and its
-    /// expiry; never read. Where it is no session, its kind's letter stands before the digest.
+    /// Written only when the session or replaceable record is ended, so that gateways can tell this from its creation
+    /// and its expiry; never read. For a replaceable record, the kind's letter precedes the digest.
     package static func ending(_ key: RecordKey) -> [UInt8] {
         guard key.kind != .session else { return Self.key("sp:f:{", key) }
         var bytes = Self.tagged("sp:f:{", key.lineage.tag)
@@ -42,14 +43,15 @@ package enum Keyspace {
         return bytes
     }
 
-    /// The epoch of the subject with this name (`SealingKeyRing.names`), which lies in a slot of its own.
+    /// The epoch of the subject with this name (`SealingKeyRing.names`), which has a slot of its own.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 
-    /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often: outside what caches follow.
+    /// The rate limiter's bucket with this name (`SealingKeyRing.names`). Written often, so it is outside the prefixes
+    /// that caches follow.
     package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }
 
-    /// What remembers an id that was presented once, under this name (`SealingKeyRing.names`). The tag, the same whatever the
-    /// name, makes all names of the id share a slot.
+    /// The mark that an id was presented, under this name (`SealingKeyRing.names`). The tag is the same for all names
+    /// of the id, so they share a slot.
     package static func once(_ name: String, tag: String) -> [UInt8] { Self.named("sp:o:{", tag, name) }
 
     /// The sealed document with this name. All documents of a collection share a slot.
@@ -57,10 +59,11 @@ package enum Keyspace {
         Self.named("sp:c:{", name.collection, name.name)
     }
 
-    /// The names of all documents of a collection, a line each. Outside what caches follow: its documents tell of changes.
+    /// The names of all documents of a collection, one a line. It is outside the prefixes that caches follow: the
+    /// documents' own changes are reported.
     package static func directory(_ collection: String) -> [UInt8] { Self.tagged("sp:d:{", collection) }
 
-    // Built by hand: every read of a session makes three of them.
+    // Not by string interpolation, which is slower: every read of a session makes three of them.
 
     private static func tagged(_ prefix: StaticString, _ tag: String) -> [UInt8] {
         var bytes: [UInt8] = []

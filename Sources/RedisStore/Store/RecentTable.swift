@@ -1,11 +1,11 @@
 internal import NIOCore
 import Synchronization
 
-/// The newest entries of something that may be forgotten: when it is full, the oldest goes. For any thread.
+/// The newest entries of a table that may forget: when it is full, the oldest entry is removed. For any thread.
 final class RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var values: [Key: Value] = [:]
-        /// Each key once, in the order of their first entry.
+        /// Each key once, in the order in which it was first added.
         var order = CircularBuffer<Key>()
     }
 
@@ -20,7 +20,7 @@ final class RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         self.state.withLock { $0.values[key] }
     }
 
-    /// Enters what `make` makes of the value that stands there, and returns it.
+    /// Replaces the present value by the result of `make`, and returns that.
     @discardableResult
     func update(_ key: Key, _ make: (Value?) -> Value) -> Value {
         self.state.withLock { state in

@@ -2,11 +2,11 @@ internal import Cryptography
 internal import Sessions
 internal import Vocabulary
 
-/// Records as they lie in Redis: encoded and sealed for the key under which they lie.
+/// Encodes and seals records for the key in Redis under which they are kept, and reads them.
 struct RecordSeals: Sendable {
     let ring: SealingKeyRing
 
-    /// Any record's bytes.
+    /// Seals the bytes of any record.
     func seal(_ bytes: [UInt8], at place: [UInt8]) -> [UInt8] {
         self.ring.seal(bytes, for: place)
     }
@@ -19,7 +19,7 @@ struct RecordSeals: Sendable {
         self.ring.seal(marker.encoded, for: place)
     }
 
-    /// The session in these bytes. Whatever is wrong with them, there is a record: it is *unavailable*, never absent.
+    /// The session in these bytes. If they cannot be read, there is still a record: it is *unavailable*, never absent.
     func session(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> Session {
         try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Session.decoded(bytes) }
     }
@@ -36,7 +36,7 @@ struct RecordSeals: Sendable {
         try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try Record.decoded(bytes) }
     }
 
-    /// A replaceable record, or who wrote it.
+    /// A replaceable record with the attempt that wrote it.
     func replaceable(_ bytes: [UInt8], at place: [UInt8]) throws(StoreError) -> ReplaceableEnvelope {
         try self.open(bytes, at: place) { (bytes) throws(CompactFormatError) in try ReplaceableEnvelope(bytes) }
     }

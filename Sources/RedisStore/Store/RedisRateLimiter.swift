@@ -3,30 +3,30 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The rate limiter of all gateways together: one bucket in Redis, whichever of them is asked.
+/// The rate limiter that all gateways share: each bucket is one key in Redis.
 ///
-/// Each process counts by itself first, at the same rate. What it has allowed alone fills a bucket, so a flood at one
-/// gateway costs Redis no more than the limit lets through; and what Redis refused is refused here until its time has come.
-/// Otherwise Redis decides. When it cannot, nothing is allowed and nothing was counted here.
+/// Each process first counts by itself, at the same rate. What it allows fills its own bucket, so a flood at one
+/// gateway costs Redis no more than the limit lets through; and what Redis refused is refused here until the wait has
+/// passed. Otherwise Redis decides. When Redis cannot answer, nothing is allowed and the local count is taken back.
 ///
-/// Buckets are named under the ring's current secret. Gateways in the middle of a rotation may count apart for the time in
-/// which a bucket drains.
+/// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets may
+/// count separately for the time in which a bucket drains.
 package struct RedisRateLimiter: RateLimiter {
     private let client: RedisClient
     private let ring: SealingKeyRing
     private let local: LocalRateLimiter
 
     /// - Parameters:
-    ///   - ring: Gives buckets names that say nothing of whom they are for.
-    ///   - clock: The clock of this process's own count; buckets in Redis go by Redis's.
+    ///   - ring: Gives buckets names that reveal nothing of their subjects.
+    ///   - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
     package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
         self.client = client
         self.ring = ring
         self.local = LocalRateLimiter(whenFull: .allow, clock: clock)
     }
 
-    /// The buckets lie in slots of their own, so no script fills them together: each is filled by itself, and what one of
-    /// them refuses is taken out of the others again.
+    /// The buckets are in different slots, so no script can fill them together: each is filled separately, and if one
+    /// of them refuses, the cost is taken out of the others again.
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
@@ -42,7 +42,7 @@ package struct RedisRateLimiter: RateLimiter {
                     self.local.learn(bucket, cost: cost, refusedFor: wait)
                     answer = answer.map { $0.longer(than: wait) }
                 case .failure(let error):
-                    // An outage must not turn into "too many attempts" for those who tried again meanwhile.
+                    // An outage must not become "too many attempts" for clients that tried again meanwhile.
                     self.local.giveBack([bucket], cost: cost)
                     answer = .failure(error)
                 }
@@ -84,13 +84,13 @@ package struct RedisRateLimiter: RateLimiter {
     }
 
     private func place(of bucket: RateBucket) -> [UInt8] {
-        // The ring gives one name for each secret, the current one's first; there is always one.
+        // The ring gives one name for each secret, the current one's first; there is always at least one.
         Keyspace.limit(self.ring.names(of: "\(bucket.limit.name) \(bucket.id.base64URL)")[0])
     }
 }
 
 extension RateDecision {
-    /// Beside a refusal for `wait`: what both come to.
+    /// A refusal with the longer of `wait` and this decision's own wait, if it has one.
     fileprivate func longer(than wait: Duration) -> RateDecision {
         if case .throttled(let other) = self {
             .throttled(retryAfter: max(other, wait))

@@ -11,7 +11,7 @@ extension RedisStore {
     ) -> EventLoopFuture<Stored<Content>?> {
         let key = DocumentKey(collection: Content.collection, id: id)
         let places = self.places(of: key)
-        // Not with `MGET`, which has no word for a key of another type.
+        // Not with `MGET`, which cannot tell a missing key from one of another type.
         let asked = places.map { self.ask(RedisCommand("GET", [$0]), on: loop) }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).flatMapThrowing { replies in
             for (place, reply) in zip(places, replies) {
@@ -52,7 +52,8 @@ extension RedisStore {
         let bytes: [UInt8]
         do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
         let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
-        // What is no longer kept is compared with what no document is, so that the answer tells what stands there.
+        // A version that is no longer kept is compared with bytes that no document has, so that the answer is the
+        // present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
         let put = Put(places: places, judged: value, attempt: attempt)
         let call = ScriptCall(
@@ -62,7 +63,7 @@ extension RedisStore {
         )
         let written =
             if let kept, kept.attempt == attempt {
-                // What was judged is this attempt's own work.
+                // The document that was judged was written by this same attempt.
                 self.confirm(put, on: loop)
             } else {
                 self.write(call, on: loop).flatMap { self.outcome($0, of: put, on: loop) }.flatMapError { error in
@@ -80,7 +81,7 @@ extension RedisStore {
     }
 
     package func names(of key: DocumentKey) -> [DocumentName] {
-        // No collection's name has a blank.
+        // The name of a collection contains no space.
         self.seals.ring.names(of: "\(key.collection) \(key.id)").map {
             DocumentName(collection: key.collection, name: $0)
         }
@@ -91,7 +92,7 @@ extension RedisStore {
     /// One compare-and-swap of a document.
     private struct Put: Sendable {
         let places: [[UInt8]]
-        /// The value that must stand there; empty: none may.
+        /// The value that must be present; empty: there must be none.
         let judged: [UInt8]
         let attempt: AttemptID
     }
@@ -124,7 +125,7 @@ extension RedisStore {
         return Stored(record: document, version: kept.version)
     }
 
-    /// The documents at these places. One that has gone since the directory was read is left out.
+    /// The documents under these keys. One that was deleted since the directory was read is left out.
     private func list<Content: Document>(
         _ places: ArraySlice<[UInt8]>,
         as kind: Content.Type,
@@ -155,7 +156,7 @@ extension RedisStore {
         case .integer(0): return loop.makeSucceededFuture(.absent)
         case .integer(-1): return loop.makeFailedFuture(StoreError.full)
         case .bulk(let value):
-            // It stands under one of its names; which one, it shows itself.
+            // The document is under one of its names; only the name under which it was sealed opens it.
             let standing = put.places.lazy.compactMap { try? self.seals.document(value, at: $0) }.first
             guard let standing else { return loop.makeFailedFuture(StoreError.unavailable) }
             guard standing.attempt == put.attempt else { return loop.makeSucceededFuture(.changed) }
@@ -164,7 +165,7 @@ extension RedisStore {
         }
     }
 
-    /// The attempt has been carried out before: it is done when that will not be forgotten.
+    /// The attempt was carried out before: it is done once it is certain that the write will not be lost.
     private func confirm(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         self.run(ScriptCall(Scripts.rewrite, keys: [put.places[0]], arguments: []), on: loop).flatMapThrowing { reply in
             guard let value = try Self.value(reply) else { return .absent }
@@ -172,7 +173,7 @@ extension RedisStore {
         }
     }
 
-    /// What became of an attempt whose answer was lost (`ReplaceableStore` has the same).
+    /// The outcome of an attempt whose answer was lost, as in `RedisStore+Replaceable.swift`.
     private func readBack(_ put: Put, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         let command = RedisCommand("GET", [put.places[0]])
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)

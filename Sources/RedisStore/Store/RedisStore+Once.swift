@@ -3,12 +3,14 @@ package import NIOCore
 package import Sessions
 
 extension RedisStore {
-    /// Waits for a replica, where there are replicas. A failover may still forget an id, as a replica that lacks it may be
-    /// promoted: no id was written before under a reign that could be compared.
+    /// Waits for a replica, where there are replicas. A failover may still lose an id when a replica that lacks it is
+    /// promoted: unlike a single-use record, an id was not written earlier, so there is no earlier reign to compare
+    /// with.
     package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        // The length says where the scope ends.
+        // The length marks the end of the scope.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"
-        // All names of one id lie in one slot, and ids in all slots. Twelve bits of a hash tell nothing of the id.
+        // All names of an id share a slot, and ids are spread over all slots. Twelve bits of a hash reveal nothing of
+        // the id.
         let tag = String(SHA256.digest(Array(text.utf8)).base64URL.prefix(2))
         let call = ScriptCall(
             Scripts.once,

@@ -4,17 +4,17 @@ internal import Vocabulary
 
 /// How records other than sessions are written.
 extension RedisStore {
-    /// A new record as it is written.
+    /// The parts of a new record to write.
     struct RecordParts {
         let key: [UInt8]
         let bytes: [UInt8]
         let life: Duration
     }
 
-    /// Tells a script to write a record under the reign of the primary.
+    /// Tells a script to write a record under the primary's current reign.
     static let underReign = Array("R".utf8)
 
-    /// What tells a script whether to write the record under the reign of the primary.
+    /// The argument that tells a script whether to write the record under the primary's current reign.
     static func reign<Record: ReplaceableRecord>(of record: Record) -> [UInt8] {
         Record.isBoundToReign ? Self.underReign : []
     }
@@ -32,7 +32,7 @@ extension RedisStore {
     }
 
     private func parts<Record: StoredRecord>(of record: Record, key: RecordKey, bytes: [UInt8]) -> RecordParts {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let place = Keyspace.record(key)
         let now = self.clock.now()
         return RecordParts(
@@ -48,7 +48,7 @@ extension RedisStore {
         return Array(value.dropFirst(Scripts.reignLength))
     }
 
-    /// The epoch of each of these subjects, which are one as a rule.
+    /// The epoch of each of these subjects, of which there is usually one.
     func epochs(of subjects: Set<String>, on loop: any EventLoop) -> EventLoopFuture<[String: UInt64]> {
         let asked = subjects.map { subject in self.epoch(of: subject, on: loop).map { (subject, $0) } }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { Dictionary(uniqueKeysWithValues: $0) }
@@ -56,7 +56,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Values {
-    /// The keys without a value, where others have one: as a rule all are missing, or none.
+    /// The keys without a value when others have one: normally all are missing, or none.
     func doubtful(_ keys: [[UInt8]]) -> [[UInt8]] {
         let missing = keys.indices.filter { self[$0] == nil }
         return missing.count == keys.count ? [] : missing.map { keys[$0] }

@@ -8,7 +8,7 @@ extension RedisStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.record(key), Keyspace.lineage(key.lineage)]
         return self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
             let values = try Values(reply, count: 2)
@@ -35,13 +35,14 @@ extension RedisStore {
         let swap = Swap(
             key: key,
             place: parts.key,
-            // What is no longer kept is compared with what no record is, so that the answer tells what stands there.
+            // A version that is no longer kept is compared with bytes that no record has, so that the answer is the
+            // present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
             isBoundToReign: Record.isBoundToReign,
             isConfirmed: Record.isConfirmed
         )
-        // What was judged is this attempt's own work.
+        // The record that was judged was written by this same attempt.
         if let kept, kept.attempt == attempt { return self.confirm(swap, on: loop) }
         let call = ScriptCall(
             Record.isConfirmed ? Scripts.replace : Scripts.replaceUnconfirmed,
@@ -71,14 +72,14 @@ extension RedisStore {
     private struct Swap: Sendable {
         let key: RecordKey
         let place: [UInt8]
-        /// The value that must stand there; empty: none may.
+        /// The value that must be present; empty: there must be none.
         let judged: [UInt8]
         let attempt: AttemptID
         let isBoundToReign: Bool
         let isConfirmed: Bool
     }
 
-    /// What stands there but for its owner's epoch.
+    /// The present record, its owner's epoch not checked yet.
     private func candidate<Record: ReplaceableRecord>(
         _ values: Values,
         key: RecordKey,
@@ -134,7 +135,7 @@ extension RedisStore {
         }
     }
 
-    /// The attempt has been carried out before: it is done when that will not be forgotten.
+    /// The attempt was carried out before: it is done once it is certain that the write will not be lost.
     private func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let call = ScriptCall(Scripts.rewrite, keys: [swap.place], arguments: [])
@@ -145,8 +146,8 @@ extension RedisStore {
         }
     }
 
-    /// What became of an attempt whose answer was lost. While what was judged still stands there, the command may still be on
-    /// its way: that is unavailable, and whoever repeats the attempt with its id finds out.
+    /// The outcome of an attempt whose answer was lost. While the judged value is still present, the command may still
+    /// be on its way: then the store is unavailable, and repeating the attempt with the same id finds out.
     private func readBack(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         let command = RedisCommand("GET", [swap.place])
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)

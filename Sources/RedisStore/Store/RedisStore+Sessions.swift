@@ -14,8 +14,8 @@ extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         var keys = Keyspace.all(of: key)
         let place = keys[0]
-        // Whose session it is shows only in the answer. Where that is known from before, its epoch is asked for at once: in
-        // the same command where every key lies on one node.
+        // The session's subject is only known from the answer. If it is known from an earlier read, its epoch is
+        // requested at the same time: in the same command if every key is on one node.
         let known = self.subjects.value(for: key)
         var epoch: EventLoopFuture<UInt64>?
         if let known {
@@ -36,7 +36,7 @@ extension RedisStore {
                 keys: [parts.key, Keyspace.lineage(session.key.lineage), parts.idleKey],
                 arguments: [parts.bytes, Self.digits(parts.life), ledgerLife, parts.idle, Self.digits(parts.idleLife)]
             )
-            // 0: its lineage has ended, and the session is dead on arrival.
+            // 0: its lineage has ended, and nothing was written.
             return self.run(call, on: loop).map { _ in }
         }
     }
@@ -67,7 +67,7 @@ extension RedisStore {
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Ends it in Redis, and keeps in mind what may have been done there.
+    /// Ends it in Redis, and remembers the end if it may have taken effect there.
     func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.client.evaluate(ending.call, on: loop).always { [endings] result in
             switch result {
@@ -102,13 +102,14 @@ extension RedisStore {
                 let confirmed = self.telling(.session(key), after: self.run(call, on: loop), on: loop)
                 return confirmed.flatMap { reply in
                     if reply == .integer(1) { return loop.makeSucceededFuture(.absent) }
-                    // A failover between the two has brought the session back.
+                    // A failover between the two commands has brought the session back.
                     guard tries > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
                     return self.end(presented: key, reaching: reach, tries: tries - 1, on: loop)
                 }
             }
             do throws(StoreError) {
-                // Whether it lives does not matter: who ended it may have been told that this is not sure.
+                // It does not matter whether the session lives: an earlier request to end it may have been answered
+                // that the end is uncertain.
                 let session = try self.seals.session(bytes, at: place)
                 switch reach(session) {
                 case .nothing: return loop.makeSucceededFuture(.kept)
@@ -121,7 +122,7 @@ extension RedisStore {
         }
     }
 
-    /// How often the record of a session that is to end is looked for.
+    /// How often the record of a session to be ended is read.
     private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -146,24 +147,24 @@ extension RedisStore {
         let epochKeys: [[UInt8]]
     }
 
-    /// What was asked for.
+    /// The values that were requested.
     private struct Found {
         let key: RecordKey
-        /// Where its record lies.
+        /// The key of its record.
         let place: [UInt8]
-        /// How many values there are: the record's bytes, its lineage's ledger, its idle value, and the epochs of the `known`
-        /// subject, unless `epoch` brings them.
+        /// The number of values: the record's bytes, its lineage's ledger, its idle value, and the epochs of the
+        /// `known` subject, unless `epoch` brings them.
         let count: Int
         let known: KnownSubject?
         let epoch: EventLoopFuture<UInt64>?
-        /// What lives ends with this very answer.
+        /// Whether the command that reads the session also ends it.
         let isEnding: Bool
     }
 
     /// The live session in the answer.
     ///
-    /// Written without futures but where the epoch comes apart: this is what every request costs whose session is not in
-    /// the cache.
+    /// Written without futures, except when the epoch is read separately: every request whose session is not in the
+    /// cache pays for this.
     private func judge(
         _ reply: Result<RedisReply, RedisError>,
         _ found: Found,
@@ -174,7 +175,7 @@ extension RedisStore {
             let values = try Values(try Self.reply(reply), count: found.count)
             guard let candidate = try self.candidate(values, found) else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
-                // As a rule all are missing, or none.
+                // Normally all are missing, or none.
                 guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(nil)) }
                 let keys = Keyspace.all(of: found.key)
                 self.verify(absent: doubtful.map { keys[$0] }, on: loop).assumeIsolated().whenComplete { result in
@@ -193,7 +194,7 @@ extension RedisStore {
                     self.epoch(of: candidate.record.subject, on: loop)
                 }
             epoch.assumeIsolated().whenComplete { epoch in
-                // Ended after its birth, with all of its subject's.
+                // Ended after it was made, with all sessions of its subject.
                 receiver(epoch.map { candidate.record.epoch >= $0 ? candidate : nil }.mapError { _ in .unavailable })
             }
         } catch {
@@ -208,7 +209,7 @@ extension RedisStore {
         }
     }
 
-    /// What lives but for its epoch.
+    /// The live session, its subject's epoch not checked yet.
     private func candidate(_ values: Values, _ found: Found) throws(StoreError) -> Stored<Session>? {
         guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idleBytes = values[2] else { return nil }
         let idle = try IdleValue(bytes: idleBytes)
@@ -219,17 +220,17 @@ extension RedisStore {
         )
         let now = self.clock.now()
         guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
-        // A primary that has just been promoted or started again may not know.
+        // A primary that was just promoted or restarted may have lost the end.
         let isForgotten = !found.isEnding && self.endings.hasEnded(found.key, stored.record, names: self.names)
         return isForgotten ? nil : stored
     }
 
-    /// Tells one session from another: the end of the seal's tag. Nothing is ever compared and acted on by it.
+    /// Distinguishes sessions: the end of the seal's tag. Never used for a compare-and-act.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         RecordVersion(value: sealed.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    /// A new session as it is written.
+    /// The parts of a new session to write.
     struct SessionParts {
         let key: [UInt8]
         let idleKey: [UInt8]
@@ -257,8 +258,8 @@ extension RedisStore {
     }
 }
 
-/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first of the gateways' clock. Plain
-/// text, for the touch script moves it on.
+/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first by the gateways' clock.
+/// Plain text, because the touch script updates it.
 struct IdleValue {
     let deadline: UnixTime
     private let milliseconds: Int64
@@ -270,7 +271,7 @@ struct IdleValue {
 
     var idleLifetime: Duration { .milliseconds(self.milliseconds) }
 
-    /// When the use was that moved the deadline last.
+    /// The time of the use that last moved the deadline.
     var usedAt: UnixTime { UnixTime(milliseconds: self.deadline.milliseconds - self.milliseconds) }
 
     init(bytes: [UInt8]) throws(StoreError) {
@@ -281,7 +282,7 @@ struct IdleValue {
         self.milliseconds = lifetime
     }
 
-    /// Read digit by digit: every read of a session does.
+    /// Read digit by digit for speed: every read of a session needs it.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
         guard (1...18).contains(digits.count) else { return nil }
         var number: Int64 = 0

@@ -15,7 +15,7 @@ extension RedisStore {
             keys: [parts.key, Keyspace.lineage(key.lineage)],
             arguments: [parts.bytes, Self.digits(parts.life), Self.digits(parts.life + Self.margin)]
         )
-        // 0: its lineage has ended. An owner whose sessions ended is found by its epoch when the record is read.
+        // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
         return self.run(call, on: loop).map { _ in }
     }
 
@@ -24,7 +24,7 @@ extension RedisStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let keys = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
         let known = self.judged.value(for: key)?.terms.owner?.subject
         let found = self.ask(RedisCommand("MGET", keys), on: loop).flatMapThrowing { reply in
@@ -55,8 +55,8 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        for new in creating { precondition(new.key.lineage == key.lineage, "what a record makes is of its family") }
-        // Only what this store read under this very version can be consumed.
+        for new in creating { precondition(new.key.lineage == key.lineage, "a created record must be of the family") }
+        // Only a record that this store read under this very version can be consumed.
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })
         if let owner = kept?.terms.owner { subjects.insert(owner.subject) }
@@ -75,8 +75,8 @@ extension RedisStore {
             self.client.evaluate(call, on: loop).flatMap { reply in
                 self.outcome(reply, of: key, marker: marker, on: loop)
             }.flatMapError { error in
-                // Lost on the way: it may have been done, and what stands there tells. Nothing is run again: a command
-                // that still lies in a buffer would then find the work of its successor.
+                // The answer was lost, but the command may have been carried out; a read shows it. The command is not
+                // repeated: the first one may still be in a buffer and would then meet the result of the second.
                 guard case RedisError.unanswered = error else {
                     return loop.makeFailedFuture(StoreError.unavailable)
                 }
@@ -89,7 +89,7 @@ extension RedisStore {
         let place = Keyspace.marker(key)
         let call = ScriptCall(Scripts.confirm, keys: [place], arguments: [Self.digits(SingleUse.markerLife)])
         return self.run(call, on: loop).flatMapThrowing { reply in
-            // A marker is never replaced. Another one can only come of a failover.
+            // A marker is never replaced; a different one can only result from a failover.
             guard case .bulk(let bytes) = reply, try self.seals.marker(bytes, at: place) == marker else {
                 throw StoreError.unavailable
             }
@@ -98,7 +98,7 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// What the record is but for its owner's epoch.
+    /// The record, its owner's epoch not checked yet.
     private func candidate<Record: SingleUseRecord>(
         _ values: Values,
         key: RecordKey,
@@ -174,8 +174,8 @@ extension RedisStore {
             do throws(StoreError) {
                 let standing = try self.seals.marker(bytes, at: Keyspace.marker(key))
                 guard standing == marker else { return loop.makeSucceededFuture(.spent(standing)) }
-                // The same attempt with the same outcome: its answer was lost and it asks again. This time it has only
-                // read, and no replica has confirmed what it found.
+                // The same attempt with the same outcome repeats its request because the answer was lost. This time it
+                // has only read, and no replica has confirmed the marker that it found.
                 return self.confirm(marker, of: key, on: loop).map { .done }
             } catch {
                 return loop.makeFailedFuture(error)
@@ -184,14 +184,14 @@ extension RedisStore {
         }
     }
 
-    /// What became of an attempt whose answer was lost. No marker proves nothing, for the command may still be on its
-    /// way: that is unavailable, and whoever repeats the attempt with its id finds out.
+    /// The outcome of an attempt whose answer was lost. A missing marker proves nothing, because the command may still
+    /// be on its way: then the store is unavailable, and repeating the attempt with the same id finds out.
     private func readBack(
         _ key: RecordKey,
         marker: Marker,
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        // The connection was lost with the answer; a new one is waited for, but not for long.
+        // The connection was lost with the answer. A new one is waited for, but only for a limited time.
         let command = RedisCommand("GET", [Keyspace.marker(key)])
         let reply = self.client.sendWhenUp(command, within: self.readBackPatience, on: loop)
         return Self.answered(reply).flatMap { reply in
@@ -202,7 +202,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Judged {
-    /// Whether it may still be used: neither expired nor born before its owner's epoch, which is one of `epochs`.
+    /// Whether it may still be used: neither expired nor made before its owner's epoch, which is one of `epochs`.
     fileprivate func isAlive(at now: UnixTime, _ epochs: [String: UInt64]) -> Bool {
         guard now < self.terms.expiresAt else { return false }
         guard let owner = self.terms.owner else { return true }

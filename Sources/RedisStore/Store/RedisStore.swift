@@ -6,19 +6,20 @@ package import Vocabulary
 
 /// Sessions and all other records in Redis, shared by any number of gateways.
 ///
-/// Records are sealed, and Redis understands none of them. They are read and judged here; Redis compares, acts and forgets. Every gateway judges
-/// by the clock of Redis (`StoreClock`), and every key has a TTL a little longer than the life that is judged, so that what
-/// is left of their differences never makes Redis forget what is still alive.
+/// Records are sealed, so Redis cannot read them. They are read and judged here; Redis compares, acts and expires.
+/// Every gateway judges by Redis's clock (`StoreClock`), and every key has a TTL a little longer than the record's
+/// lifetime, so that the remaining differences between clocks never make Redis drop a live record.
 ///
-/// **Versions.** A compare-and-act must name the very bytes that were judged, and a 64-bit number cannot. So the store
-/// keeps the sealed bytes of the records it read last beside the numbers it gave out, and the script compares those bytes
-/// with what lies in Redis. A version that is no longer kept changes nothing: it is `.changed`, judge again.
+/// **Versions.** A compare-and-act must name the exact bytes that were judged, which a 64-bit number cannot do. So the
+/// store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
+/// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing: the answer
+/// is `.changed`, judge again.
 ///
-/// **Epochs** lie in a slot of their own, so a script cannot look at them together with a record. It need not: a session
-/// is born under the epoch that was read before it was written, and every read compares. An end that comes between finds
-/// the session dead on arrival.
+/// **Epochs** have slots of their own, so a script cannot read them together with a record. It does not need to: a
+/// session carries the epoch that was read before it was written, and every read compares it with the current one. If
+/// the subject's sessions are ended in between, the session is dead from the start.
 package final class RedisStore: RecordStore {
-    /// What keys outlive the life that is judged: more than gateways differ about the time (`StoreClock.tolerance`).
+    /// How much longer keys are kept than the lifetime: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
     /// No session lives longer than this, so an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
@@ -32,7 +33,7 @@ package final class RedisStore: RecordStore {
         var attempt: AttemptID?
     }
 
-    /// The same for a document.
+    /// The value of a document that was read, under the version that was given out for it.
     struct JudgedDocument: Sendable {
         let version: RecordVersion
         let value: [UInt8]
@@ -44,26 +45,26 @@ package final class RedisStore: RecordStore {
     let clock: Clock
     let caches: SessionCaches
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
-    /// Apart, as a list has as many as a collection.
+    /// A separate table, because one list can have as many documents as a collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
-    /// Whose record lies under a key, so that the epoch can be asked for together with the record. Never wrong: a key
-    /// never gets another record.
+    /// The subject of the record under a key, so that the epoch can be requested together with the record. Never wrong,
+    /// because a key never gets another record.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
-    /// What has ended, whatever a primary that was replaced or started again says.
+    /// The ends that count whatever a primary that was replaced or restarted says.
     let endings: EndingMemory
     private let replay: EndingReplay
-    /// How long a lost answer is worth waiting for a new connection.
+    /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
     /// The subjects' names, which cost an HMAC each.
     let subjectNames = RecentTable<String, [String]>(capacity: 16_384)
     private let versions = Atomic<UInt64>(0)
 
-    /// A store over `client`, which tells `caches` what has ended here.
+    /// A store over `client`, which reports to `caches` what ends here.
     ///
     /// - Parameters:
-    ///   - clock: That of `client`, but where a test moves time.
-    ///   - readBackPatience: how long a lost answer is worth waiting for a new connection.
+    ///   - clock: The clock of `client`, except where a test controls the time.
+    ///   - readBackPatience: How long to wait for a new connection after an answer was lost.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
@@ -86,10 +87,10 @@ package final class RedisStore: RecordStore {
         )
     }
 
-    /// Within so many milliseconds this gateway hears of what it ended itself, and more.
+    /// The time in milliseconds within which this gateway certainly receives the ends that it caused itself.
     private static let echo: UInt64 = 5000
 
-    /// Keeps an end that was heard of. What epoch a subject has now, it must ask for.
+    /// Remembers an end that was received. A subject's new epoch must be read from Redis.
     private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
         switch ended {
         case .session(let key): endings.note(.session(key))
@@ -99,7 +100,8 @@ package final class RedisStore: RecordStore {
             client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
                 let epoch = try? Values(try Self.reply(result), count: 1).latestEpoch(from: 0)
                 if let epoch { return endings.note(.subject(name, epoch: epoch)) }
-                // Epochs are times of the same clock. What this gateway has just ended it hears, too, and knows better.
+                // Epochs are times of the same clock. An end that this gateway has just caused is received too, and its
+                // epoch is already known.
                 let now = UInt64(clamping: clock.now().milliseconds)
                 guard endings.epoch(of: name) + Self.echo < now else { return }
                 endings.note(.subject(name, epoch: now))
@@ -108,15 +110,15 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Begins to listen for what ends elsewhere, and starts the client; `RedisClient.start` says what is waited for. Until
-    /// everything is heard, all caches doubt.
+    /// Begins to listen for ends elsewhere, and starts the client; `RedisClient.start` documents what is waited for.
+    /// Until every end is received, all caches doubt.
     package func start() async throws {
         self.feed.start()
         self.replay.start()
         try await self.client.start()
     }
 
-    /// Listens no more, and shuts the client down.
+    /// Stops listening and shuts the client down.
     package func shutDown() async throws {
         self.replay.shutDown()
         try await self.feed.shutDown()
@@ -129,12 +131,12 @@ package final class RedisStore: RecordStore {
 
     // MARK: Steps that sessions and other records share
 
-    /// Sends a command whose error replies and failures all mean that the store cannot say.
+    /// Sends a command. Every error reply and failure means that the store cannot answer.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         Self.answered(self.client.send(command, on: loop))
     }
 
-    /// The same for a script.
+    /// Runs a script, with the same errors.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         Self.answered(self.client.evaluate(call, on: loop))
     }
@@ -147,7 +149,7 @@ package final class RedisStore: RecordStore {
         return promise.futureResult
     }
 
-    /// The same for a write that needs room: that there is none is an answer of its own. Its future may also fail with
+    /// Runs a script that needs room; lack of room is reported as `.full`. The future may also fail with
     /// `RedisError.unanswered`.
     func write(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.client.evaluate(call, on: loop).flatMapThrowing { reply in
@@ -188,7 +190,7 @@ package final class RedisStore: RecordStore {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
         }
 
-        /// The latest of the epochs that begin at `start`; 0 when there is none.
+        /// The latest of the epochs that begin at `start`; 0 if there is none.
         func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
             var latest: UInt64 = 0
             for index in start..<self.elements.count {
@@ -200,8 +202,8 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Fails when a key that `MGET` gave no value for has one of another type: what is damaged is no reason to say that
-    /// there is nothing.
+    /// Fails when a key for which `MGET` gave no value holds a value of another type: damaged data must not be reported
+    /// as absent.
     func verify(absent keys: [[UInt8]], on loop: any EventLoop) -> EventLoopFuture<Void> {
         EventLoopFuture.andAllSucceed(keys.map { self.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }, on: loop)
     }
@@ -214,9 +216,9 @@ package final class RedisStore: RecordStore {
         return false
     }
 
-    /// The subject's epoch now: the latest under any of its names. 0 when its sessions were never ended.
+    /// The subject's current epoch: the latest under any of its names. 0 if its sessions were never ended.
     func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
-        // One command for each name: they lie in slots of their own.
+        // One command for each name, because names have different slots.
         let asked = self.seals.ring.names(of: subject).map { name in
             self.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
                 try Values(reply, count: 1).latestEpoch(from: 0)
@@ -226,8 +228,8 @@ package final class RedisStore: RecordStore {
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { $0.max() ?? 0 }
     }
 
-    /// Moves the epoch on under each of the subject's names, one after the other: gateways that know only some of the
-    /// secrets see it too.
+    /// Raises the epoch under each of the subject's names in turn, so that gateways that know only some of the secrets
+    /// see it too.
     func moveEpoch(_ names: ArraySlice<String>, to epoch: UInt64, on loop: any EventLoop) -> EventLoopFuture<Void> {
         guard let name = names.first else { return loop.makeSucceededVoidFuture() }
         let call = ScriptCall(
@@ -244,7 +246,8 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Tells this process's caches what ended, also when Redis did not say whether it did: then they read again.
+    /// Reports an end to this process's caches, even when Redis did not answer whether it took effect: then they read
+    /// again.
     func telling<Answer: Sendable>(
         _ ended: Invalidation,
         after step: EventLoopFuture<Answer>,
@@ -258,7 +261,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// How long a key must stay for a life that ends at `end`, in digits of milliseconds.
+    /// The TTL for a lifetime that ends at `end`.
     static func life(until end: UnixTime, from now: UnixTime) -> Duration {
         min(max(end.since(now), .zero), Self.longestLife) + Self.margin
     }

@@ -1,7 +1,8 @@
 extension Scripts {
-    /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is, and
-    /// nothing was filled. The value is the time at which the bucket will be empty, in microseconds. No bucket is fuller
-    /// than full: a primary whose clock is behind the former one's locks nobody out for longer than that.
+    /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is room,
+    /// with nothing filled. The value is the time at which the bucket will be empty, in microseconds. A bucket is never
+    /// more than full: when a new primary's clock is behind the former one's, a client is not refused for longer than
+    /// the drain time.
     ///
     /// Keys: bucket. Arguments: interval (ms), burst, cost.
     static let allow = RedisScript(
@@ -25,11 +26,11 @@ extension Scripts {
         return 0
         """,
         kind: .allow,
-        // A count that is lost with its primary lets through one burst more.
+        // A count that is lost with its primary allows one more burst.
         isDurable: false
     )
 
-    /// Takes a cost out of a rate limiter's bucket again, as far as it has not drained.
+    /// Takes a cost out of a rate limiter's bucket, as far as it has not drained.
     ///
     /// Keys: bucket. Arguments: interval (ms), cost.
     static let giveBack = RedisScript(

@@ -1,14 +1,14 @@
 extension Scripts {
     // MARK: Replaceable records and ids
 
-    /// The compare-and-swap of a replaceable record: 1 when done, 0 when none stands there (any more) or its lineage has ended,
-    /// -1 when it was written under another reign, else the value that stands there instead of the one that was judged.
+    /// The compare-and-swap of a replaceable record: 1 when done, 0 when there is none (any more) or its lineage has
+    /// ended, -1 when it was written under another reign, else the present value, which is not the judged one.
     ///
-    /// Keys: record, ledger. Arguments: judged value (empty: nothing may stand there yet), bytes, TTL, ledger's TTL, whether
+    /// Keys: record, ledger. Arguments: judged value (empty: there may be none yet), bytes, TTL, ledger's TTL, whether
     /// the record is bound to the reign (`R`).
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// The same for records whose writes no replica needs to confirm.
+    /// The same for records whose writes need no confirmation by a replica.
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """
@@ -32,7 +32,7 @@ extension Scripts {
         return 1
         """
 
-    /// Returns the value and writes it or its TTL anew, for the sake of the write (`confirm` tells why).
+    /// Returns the value and writes it or its TTL again, so that there is a write to confirm (see `confirm`).
     ///
     /// Keys: record or document.
     static let rewrite = RedisScript(
@@ -46,7 +46,7 @@ extension Scripts {
         kind: .confirm
     )
 
-    /// Ends a replaceable record, or makes sure of its end (`endSession` tells how). Returns 1.
+    /// Ends a replaceable record, or repeats its end (see `endSession`). Returns 1.
     ///
     /// Keys: record, ledger, ending. Arguments: TTL of the ending (ms).
     static let endRecord = RedisScript(
@@ -62,7 +62,7 @@ extension Scripts {
         kind: .endRecord
     )
 
-    /// Enters an id: 1 the first time, 0 when it is there under any of its names. It is entered under the first.
+    /// Stores an id: 1 the first time, 0 when it is present under any of its names. It is stored under the first name.
     ///
     /// Keys: the id's, one for each name. Arguments: TTL (ms).
     static let once = RedisScript(
@@ -78,11 +78,11 @@ extension Scripts {
 
     // MARK: Documents
 
-    /// The compare-and-swap of a document: 1 when done, 0 when there is none, -1 when there is no room for another, else the
-    /// value that stands there instead of the one that was judged. It is written under the first name, and under no other.
+    /// The compare-and-swap of a document: 1 when done, 0 when there is none, -1 when there is no room for another,
+    /// else the present value, which is not the judged one. It is written under the first name only.
     ///
-    /// Keys: the document's, one for each name, and the directory. Arguments: judged value (empty: there may be none yet),
-    /// bytes, how many documents there may be.
+    /// Keys: the document's, one for each name, and the directory. Arguments: judged value (empty: there may be none
+    /// yet), bytes, the maximum number of documents.
     static let putDocument = RedisScript(
         """
         local value = \(Self.standingDocument)
@@ -97,8 +97,8 @@ extension Scripts {
         kind: .document
     )
 
-    /// Deletes a document under each of its names; 1 when it was there. The directory is written in any case (`confirm` tells
-    /// why).
+    /// Deletes a document under each of its names; 1 when it existed. The directory is written in any case (see
+    /// `confirm`).
     ///
     /// Keys: the document's, one for each name, and the directory.
     static let deleteDocument = RedisScript(
@@ -112,7 +112,7 @@ extension Scripts {
         kind: .document
     )
 
-    /// What stands under any name of a document.
+    /// The value under any name of a document.
     private static let standingDocument = """
         (function()
           for index = 1, #KEYS - 1 do
@@ -122,7 +122,7 @@ extension Scripts {
         end)()
         """
 
-    /// The first `name` of a document, and the `names` of all others of its collection.
+    /// Sets `name` to the first name of a document, and `names` to those of all other documents of its collection.
     private static let editDirectory = """
         local name = string.match(KEYS[1], '}:(.+)$')
         local names = redis.call('GET', KEYS[#KEYS]) or ''

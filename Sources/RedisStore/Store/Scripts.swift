@@ -1,11 +1,12 @@
-/// The steps that Redis takes at once. They compare and act on opaque bytes; everything is judged in Swift.
+/// The atomic steps in Redis. They compare and act on opaque bytes; all judging is done in Swift.
 ///
-/// A lineage's ledger is `L` while it lives and `E` once it ended, and outlives every record of the lineage. So a ledger
-/// that is gone means that something was lost (or time ran out), and the records count as ended with it.
+/// A lineage's ledger is `L` while the lineage lives and `E` once it ended, and outlives every record of the lineage.
+/// So a missing ledger means that data was lost (or has expired), and the records count as ended.
 ///
-/// When memory is out, Redis refuses a script's first write if that needs room, and takes every later one, so that no
-/// script stops half-way. So what makes something writes it before it deletes anything, and then nothing has been done;
-/// what ends something deletes first, so that everybody can be signed out.
+/// When memory is exhausted, Redis refuses a script's first write if that needs room, and accepts every later one, so
+/// that no script stops half-way. So a script that creates something writes it before it deletes anything, and a
+/// refusal then leaves everything unchanged; a script that ends something deletes first, so that users can always be
+/// signed out.
 package enum Scripts {
     /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended; 1 when written.
     ///
@@ -22,8 +23,8 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Writes a single-use token under the reign in which it is written (`consume` tells why), unless its lineage has
-    /// ended; 1 when written.
+    /// Writes a single-use token under the primary's current reign (see `consume`), unless its lineage has ended; 1
+    /// when written.
     ///
     /// Keys: token, ledger. Arguments: bytes, TTL, ledger's TTL; TTLs in ms.
     static let createSingleUse = RedisScript(
@@ -38,20 +39,20 @@ package enum Scripts {
         kind: .create
     )
 
-    /// The bytes of a reign's name in front of a record's own.
+    /// The length in bytes of a reign's name in front of a record's own bytes.
     static let reignLength = 40
 
-    /// The reign of the primary that runs the script: its `master_replid`, which is another after every start and every
+    /// The reign of the primary that runs the script: its `master_replid`, which changes with every start and every
     /// promotion. No gateway can be wrong about it, however long ago it connected.
     ///
-    /// It is another, too, when a primary that had no replica gets one, and where a cluster has moved the slot to: then the
-    /// tokens of the last minute are refused, though nothing was forgotten.
+    /// It also changes when a primary without replicas gets one, and differs where a cluster has moved the slot to:
+    /// then the tokens of the last minute are refused, although nothing was lost.
     static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
         """
 
-    /// Makes the ledger, which was read into `ledger`, live as long as the record just written.
+    /// Makes the ledger, which was read into `ledger`, outlive the record just written.
     private static let outlive = Self.outlive(for: "ARGV[3]")
 
     static func outlive(for life: String) -> String {
@@ -64,16 +65,16 @@ package enum Scripts {
         """
     }
 
-    /// The compare-and-act on a single-use record: the standing marker if there is one, else 1 when done, 0 when the record
-    /// is not what was judged or its parent is gone, -1 when it was written under another reign.
+    /// The compare-and-act on a single-use record: the present marker if there is one, else 1 when done, 0 when the
+    /// record is not the judged one or its parent is gone, -1 when it was written under another reign.
     ///
-    /// A failover or a restart can forget a marker and bring back the record. Whatever was
-    /// forgotten was written under an earlier reign, and so was its record: such records are never used again. This needs
-    /// neither clocks nor a key that all gateways share.
+    /// A failover or a restart can lose a marker and bring back the record. A lost marker was written under an earlier
+    /// reign, and so was its record: such records are never used again. This needs neither clocks nor a key that all
+    /// gateways share.
     ///
-    /// Keys: record, marker, ledger[, those of what is made][, parent]. Arguments: judged bytes (empty: nothing that could
-    /// be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's TTL[, and for each key of
-    /// what is made: value, TTL, whether it is written under the reign (`R`)].
+    /// Keys: record, marker, ledger[, those of created records][, parent]. Arguments: judged bytes (empty: no record
+    /// that could be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's TTL[,
+    /// and for each created record: value, TTL, whether it is written under the reign (`R`)].
     static let consume = RedisScript(
         """
         local marker = redis.call('GET', KEYS[2])
@@ -101,8 +102,8 @@ package enum Scripts {
         kind: .consume
     )
 
-    /// Returns the marker and writes its TTL anew, for the sake of the write: from Redis 7.2 on, `WAIT` waits for nothing but
-    /// what its connection wrote. A replica that has this has all that was written before it.
+    /// Returns the marker and writes its TTL again, so that there is a write to confirm: from Redis 7.2 on, `WAIT`
+    /// waits only for writes of its own connection. A replica that has this write has all earlier ones.
     ///
     /// Keys: marker. Arguments: its TTL (ms).
     static let confirm = RedisScript(
@@ -114,9 +115,9 @@ package enum Scripts {
         kind: .confirm
     )
 
-    /// Moves the idle deadline on if it has not passed; a move that is hardly worth it is not written.
+    /// Extends the idle deadline if it has not passed; a negligible extension is not written.
     ///
-    /// Keys: idle. Arguments: now (ms), what the key outlives the deadline by (ms).
+    /// Keys: idle. Arguments: now (ms), how much longer than the deadline the key is kept (ms).
     static let touch = RedisScript(
         """
         local value = redis.call('GET', KEYS[1])
@@ -132,15 +133,16 @@ package enum Scripts {
         return 1
         """,
         kind: .touch,
-        // A note that is lost only ends a session early.
+        // If a note is lost, the session only ends early.
         isDurable: false
     )
 
-    /// Deletes a session and says what was there: session, ledger and idle value, as they would have been read. The last
-    /// key only tells those who follow its prefix that this was an end: a session is also written, and expires.
+    /// Deletes a session and returns its former values: session, ledger and idle value, as a read would return them.
+    /// The last key is written only to show followers of its prefix that this was an end: a session's key also changes
+    /// when it is written or expires.
     ///
-    /// Where it is gone already, the ledger's TTL is written anew, for the sake of the write (`confirm` tells why): a
-    /// sign-out that is repeated because no replica had confirmed it succeeds only when a replica has.
+    /// If the session is gone already, the ledger's TTL is written again, so that there is a write to confirm (see
+    /// `confirm`): a sign-out that is repeated because no replica had confirmed it succeeds only when a replica has.
     ///
     /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
@@ -156,14 +158,15 @@ package enum Scripts {
         kind: .endSession
     )
 
-    /// Writes the ledger's TTL anew, if there is a ledger.
+    /// Writes the ledger's TTL again, if there is a ledger.
     static let rewriteLedger = """
         local life = redis.call('PTTL', KEYS[2])
         if life > 0 then redis.call('PEXPIRE', KEYS[2], life) end
         """
 
-    /// Ends a session again whose record is gone. Returns 1, and writes the ledger's TTL anew for the sake of the write
-    /// (`confirm` tells why); returns 0 when the record is there after all, as it may be after a failover.
+    /// Repeats the end of a session whose record is gone. Returns 1, and writes the ledger's TTL again so that there is
+    /// a write to confirm (see `confirm`); returns 0 when the record is present after all, which can happen after a
+    /// failover.
     ///
     /// Keys: session, ledger.
     static let confirmEnd = RedisScript(
@@ -175,10 +178,11 @@ package enum Scripts {
         kind: .endSession
     )
 
-    /// Ends a lineage for as long as a record of it might have lived, and for an hour at least. The second key only tells
-    /// those who follow its prefix: a ledger is written for other reasons too, and its lineage's streams would break off.
+    /// Ends a lineage for as long as a record of it could have lived, and for at least an hour. The second key is
+    /// written only to notify followers of its prefix: the ledger cannot serve for that, because it is written for
+    /// other reasons too, and each would close the lineage's streams.
     ///
-    /// Keys: ledger, ending. Arguments: the least TTL (ms), TTL of the ending (ms).
+    /// Keys: ledger, ending. Arguments: the minimum TTL (ms), TTL of the ending (ms).
     static let endLineage = RedisScript(
         """
         local life = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[1]))
@@ -190,8 +194,8 @@ package enum Scripts {
         kind: .endLineage
     )
 
-    /// Moves a subject's epoch on and returns it. Epochs are times of Redis's clock in ms, so one that is forgotten after
-    /// its TTL is never given again.
+    /// Raises a subject's epoch and returns it. Epochs are times of Redis's clock in ms, so one that has expired is
+    /// never used again.
     ///
     /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0: a new one).
     static let endSubject = RedisScript(
@@ -210,7 +214,7 @@ package enum Scripts {
         kind: .endSubject
     )
 
-    /// Moves a subject's epoch to one that was given before, unless it is there or beyond.
+    /// Raises a subject's epoch to one that was issued before, unless it is that high already.
     ///
     /// Keys: epoch. Arguments: TTL (ms), the epoch.
     static let raiseEpoch = RedisScript(
@@ -223,7 +227,7 @@ package enum Scripts {
         kind: .endSubject
     )
 
-    /// All of them.
+    /// All scripts.
     package static let all = [
         Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.endSession,
         Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace, Self.replaceUnconfirmed,

@@ -1,10 +1,10 @@
 import Settings
 import Vocabulary
 
-/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. An app that sends such fields itself
-/// has the last word on its own answers.
+/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. If an app sends such fields
+/// itself, its answers are left unchanged.
 enum CrossOrigin {
-    /// The answer to a preflight of a route that has CORS settings; nil: not a preflight, or the app answers it.
+    /// The answer to a preflight of a route that has CORS settings; nil if it is no preflight, or the app answers it.
     static func preflight(
         _ head: RequestHead,
         _ base: Bytes,
@@ -36,8 +36,8 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Whether the app itself allows something to other origins: two such fields of a name would void each other (Fetch
-    /// 4.9). Only asked of routes with CORS settings.
+    /// Whether the app sends CORS fields itself: two fields of the same name would invalidate each other (Fetch 4.9).
+    /// Called only for routes with CORS settings.
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {

@@ -3,11 +3,11 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// How a denial is told: to a person by a sign-in page, to a program by a status and a reason id.
+/// The answer to a denial: a redirect to the sign-in page for a person, a status and a reason id for a program.
 extension LocalAnswer {
     /// - Parameters:
-    ///   - session: The session that does not suffice; nil: there is none.
-    ///   - isJudged: A credential was presented.
+    ///   - session: The session that does not suffice; nil if there is none.
+    ///   - isJudged: Whether a credential was presented.
     static func denial(
         _ denial: Denial,
         _ head: RequestHead,
@@ -51,14 +51,14 @@ extension LocalAnswer {
         return CrossOrigin.readable(answer, head, base, route)
     }
 
-    /// This target, for after a sign-in: without a token that this request could not use, which must not come back then,
-    /// for another user maybe.
+    /// The path and query of this request, to return to after a sign-in: without a transfer token that this request
+    /// could not use, because it must not come back then, possibly for another user.
     private static func ownTarget(_ head: RequestHead, _ base: Bytes, without parameter: String) -> String {
         let target = String(decoding: head.target.bytes(in: base), as: UTF8.self)
         return ReturnTo.removing(parameter, from: target) ?? "/"
     }
 
-    /// The page of this host with the form that was posted, as `Referer` names it; `/` when it names none.
+    /// The page of this host with the posted form, as named by `Referer`; `/` if it names none.
     private static func pageBefore(
         _ head: RequestHead,
         _ base: Bytes,

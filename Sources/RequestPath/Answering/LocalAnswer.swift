@@ -1,17 +1,17 @@
 import Endpoints
 package import Vocabulary
 
-/// An answer that the gateway gives itself: a refusal, a redirect, or what one of its endpoints said.
+/// An answer that the gateway itself gives: a refusal, a redirect, or an endpoint's answer.
 package struct LocalAnswer: Sendable {
     package var status: Int
     package var reason: Reason?
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// The connection cannot carry another request.
+    /// Whether the connection cannot carry another request.
     package var closes: Bool
-    /// The body is a problem document, in whose place a person gets a page.
+    /// Whether the body is a problem document, which is replaced by a page for a person.
     package var isProblem = false
-    /// The path of the sign-in page that leads back to where this user wanted to go; nil: to the start page.
+    /// The path of the sign-in page that leads back to the user's target; nil: to the start page.
     package var signIn: String?
 
     package init(
@@ -28,11 +28,12 @@ package struct LocalAnswer: Sendable {
         self.closes = closes
     }
 
-    /// A refusal as a problem document (RFC 9457); its status, and whether the connection ends, follow from the reason.
+    /// A refusal as a problem document (RFC 9457). Its status, and whether the connection closes, follow from the
+    /// reason.
     ///
     /// - Parameters:
-    ///   - fields: Further fields, as `Allow`; a challenge takes the place of the usual one.
-    ///   - closes: The connection cannot carry another request, whatever the reason.
+    ///   - fields: Further fields, such as `Allow`; a challenge replaces the usual one.
+    ///   - closes: Whether the connection cannot carry another request, whatever the reason.
     package static func problem(
         _ reason: Reason,
         requestID: RequestID? = nil,
@@ -44,7 +45,8 @@ package struct LocalAnswer: Sendable {
         return answer
     }
 
-    /// 303 to `location`, which nobody may keep and which is not told where it came from (RFC 9700 4.12).
+    /// 303 to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
+    /// 4.12).
     package static func redirect(
         to location: String,
         reason: Reason? = nil,
@@ -57,11 +59,11 @@ package struct LocalAnswer: Sendable {
         )
     }
 
-    /// The answer as it goes out.
+    /// The bytes of the answer.
     ///
     /// - Parameters:
-    ///   - extraLines: lines of ours that are due on whatever is answered, each with its CRLF.
-    ///   - isHead: the length is told but the body is not sent.
+    ///   - extraLines: Field lines that are added to any answer, each with its CRLF.
+    ///   - isHead: Whether to state the length but omit the body.
     func serialized(
         requestID: RequestID?,
         date: String,
@@ -71,7 +73,7 @@ package struct LocalAnswer: Sendable {
         saysKeepAlive: Bool
     ) -> [UInt8] {
         var text = "HTTP/1.1 \(self.status) \(StatusText.phrase(self.status))\r\nDate: \(date)\r\n"
-        // No value of ours has a line break; one that had would be another field or another answer.
+        // No value of the gateway contains a line break; one that did would add a field or another answer.
         for field in self.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
             text += "\(field.name): \(field.value)\r\n"
         }

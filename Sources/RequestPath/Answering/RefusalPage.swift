@@ -1,9 +1,9 @@
 import Endpoints
 import Vocabulary
 
-/// Refusals as people see them. Nothing of the request stands in the page but the path that a sign-in leads back to.
+/// Refusals as pages for people. The only part of the request in the page is the path to which a sign-in leads back.
 extension LocalAnswer {
-    /// What one of our endpoints said.
+    /// An endpoint's answer.
     init(_ response: EndpointResponse) {
         self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
         self.isProblem = response.fields.contains {
@@ -11,17 +11,17 @@ extension LocalAnswer {
         }
     }
 
-    /// The same answer for a person: a page in the place of a problem document, any other answer unchanged.
+    /// The same answer for a person: a page instead of a problem document, any other answer unchanged.
     ///
     /// - Parameters:
-    ///   - isForm: The request carried what somebody entered in a form.
-    ///   - hasHost: It came to a host that is served.
+    ///   - isForm: Whether the request carried a form that the user filled in.
+    ///   - hasHost: Whether the request reached a host that is served.
     func page(requestID: RequestID, isForm: Bool, hasHost: Bool) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
         let words = RefusalWords(reason, isForm: isForm)
         var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
         if let way = self.link(words.way, hasHost: hasHost) {
-            // Out of any frame: the sign-in page is shown in none.
+            // The link leaves any frame, because the sign-in page must not be framed.
             let target = [.signIn, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
             content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
@@ -47,9 +47,10 @@ extension LocalAnswer {
     private func link(_ way: RefusalWords.Way, hasHost: Bool) -> (target: String, label: String)? {
         switch way {
         case .none: nil
-        // An empty reference is the page's own URL (RFC 3986 4.4): what it holds need not be written down.
+        // An empty reference is the page's own URL (RFC 3986 4.4), so the URL and its content need not be written into
+        // the page.
         case .again: ("", "Try again")
-        // On a host that is not served there is no page to go to.
+        // On a host that is not served there is no page to link to.
         case .start: hasHost ? ("/", "Go to the start page") : nil
         case .signIn: hasHost ? (self.signIn ?? SignInPath.path, "Sign in") : nil
         case .otherAccount: hasHost ? (self.signIn ?? SignInPath.path, "Sign in with another account") : nil

@@ -1,27 +1,27 @@
 package import Vocabulary
 
-/// What a person is told of a refusal: what happened, what to do, and the way on. The one table from reason to words.
+/// The text for a person about a refusal: what happened, what to do, and a link. The one table from reason to text.
 ///
-/// A reason that has no row of its own is told by its status.
+/// A reason without a row of its own gets the text of its status.
 package struct RefusalWords: Equatable, Sendable {
-    /// Where the page's link leads.
+    /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
-        /// The same page once more; never for a form, whose data a link would not send.
+        /// The same page again; never for a form, because a link would not send its data.
         case again
         case start
         case signIn
-        /// Sign-in as somebody who has access.
+        /// Sign-in with another account, one that has access.
         case otherAccount
     }
 
     package private(set) var title: String
-    /// One sentence; for a form another one, on what became of the data.
+    /// One sentence; for a form, followed by one about its data.
     package private(set) var event: String
     package private(set) var advice: String
     package private(set) var way: Way
 
-    /// - Parameter isForm: The request carried what somebody entered in a form.
+    /// - Parameter isForm: Whether the request carried a form that the user filled in.
     package init(_ reason: Reason, isForm: Bool) {
         self = Self.row(reason) ?? Self.row(reason.status)
         guard isForm else { return }
@@ -55,7 +55,7 @@ package struct RefusalWords: Equatable, Sendable {
         switch reason {
         case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
             .routeMethodNotAllowed:
-            // Their status says all.
+            // The text of their status suffices.
             return nil
         case .requestCrossSite:
             return RefusalWords(

@@ -1,9 +1,9 @@
-/// What `Authorization` holds: `auth-scheme 1*SP` and what belongs to the scheme (RFC 9110 11.4). The scheme is
+/// The content of `Authorization`: `auth-scheme 1*SP` and what follows in that scheme (RFC 9110 11.4). The scheme is
 /// case-insensitive.
 enum AuthorizationField {
-    /// The token that follows `Bearer`; empty when none does.
+    /// The token after `Bearer`; may be empty.
     case bearer(Slice)
-    /// What follows `Basic`, not decoded; empty when nothing does.
+    /// The text after `Basic`, not decoded; may be empty.
     case basic(Slice)
     case dpop
     case other

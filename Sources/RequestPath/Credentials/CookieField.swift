@@ -2,14 +2,14 @@
 import Glibc
 #endif
 
-/// The cookies that are ours: found in one pass over `Cookie`, and taken out of it without touching another byte.
+/// The gateway's cookies: found in one pass over `Cookie`, and removed from it without changing other bytes.
 package struct OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]
     private let handled: [UInt8]
 
-    /// What one `Cookie` field holds of ours.
+    /// The gateway's cookies in one `Cookie` field.
     package struct Found: Equatable {
         /// The session cookie's value; nil when absent or ambiguous.
         package var session: Slice?
@@ -19,7 +19,8 @@ package struct OwnCookies: Sendable {
         package var attempt: Slice?
         /// The value of the cookie that marks handoff cookies as dealt with; nil when absent or ambiguous.
         package var handled: Slice?
-        /// The same name with different values, as a sibling subdomain can plant it: none is used, all are cleared.
+        /// The same name occurs with different values, which a sibling subdomain can cause: none is used, all are
+        /// cleared.
         package var sessionIsAmbiguous = false
         package var handoffIsAmbiguous = false
         package var attemptIsAmbiguous = false
@@ -33,10 +34,10 @@ package struct OwnCookies: Sendable {
     }
 
     /// - Parameters:
-    ///   - session: the name of the session cookie.
-    ///   - handoff: the names under which apps set a transfer token.
-    ///   - attempt: the name of the cookie that repeats a handoff.
-    ///   - handled: the name of the cookie that marks handoff cookies as dealt with.
+    ///   - session: The name of the session cookie.
+    ///   - handoff: The names under which apps set a transfer token.
+    ///   - attempt: The name of the cookie that repeats a handoff.
+    ///   - handled: The name of the cookie that marks handoff cookies as dealt with.
     package init(session: String, handoff: [String], attempt: String, handled: String) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
@@ -46,7 +47,7 @@ package struct OwnCookies: Sendable {
 
     private enum Owner { case session, handoff, attempt, handled }
 
-    /// Whose the cookie-pair in `pair` is, and where its value begins.
+    /// Which cookie the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
     private func owner(_ base: Bytes, _ start: Int, _ end: Int) -> (owner: Owner, value: Slice)? {
         guard let equals = memchr(base + start, 0x3D, end - start) else { return nil }
@@ -79,7 +80,7 @@ package struct OwnCookies: Sendable {
         return (first, last, next)
     }
 
-    /// Looks for our cookies in the field value `field` of the buffer at `base`.
+    /// Finds the gateway's cookies in the field value `field` of the buffer at `base`.
     package func find(in field: Slice, _ base: Bytes) -> Found {
         var found = Found()
         var position = field.start
@@ -107,7 +108,7 @@ package struct OwnCookies: Sendable {
         self.forEachValue(of: .session, in: field, base, take)
     }
 
-    /// The handoff cookies' values in `field`, each once. Only for the few requests that have any.
+    /// The different values of the handoff cookies in `field`. Only for the few requests that have any.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in
@@ -125,7 +126,7 @@ package struct OwnCookies: Sendable {
         }
     }
 
-    /// Takes one more value of a cookie into account: one that differs from the others leaves it without any.
+    /// Adds one more value of a cookie: if it differs from the previous one, the cookie has no value.
     @inline(__always)
     private static func note(
         _ value: Slice,
@@ -148,9 +149,9 @@ package struct OwnCookies: Sendable {
         return memcmp(base + known.start, base + value.start, value.length) == 0
     }
 
-    /// Calls `keep` with each run of bytes of `field` that is not ours, in order, separators included.
+    /// Calls `keep` with each run of bytes of `field` that is not the gateway's, in order, separators included.
     ///
-    /// - Parameter dropsHandoff: false on routes where the handoff cookie is the app's.
+    /// - Parameter dropsHandoff: False on routes where the handoff cookie belongs to the app.
     package func forEachKept(of field: Slice, _ base: Bytes, dropsHandoff: Bool, _ keep: (Slice) -> Void) {
         var position = field.start
         var hasKept = false
@@ -161,7 +162,8 @@ package struct OwnCookies: Sendable {
                 isOurs = owner != .handoff || dropsHandoff
             }
             if !isOurs {
-                // The first kept pair loses what separated it from ours before it; later ones keep their `; `.
+                // The first kept pair loses the separator between it and the gateway's cookie before it; later ones
+                // keep their `; `.
                 let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
                 hasKept = true

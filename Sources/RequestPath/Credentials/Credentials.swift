@@ -1,14 +1,14 @@
 import Settings
 package import Vocabulary
 
-/// What a request presents to say who it is, before anything is looked up.
+/// The credentials in a request, before anything is looked up.
 package struct Credentials: Equatable {
-    /// The one credential that counts: an explicit one beats the ambient cookie and never falls back to it.
+    /// The one credential that is used: an explicit one has priority over the cookie and never falls back to it.
     package enum Presented: Equatable {
         case none
         /// `X-Session-Token`, or `Authorization: Bearer`.
         case explicit(Slice)
-        /// An explicit credential that cannot be one of ours: judged, and refused.
+        /// An explicit credential that cannot be a token of the gateway: it is judged, and refused.
         case unusable(Reason)
         case cookie(Slice)
     }
@@ -16,14 +16,14 @@ package struct Credentials: Equatable {
     package var presented = Presented.none
     package var cookies = OwnCookies.Found()
     package var handoffParameter: HandoffParameter.Found?
-    /// A transfer token that was in the URL before, and is in the attempt cookie now.
+    /// A transfer token that was in the URL before and is now in the attempt cookie.
     package var movedToken: Slice?
-    /// `Authorization` is the gateway's here and does not go on.
+    /// Whether `Authorization` is for the gateway and is not forwarded.
     package var dropsAuthorization = false
 
     package init() {}
 
-    /// Reads the credentials of `head`, or says why two of them cannot be told apart.
+    /// Reads the credentials of `head`; a reason if two of them contradict each other.
     package static func read(
         _ head: RequestHead,
         _ base: Bytes,
@@ -50,7 +50,8 @@ package struct Credentials: Equatable {
                 credentials.dropsAuthorization = true
                 hasExplicit = true
             case .dpop:
-                // No session of this store is bound to a key: a proof-bound credential cannot be one of ours.
+                // No session of this gateway is bound to a key, so a proof-bound credential cannot be a token of the
+                // gateway.
                 credentials.presented = .unusable(.credentialMalformed)
                 credentials.dropsAuthorization = true
                 hasExplicit = true

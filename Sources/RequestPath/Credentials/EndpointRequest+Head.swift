@@ -4,11 +4,11 @@ import Settings
 import Vocabulary
 
 extension EndpointRequest {
-    /// A copy of what `endpoint` may see of a request; its body is still to come.
+    /// A copy of the parts of a request that `endpoint` may see; its body is added later.
     ///
     /// - Parameters:
-    ///   - cookies: The cookies that are the gateway's on `host`.
-    ///   - address: The client's, after `trusted_proxies`.
+    ///   - cookies: The gateway's cookies on `host`.
+    ///   - address: The client's address, after `trusted_proxies`.
     package init(
         to endpoint: Endpoint,
         _ head: RequestHead,
@@ -21,7 +21,7 @@ extension EndpointRequest {
         var fields: [(name: String, value: String)] = []
         for index in 0..<head.fields.count {
             let line = head.fields[index]
-            // What only the gateway may say is not there for its endpoints either.
+            // A field that only the gateway may set is not passed to its endpoints either.
             guard !line.isDropped || line.role == .upgrade, !line.role.presentsCredential else { continue }
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
@@ -45,7 +45,7 @@ extension EndpointRequest {
 }
 
 extension FieldRole {
-    /// `PresentedCredentials` holds what the field says.
+    /// Whether the field's content is in `PresentedCredentials`.
     fileprivate var presentsCredential: Bool {
         switch self {
         case .authorization, .cookie, .sessionToken: true

@@ -1,7 +1,7 @@
-/// What kind of request a browser says this is (Fetch Metadata), for the decisions that depend on it.
+/// The kind of request that a browser reports (Fetch Metadata), for the decisions that depend on it.
 package enum Navigation {
-    /// A top-level page load that may consume a transfer token: not HEAD, prefetch, preview or a subresource, which link
-    /// scanners and browsers send on their own.
+    /// A top-level page load that may consume a transfer token: not HEAD, a prefetch, a preview or a subresource, which
+    /// link scanners and browsers request on their own.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
         if let mode = head.value(.fetchMode, in: base), !ByteClass.equal(mode, "navigate") { return false }
@@ -9,15 +9,15 @@ package enum Navigation {
         return true
     }
 
-    /// A prefetch or preview: the browser asks again if the user really goes there.
+    /// A prefetch or preview: the browser asks again if the user really opens the page.
     package static func isSpeculative(_ head: RequestHead) -> Bool {
         head.line(.purpose) != nil
     }
 
-    /// A person looks at the answer: a browser loads a page or posts a form. It says so by `Sec-Fetch-Mode`; one that does
-    /// not send it accepts HTML and, unlike programs that take anything, no JSON by name.
+    /// Whether a person sees the answer: a browser loads a page or posts a form. `Sec-Fetch-Mode` tells; a browser that
+    /// does not send it accepts HTML and, unlike programs that accept everything, does not name JSON.
     ///
-    /// Sign-in redirects and the pages of refusals go by this and by nothing else.
+    /// Sign-in redirects and the pages of refusals depend on this alone.
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
         switch head.knownMethod {
         case .get, .head, .post: break
@@ -29,7 +29,7 @@ package enum Navigation {
         return Self.acceptsPage(accept)
     }
 
-    /// The same for a request whose head is too large to be parsed: of its lines, those that are there tell.
+    /// The same for a request whose head is too large to be parsed, from those of its lines that have arrived.
     package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var mode: Bool?
         var accepts = false
@@ -59,19 +59,19 @@ package enum Navigation {
         return acceptsHTML && !acceptsJSON
     }
 
-    /// The navigation was started by another site.
+    /// Whether another site started the navigation.
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
         return ByteClass.equal(site, "cross-site")
     }
 }
 
-/// Whether a cookie on this request could have been sent at another site's wish (CSRF).
+/// Whether another site may have caused this request, with the browser's cookie (CSRF).
 package enum CrossSite {
     /// True for an unsafe method or an upgrade that does not prove that it comes from this origin or a trusted one.
     ///
-    /// A browser says where a request comes from by `Sec-Fetch-Site` or at least `Origin`; a request with a cookie and
-    /// neither is not a browser we can protect, and is refused.
+    /// A browser reports where a request comes from by `Sec-Fetch-Site`, or at least by `Origin`. A request with a
+    /// cookie and neither of them does not come from a browser that can be protected, and is refused.
     package static func isSuspect(_ head: RequestHead, _ base: Bytes, origin: [UInt8], trusted: [[UInt8]]) -> Bool {
         if head.knownMethod.isSafe, !head.isWebSocketUpgrade { return false }
         let claimed = head.value(.origin, in: base)

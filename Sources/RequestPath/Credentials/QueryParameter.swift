@@ -4,8 +4,8 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The handoff parameter in a query: found once, and taken out without touching another byte, so that what else the query
-/// holds (a SAML signature, say) survives.
+/// The handoff parameter in a query: found in one pass, and removed without changing other bytes, so that the rest of
+/// the query (for example a SAML signature) stays intact.
 package struct HandoffParameter: Sendable {
     private let name: [UInt8]
 
@@ -23,7 +23,7 @@ package struct HandoffParameter: Sendable {
         self.name = Array(name.utf8)
     }
 
-    /// Looks for the parameter in `query` (without `?`); nil when it is not there.
+    /// Finds the parameter in `query` (without `?`); nil if it is absent.
     package func find(in query: Slice, _ base: Bytes) -> Found? {
         var found: Found?
         self.forEachPair(of: query, base) { _, value in
@@ -38,7 +38,7 @@ package struct HandoffParameter: Sendable {
         return found
     }
 
-    /// Calls `keep` with each run of `query` that is not ours, separators included.
+    /// Calls `keep` with each run of `query` that is not the handoff parameter, separators included.
     package func forEachKept(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
         var hasKept = false
         self.forEachPair(of: query, base) { pair, value in
@@ -48,8 +48,8 @@ package struct HandoffParameter: Sendable {
         }
     }
 
-    /// Whether `name=` stands anywhere in `text`, whatever of it is percent-encoded and however often: for a query that is
-    /// not the request's own and may hold another URL in turn.
+    /// Whether `name=` occurs anywhere in `text`, in any percent-encoding, also repeated: for a query from elsewhere,
+    /// which may contain another URL.
     package func occurs(in text: Slice, _ base: Bytes) -> Bool {
         guard let first = self.name.first else { return false }
         var start = text.start
@@ -69,7 +69,7 @@ package struct HandoffParameter: Sendable {
         return Self.take(0x3D, base, &position, end)
     }
 
-    /// Moves past `byte` as it is or as `%XX`, whose `%` may be `%25` in turn.
+    /// Skips `byte`, either as it is or as `%XX`, in which `%` may be written as `%25` again.
     @inline(__always)
     private static func take(_ byte: UInt8, _ base: Bytes, _ position: inout Int, _ end: Int) -> Bool {
         guard position < end else { return false }
@@ -85,7 +85,7 @@ package struct HandoffParameter: Sendable {
         return true
     }
 
-    /// Calls `body` with every `&`-separated pair, and its value if the pair is ours.
+    /// Calls `body` with every `&`-separated pair, and with its value if it is the handoff parameter.
     private func forEachPair(of query: Slice, _ base: Bytes, _ body: (_ pair: Slice, _ value: Slice?) -> Void) {
         var position = query.start
         while position <= query.end {
@@ -99,7 +99,7 @@ package struct HandoffParameter: Sendable {
     }
 
     private func value(_ base: Bytes, _ start: Int, _ end: Int) -> Slice? {
-        // An app would decode the name before it compares, so `session%5Ftransfer_token` is ours too.
+        // An app decodes a name before it compares it, so `session%5Ftransfer_token` is the handoff parameter too.
         var index = start
         var matched = 0
         while index < end, base[index] != 0x3D {

@@ -2,16 +2,16 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The form in which a denial is told: to a person by the sign-in page where that helps, to everybody else by a status.
+/// The form of a denial: a redirect to the sign-in page where that helps a person, else a status.
 package enum DenialForm: Equatable, Sendable {
-    /// 303 to the sign-in page. `isAgain`: the user is signed in, and has to prove it once more.
+    /// 303 to the sign-in page. `isAgain`: the user is signed in, and must authenticate again.
     case signIn(isAgain: Bool)
     case unauthorized
     case forbidden
 
     /// - Parameters:
-    ///   - session: The session that does not suffice; nil: there is none.
-    ///   - provider: Checks the sign-in; nil: none is configured, so signing in is not possible.
+    ///   - session: The session that does not suffice; nil if there is none.
+    ///   - provider: Checks the sign-in; nil if none is configured, so that signing in is not possible.
     package static func of(
         _ denial: Denial,
         _ head: RequestHead,
@@ -27,7 +27,7 @@ package enum DenialForm: Equatable, Sendable {
             case .login: true
             case .unauthorized: false
             }
-        // A form that was posted is not repeated after the sign-in, so its user is told and not sent away.
+        // The browser does not repeat a posted form after the sign-in, so the user gets a refusal and no redirect.
         let isRedirected = mayRedirect && (head.knownMethod == .get || head.knownMethod == .head)
         switch denial {
         case .unauthenticated:
@@ -42,9 +42,10 @@ package enum DenialForm: Equatable, Sendable {
 }
 
 extension Denial {
-    /// The challenge that goes with the status; nil: none.
+    /// The challenge for the status; nil if there is none.
     ///
-    /// - Parameter isJudged: A credential was presented: only then is the reason named (RFC 6750 3.1).
+    /// - Parameter isJudged: Whether a credential was presented: only then does the challenge name the error (RFC 6750
+    ///   3.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool) -> String? {
         switch self.reason.refusal?.challenge {
         case nil:
@@ -52,7 +53,7 @@ extension Denial {
         case .bearer:
             return isJudged ? #"Bearer error="invalid_token""# : "Bearer"
         case .stepUp:
-            // RFC 9470 3: what the next sign-in has to reach, all of it, so that one suffices.
+            // RFC 9470 3: everything that the next sign-in must reach, so that one sign-in suffices.
             var challenge = #"Bearer error="insufficient_user_authentication""#
             if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }

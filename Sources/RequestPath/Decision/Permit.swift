@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// The right to forward one request: made only by `Decision.judge`, consumed by the exchange that forwards it.
 ///
-/// A request without a permit cannot reach an app, because nothing else makes an upstream head.
+/// A request without a permit cannot reach an app, because only a permit makes an upstream head.
 package struct Permit: ~Copyable {
     package let route: RouteEntry
     /// The session whose identity the app sees; nil on public routes and for anonymous requests of optional ones.
@@ -16,20 +16,20 @@ package struct Permit: ~Copyable {
     }
 }
 
-/// What came of judging a request.
+/// The result of judging a request.
 package enum Decision: ~Copyable {
     case permitted(Permit)
     case denied(Denial)
 }
 
-/// Why a request is not forwarded, and in which form it is told.
+/// Why a request is not forwarded.
 package enum Denial: Equatable, Sendable {
-    /// Nobody is signed in: login for a navigation, 401 for all else.
+    /// The user is not signed in: login for a navigation, 401 otherwise.
     case unauthenticated(Reason)
-    /// Somebody is, and it does not suffice: 403.
+    /// The user is signed in, but the session does not suffice: 403.
     case forbidden(Reason)
 
-    /// Why, in either case.
+    /// The reason in either case.
     package var reason: Reason {
         switch self {
         case .unauthenticated(let reason), .forbidden(let reason): reason
@@ -37,17 +37,18 @@ package enum Denial: Equatable, Sendable {
     }
 }
 
-/// The facts of a request that the decision rests on; the session is resolved already.
+/// The facts on which the decision is based; the session has been looked up already.
 package struct Evidence {
     /// The session that the credential names, if there is one.
     package var session: CachedSession?
-    /// Why there is no session, when a credential was presented.
+    /// Why there is no session, if a credential was presented.
     package var missing: Reason
-    /// An explicit credential (bearer, `X-Session-Token`) was presented: it is judged even where none is needed.
+    /// Whether an explicit credential (bearer, `X-Session-Token`) was presented: it is judged even where none is
+    /// required.
     package var isExplicit: Bool
-    /// The session came by cookie and the request could have been made by another site (`CrossSite`).
+    /// Whether the session came by cookie and another site could have caused the request (`CrossSite`).
     package var isCrossSite: Bool
-    /// What the live binding says of the device; nil: it matches or is not asked for.
+    /// The mismatch found by the live binding; nil if the device matches or is not checked.
     package var bindingMismatch: Reason?
     package var now: UnixTime
 
@@ -69,12 +70,13 @@ package struct Evidence {
 }
 
 extension Decision {
-    /// Judges a request against its frozen route. Never cached: it is a few comparisons.
+    /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ evidence: Evidence) -> Decision {
         if route.settings.auth == .public { return .permitted(Permit(route: route, session: nil)) }
         guard let session = evidence.session else {
-            // With optional authentication an invalid explicit credential is an error, none is not (CVE-2021-21378).
+            // With optional authentication, an invalid explicit credential is an error; a missing one is not
+            // (CVE-2021-21378).
             if route.settings.auth == .optional, !evidence.isExplicit {
                 return .permitted(Permit(route: route, session: nil))
             }

@@ -2,9 +2,9 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// What a route demands of a session beyond being one (`require`).
+/// A route's requirements on a session (`require`).
 package enum Requirements {
-    /// The first demand that `session` does not meet, or nil.
+    /// The first requirement that `session` does not meet; nil if it meets all.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {

@@ -2,20 +2,22 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Whether signing in again would open a route to the user of a session that does not suffice for it (`require.aal`,
-/// `require.max_age`). A redirect to the sign-in page is only for those whom it helps: all others would come back to it.
+/// Whether signing in again would give a user access to a route for which the session does not suffice (`require.aal`,
+/// `require.max_age`). Only then is the user redirected to the sign-in page; otherwise the redirect would lead back and
+/// forth.
 package enum StepUp {
-    /// A user who signed in more recently than this, and whose session still does not suffice, is not sent to sign in again.
+    /// A user who signed in more recently than this is not asked to sign in again, even if the session does not
+    /// suffice.
     package static let recent: Duration = .seconds(3)
 
-    /// - Parameter provider: nil: no provider is configured, so signing in is not possible.
+    /// - Parameter provider: nil if no provider is configured, so that signing in is not possible.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,
         _ provider: ProviderSettings?,
         _ now: UnixTime
     ) -> Bool {
-        // Signing in changes what the cookie is good for and nothing about a token that a program presents.
+        // Signing in changes the cookie's session, but not a token that a program presents.
         guard let provider, session.kind == .web, now.since(session.authenticatedAt) >= self.recent else {
             return false
         }

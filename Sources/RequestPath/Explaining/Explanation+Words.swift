@@ -1,9 +1,9 @@
 import Endpoints
 import Vocabulary
 
-/// How an explanation words what was read and what is answered.
+/// The text of an explanation for the path and for answers.
 extension Explanation {
-    /// What the path reads as, where that is not the path itself.
+    /// The normalised path, if it differs from the path as sent.
     func reading(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(head.path.bytes(in: base), into: given.scratch),
             !reading.isRaw
@@ -14,7 +14,7 @@ extension Explanation {
     static func words(_ answer: LocalAnswer, of host: HostEntry? = nil) -> String {
         let reason = answer.reason.map { ", \($0.rawValue)" } ?? ""
         if let location = answer.fields.first(where: { $0.name == "Location" })?.value {
-            // The rest of the URL can hold what a query held.
+            // The rest of the URL can contain parts of the query.
             guard let host, location.hasPrefix("\(host.publicURL)\(SignInPath.path)?") else {
                 return "303 to the same URL without the transfer token\(reason)"
             }
@@ -30,7 +30,7 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A password or token of the app's is none of the reader's business.
+    /// Hides a password or token of the app.
     static func redacted(_ line: Substring) -> String {
         line.lowercased().hasPrefix("authorization:") ? "Authorization: <redacted>" : String(line)
     }

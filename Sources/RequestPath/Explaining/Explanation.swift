@@ -6,19 +6,19 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What would become of a request, in words: the steps of its `RequestJudge`. Nothing is sent, asked, consumed or recorded
-/// (`sallyport explain`).
+/// What would happen to a request, in words: the steps of its `RequestJudge`. Nothing is sent, looked up, consumed or
+/// recorded (`sallyport explain`).
 package struct Explanation: Sendable {
-    /// The steps in their order; each with what is to be said of it.
+    /// The steps in order, each with its lines of text.
     package private(set) var steps: [(title: String, lines: [String])] = []
 
     /// Explains the request whose head is `bytes`.
     ///
     /// - Parameters:
     ///   - peer: The address from which it comes.
-    ///   - session: The one session that lives, for the request that presents its token; nil: none does. To be used on its
-    ///     own loop.
-    ///   - authority: Tells tokens of ours from others.
+    ///   - session: The one live session, for a request that presents its token; nil if there is none. Must be used on
+    ///     its own loop.
+    ///   - authority: Distinguishes tokens of the gateway from others.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -43,7 +43,7 @@ package struct Explanation: Sendable {
                     self.explain(head, base, given, Known(live: session, authority: authority))
                 }
             case .incomplete:
-                self.say("request", ["the head does not come to an end"])
+                self.say("request", ["the head is incomplete"])
             case .refused(let reason):
                 let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
                 self.say("request", [Self.words(.problem(reason, fields: allow))])
@@ -51,8 +51,8 @@ package struct Explanation: Sendable {
         }
     }
 
-    /// The device that a session has which the sender of this head makes: its address behind trusted proxies, and the
-    /// network of that. The peer's for a head that is refused.
+    /// The device of a session that the sender of this head would get: its address behind trusted proxies, and the
+    /// network of that address. For a refused head, those of the peer.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -74,7 +74,7 @@ package struct Explanation: Sendable {
 
     // MARK: Steps
 
-    /// What lives, and how it is found.
+    /// The session that lives, and how it is found.
     private struct Known {
         let live: CachedSession?
         let authority: TokenAuthority
@@ -97,7 +97,7 @@ package struct Explanation: Sendable {
         _ known: Known
     ) {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
-        // A reason that was only assumed, in order to go on, is none to tell.
+        // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false
         var next = judge.begin(head, base, given)
         self.tellRequest(head, base, given, judge.findings)
@@ -139,7 +139,7 @@ package struct Explanation: Sendable {
                 "method   \(Self.text(head.method.bytes(in: base)))",
                 "host     \(Self.text(head.authority.bytes(in: base)))",
                 "path     \(Self.text(head.path.bytes(in: base)))",
-                // A query can hold a token.
+                // A query can contain a token.
                 "query    \(head.hasQuery ? "\(head.query.length) bytes" : "none")",
                 "client   \(address)\(address == given.peer ? "" : ", as \(given.peer) says")",
             ]
@@ -166,7 +166,7 @@ package struct Explanation: Sendable {
         switch judge.credentials.presented {
         case .none: lines.append("none")
         case .explicit: lines.append("a bearer token")
-        case .unusable(let reason): lines.append("one that cannot be used: \(reason.rawValue)")
+        case .unusable(let reason): lines.append("a credential that cannot be used: \(reason.rawValue)")
         case .cookie: lines.append("a session cookie")
         }
         if judge.credentials.cookies.sessionIsAmbiguous {
@@ -174,7 +174,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if judge.findings.route?.settings.handoff == true {
-            // What is not tried goes no further either; what is tried is a step of its own.
+            // A token that is not tried is dropped here; one that is tried is shown as a step of its own.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
             if judge.credentials.cookies.hasHandoff { lines.append("a transfer token in the cookies\(end)") }
@@ -238,7 +238,7 @@ package struct Explanation: Sendable {
         } else {
             lines = self.reading(head, base, given) + lines
             if answer.reason == .pathAmbiguous {
-                lines.append("an app may read the path as one of a route that demands otherwise")
+                lines.append("an app could read the path as one of a route with other requirements")
             }
         }
         self.say("route", lines)

@@ -5,10 +5,10 @@ package import Sessions
 import Settings
 import Vocabulary
 
-/// What is refused because somebody may be using a session that is not theirs, or be making a browser use it: an event
-/// each, with the user whose session it is. The audit stream bounds them; the refusal stands in any case.
+/// Refusals that may mean that someone uses another user's session, or makes a browser use it: each is an audit event,
+/// with the user whose session it is. The audit stream limits their number; the refusal takes place in any case.
 extension RequestJudge {
-    /// Notes a denial, if it is one of these: the session at another device, or used by another site.
+    /// Records a denial if it is one of these: the session presented by another device, or used by another site.
     mutating func audit(
         _ denial: Denial,
         of session: CachedSession?,
@@ -36,7 +36,7 @@ extension RequestJudge {
         self.findings.events.append(.audit(event))
     }
 
-    /// Notes two session cookies with different values, of which another site of the domain may have planted one.
+    /// Records two session cookies with different values, one of which another site of the domain may have planted.
     mutating func auditAmbiguousCookies(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext, _ host: HostEntry)
     {
         guard let line = head.line(.cookie) else { return }
@@ -72,7 +72,7 @@ extension RequestJudge {
 }
 
 extension AuditEvent {
-    /// The same with the user of these sessions, if all that are `host`'s are one user's.
+    /// The same event with the user of these sessions, if all sessions of `host` belong to one user.
     package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
         let sessions = known.map(\.session).filter { $0.kind == .web && $0.host == host }
         guard Set(sessions.map(\.subject)).count == 1 else { return self }

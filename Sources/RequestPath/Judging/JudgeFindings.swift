@@ -5,17 +5,17 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What each step of a `RequestJudge` is given beside the head.
+/// The input of each step of a `RequestJudge` in addition to the head.
 package struct JudgingContext {
-    /// The same one for all steps of a request.
+    /// The configuration; the same for all steps of a request.
     package let configuration: PathConfiguration
-    /// The address at the other end of the connection.
+    /// The address of the other end of the connection.
     package let peer: IPAddress
-    /// By the clock of the store that keeps the sessions.
+    /// The time by the clock of the store that keeps the sessions.
     package let now: UnixTime
-    /// Room for the reading of a path that is not its own; used within a step only.
+    /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// Whether a field by which proxies name their clients is to be noted when the peer is not believed.
+    /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
     package init(
@@ -33,7 +33,7 @@ package struct JudgingContext {
     }
 }
 
-/// What a request has come to so far.
+/// The results of judging a request so far.
 package struct JudgeFindings {
     /// The steps of a request, in their order.
     package enum Stage: Int, Comparable, Sendable {
@@ -42,29 +42,29 @@ package struct JudgeFindings {
         package static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The last step that was begun.
+    /// The last step that began.
     package internal(set) var stage = Stage.route
-    /// The gateway's own, with the one that a trusted proxy gave.
+    /// The gateway's own id, with the one from a trusted proxy.
     package var requestID: RequestID
-    /// The peer, or what trusted peers say of it; nil: not looked at yet.
+    /// The peer, or the client that trusted peers name; nil while not determined.
     package internal(set) var clientAddress: IPAddress?
-    /// The host that was asked for; nil: none that is served.
+    /// The requested host; nil if the gateway does not serve it.
     package internal(set) var host: HostEntry?
-    /// The frozen route; nil: the request came to none.
+    /// The frozen route; nil if the request reached none.
     package internal(set) var route: RouteEntry?
     /// The session whose identity the app sees; set when the request is permitted.
     package var session: CachedSession?
-    /// Lines of ours that are due on any answer, the app's included.
+    /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
-    /// The CORS lines of the route for this origin, due unless the app's answer has its own. Set when the request is
+    /// The route's CORS lines for this origin, added unless the app's answer has its own. Set when the request is
     /// permitted.
     package internal(set) var crossOriginLines: [UInt8] = []
-    /// What was noticed and did not decide the request, such as a refused transfer token; for the log.
+    /// A reason that did not decide the request, such as a refused transfer token; for the log.
     package internal(set) var note: Reason?
-    /// What became of a transfer token, and of the device that presented it; for the log.
+    /// The result of a transfer token and of its device check; for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?
-    /// The identity field that could not be written, where that is why the request is refused.
+    /// The identity field that could not be written, if the request is refused for that.
     package internal(set) var unwritableField: String?
     /// What is to be recorded, in order; the driver empties the list when it has recorded it.
     package var events: [JudgeEvent] = []
@@ -73,7 +73,7 @@ package struct JudgeFindings {
         self.requestID = requestID
     }
 
-    /// Adds a line that is due on any answer, once.
+    /// Adds a line to be sent with any answer, unless it was added already.
     mutating func addLine(_ name: String, _ value: String) {
         let line = Array("\(name): \(value)\r\n".utf8)
         // A cookie may be cleared for two reasons.
@@ -81,26 +81,26 @@ package struct JudgeFindings {
     }
 }
 
-/// Something that a step noticed and that is to be recorded.
+/// An event that a step noticed and that is to be recorded.
 package enum JudgeEvent {
     case audit(AuditEvent)
-    /// Session cookies with different values: the event, to be completed with the user that the values name.
+    /// Session cookies with different values: the values, and the event, to be completed with the user of the sessions.
     case ambiguousCookies([Slice], AuditEvent)
-    /// A transfer token that is not even tried, for this reason.
+    /// A transfer token that is not tried, for this reason.
     case turnedAway(Reason, HandoffRequest)
-    /// A field by which a proxy names its clients, from a peer that is not believed.
+    /// A field by which a proxy names its clients, from a peer that is not trusted.
     case strayForwarding(field: String)
 }
 
 /// A device binding that was judged, for the log.
 package struct JudgedBinding: Equatable, Sendable {
-    /// What the judgement came to.
+    /// The result of the judgement.
     package enum Outcome: String, Sendable {
         case match, mismatch, unknown
-        /// Judged, and let pass whatever it was.
+        /// Judged, and let pass whatever the result.
         case dryRun = "dry_run"
 
-        /// nil: the reason is none of a binding.
+        /// nil if the reason does not concern a binding.
         init?(_ reason: Reason?) {
             switch reason {
             case .bindingIPMismatch, .bindingASNMismatch: self = .mismatch
@@ -112,7 +112,7 @@ package struct JudgedBinding: Equatable, Sendable {
 
     /// What was compared.
     package var mode: BindingMode
-    /// What came of it.
+    /// The result.
     package var outcome: Outcome
 
     /// `ip/mismatch`

@@ -4,11 +4,11 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Whose session a request presents, and whether it suffices for the route.
+/// Finds the session that a request presents, and decides whether it suffices for the route.
 extension RequestJudge {
     /// Asks for the session that the request presents, or decides without one.
     ///
-    /// - Parameter hasCookieEnded: The session of the cookie, another user's, has ended with a transfer token.
+    /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
     mutating func askForSession(
         _ head: RequestHead,
         _ base: Bytes,
@@ -52,7 +52,7 @@ extension RequestJudge {
         return .ask(SessionQuestion(kind: kind, token: token, purpose: .request))
     }
 
-    /// Decides on the session that was asked for.
+    /// Decides with the session that was looked up.
     mutating func decide(
         on answer: SessionAnswer,
         _ head: RequestHead,
@@ -73,7 +73,7 @@ extension RequestJudge {
         )
         switch answer {
         case .found(let session) where isCookie && session.session.host != host.publicURL.authority:
-            // A cookie is good on the host it was made for and on no other (RFC 6265 8.6: cookies do not respect ports).
+            // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
             evidence.missing = .sessionOtherHost
         case .found(let session):
             evidence.session = session
@@ -95,7 +95,7 @@ extension RequestJudge {
         return self.decide(evidence, head, base, given, route, host)
     }
 
-    /// The device that uses the session now against the one it was made for.
+    /// Compares the device that uses the session now with the one for which it was made; nil if they match.
     func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: JudgingContext) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
         let address = self.findings.clientAddress ?? given.peer

@@ -6,30 +6,31 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The transfer tokens of a request, from the first that is tried until none is left.
+/// The transfer tokens of a request, while they are tried in turn.
 struct HandoffTrial {
     /// The route's web client, whose settings decide.
     let client: ClientSettings
-    /// The token in the query, or the one that was moved from there into the attempt cookie.
+    /// The token in the query, or the one that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?
-    /// `parameter` is in the attempt cookie.
+    /// Whether `parameter` is in the attempt cookie.
     var isMoved = false
-    /// The values of the request's handoff cookies: they go when one of them is dealt with.
+    /// The values of the request's handoff cookies: all are cleared when one of them is dealt with.
     var cookieValues: [[UInt8]] = []
-    /// What the browser shows of handoff cookies that were dealt with before.
+    /// The browser's marks of handoff cookies that were dealt with before.
     var marks: [UInt8] = []
-    /// The token that is being tried.
+    /// The token that is tried now.
     var request: HandoffRequest?
-    /// The browser's own session on this host, once it was asked for; nil inside: it has none.
+    /// The browser's own session on this host, once looked up; the inner nil means that it has none.
     var existing: CachedSession??
 }
 
-/// Which of a request's transfer tokens is consumed, and what follows.
+/// Selects which of a request's transfer tokens is consumed, and what follows.
 ///
-/// The cookie is tried first, then the query, each where the client takes tokens there. What is refused goes and leaves the
-/// rest of the request as it is: a session stays, and a good token in the query counts beside a stale one in the cookie.
+/// The cookie is tried first, then the query, each if the client takes tokens there. A refused token is removed and
+/// leaves the rest of the request unchanged: a session stays, and a valid token in the query counts beside a stale one
+/// in the cookie.
 extension RequestJudge {
-    /// Deals with the first transfer token; nil when the request goes on without any.
+    /// Deals with the first transfer token; nil when the request continues without one.
     @inline(__always)
     mutating func beginHandoff(
         _ head: RequestHead,
@@ -53,13 +54,13 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction? {
         let mayConsume = Navigation.mayConsume(head, base)
-        // HEAD and subresources go on without the token, whatever they bring.
+        // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = given.configuration.handoff,
             let client = route.settings.client.flatMap(given.configuration.clients.snapshot.client)
         else { return nil }
         var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
-        // Not for another site's link: it is not the navigation for which the token was moved.
+        // Not for a link on another site: that is not the navigation for which the token was moved.
         if trial.parameter == nil, let token = self.credentials.movedToken, !Navigation.isCrossSite(head, base) {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
@@ -68,7 +69,7 @@ extension RequestJudge {
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
         guard mayConsume else {
-            // A prefetch is refused, so that the browser asks again when the user really goes there.
+            // A prefetch is refused, so that the browser asks again when the user really opens the page.
             return .answer(self.refusal(.handoffNotNavigation, head, base, route))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, head, base, given, route, host) }
@@ -104,7 +105,7 @@ extension RequestJudge {
         return self.prepare(trial, given, route, host)
     }
 
-    /// Why a token in the query is not even tried; nil: it is.
+    /// Why a token in the query is not tried; nil if it is.
     static func objection(
         to parameter: HandoffParameter.Found,
         of head: RequestHead,
@@ -113,7 +114,7 @@ extension RequestJudge {
     ) -> Reason? {
         if !client.takes(.query) { return .handoffMethodNotAllowed }
         if parameter.isRepeated { return .handoffRepeated }
-        // Until the user has confirmed, another site's link must not sign them in (login CSRF).
+        // Without the user's confirmation, a link on another site must not sign the user in (login CSRF).
         return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
     }
 
@@ -144,7 +145,7 @@ extension RequestJudge {
         )
     }
 
-    /// Goes on to the consumption of the token of `trial`, once it is known which session the browser has by its cookie.
+    /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
     private mutating func prepare(
         _ trial: HandoffTrial,
         _ given: JudgingContext,
@@ -159,7 +160,7 @@ extension RequestJudge {
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
-    /// - Parameter existing: The session that the browser has.
+    /// - Parameter existing: The browser's session.
     mutating func consume(
         _ trial: HandoffTrial,
         _ existing: CachedSession?,
@@ -168,7 +169,7 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction {
         guard var request = trial.request else { preconditionFailure("a handoff without a token") }
-        // A cookie of another host is no session here.
+        // A session of another host does not count here.
         let own = existing.flatMap { $0.session.host == host.publicURL.authority ? $0 : nil }
         if let own {
             let binding = route.settings.liveBinding
@@ -222,17 +223,18 @@ extension RequestJudge {
         if request.transport == .query || isSignedIn {
             return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
         }
-        // No redirect, or a cookie that our clearing does not reach would go round for ever. The request goes on without
-        // this token: with the one in the query, or with the session that the browser has.
+        // No redirect here: a cookie that the gateway cannot clear would cause an endless loop. The request continues
+        // without this token: with the one in the query, or with the browser's session.
         if hasCookieEnded, trial.parameter != nil {
-            // Another user's session ended with the token in the cookie: login follows, whatever the query has.
+            // Another user's session ended with the token in the cookie: the user goes to sign-in, whatever is in the
+            // query.
             return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
         }
         if let action = self.tryParameter(trial, head, base, given, route, host) { return action }
         return self.askForSession(head, base, given, route, host, hasCookieEnded: hasCookieEnded)
     }
 
-    /// Notes for the log what a transfer token came to, in the words of the metrics.
+    /// Notes a transfer token's result for the log, in the terms of the metrics.
     private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
         let recorded: HandoffRecord.Outcome
         let binding: JudgedBinding.Outcome?

@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// What the browser is told of transfer tokens: the cookies that go, and the URL without the token.
+/// Answers to transfer tokens: the cookies to clear, and the URL without the token.
 extension RequestJudge {
     /// The values of the handoff cookies that are not marked as dealt with, each once.
     func handoffCookies(
@@ -24,8 +24,8 @@ extension RequestJudge {
         return zip(values, trial.cookieValues).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
     }
 
-    /// Clears the request's handoff cookies, host-only and with the host as their domain, as apps set them either way, and
-    /// marks their values: what our clearing does not reach is left alone when it comes back.
+    /// Clears the request's handoff cookies, both host-only and with the host as their domain, because apps set either
+    /// kind. It also marks their values, so that a cookie that the gateway cannot clear is ignored when it comes back.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ configuration: PathConfiguration, _ host: HostEntry) {
         guard let consumer = configuration.handoff else { return }
         let attributes = host.publicURL.isHTTPS ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
@@ -40,17 +40,18 @@ extension RequestJudge {
         self.findings.addLine("Set-Cookie", configuration.handledCookie(of: host).setting(marks))
     }
 
-    /// Clears session cookies of different value: none of them is used.
+    /// Clears session cookies with different values: none of them is used.
     mutating func clearSessionCookies(_ given: JudgingContext, _ host: HostEntry) {
         self.findings.addLine("Set-Cookie", given.configuration.sessionCookie(of: host).clearing())
         self.findings.note = .credentialAmbiguousCookie
     }
 
-    /// Says that the store cannot answer. The browser gets what makes a reload the same attempt: the token may have been
-    /// used, and only the answer was lost.
+    /// Answers that the store is unavailable. The browser gets a cookie that makes a reload the same attempt, because
+    /// the token may have been used and only the answer lost.
     ///
-    /// A token stays in its cookie. One in a URL is moved into the attempt cookie, and the browser is sent to the URL without
-    /// it, which is told the same if nothing has changed by then. Programs may keep no cookies: theirs stays where it is.
+    /// A token in a cookie stays there. One in a URL is moved into the attempt cookie, and the browser is redirected to
+    /// the URL without it; if the store is still unavailable then, that request gets the 503. A program may keep no
+    /// cookies, so its token stays in the URL.
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
@@ -64,8 +65,9 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if Navigation.wantsPage(head, base) {
-                // It may be the cookie's token that could not be tried, while the one in the query never is. As a moved
-                // token it would be tried with the next navigation, even if another site made the link to this one.
+                // The token that could not be tried may be the cookie's, while the one in the query is never tried. If
+                // that one were moved, the next navigation would try it, even if another site made the link to this
+                // page.
                 if Self.objection(to: parameter, of: head, base, trial.client) == nil, let token = parameter.value,
                     AttemptCookie.canHold(token.bytes(in: base))
                 {
@@ -80,7 +82,8 @@ extension RequestJudge {
         return answer
     }
 
-    /// 303 to the same URL, byte for byte, minus our parameter: the token leaves the address bar before anything sees it.
+    /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any
+    /// page is loaded.
     mutating func withoutParameter(
         _ trial: HandoffTrial,
         _ reason: Reason?,
@@ -89,11 +92,12 @@ extension RequestJudge {
         _ given: JudgingContext,
         _ host: HostEntry
     ) -> LocalAnswer {
-        // A moved token is in no URL: what it leads back to is the same one, and must not do so again.
+        // A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second
+        // redirect.
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
         }
-        // Origin-form on our own origin: `//evil` in the path stays a path.
+        // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
         let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
         return .redirect(to: host.publicURL.description + target, reason: reason)
     }

@@ -3,9 +3,9 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// Where a request goes: host, client address, path, endpoint or route.
+/// Determines where a request goes: host, client address, path, endpoint or route.
 extension RequestJudge {
-    /// Freezes the route; an action where there is none to freeze.
+    /// Freezes the route; returns an action if there is none.
     mutating func chooseRoute(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> JudgeAction? {
         let configuration = given.configuration
         self.findings.clientAddress = self.clientAddress(head, base, given)
@@ -14,7 +14,7 @@ extension RequestJudge {
         }
         self.findings.host = host
         if let id = Self.trustedRequestID(head, base, given) { self.findings.requestID.given = id }
-        // It asks about the server, and that is the gateway (RFC 9110 9.3.7).
+        // It asks about the server, which is the gateway (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
             return .answer(LocalAnswer(status: 204, fields: [("Allow", MethodSet.allow)]))
         }
@@ -77,8 +77,8 @@ extension RequestJudge {
         return rule.client(of: head, base, peer: given.peer)
     }
 
-    /// The name of a field by which proxies tell of their clients: from a peer that is not believed, as a rule a proxy that
-    /// `trusted_proxies` should name.
+    /// The name of a field by which proxies name their clients, from a peer that is not trusted: usually a proxy that
+    /// `trusted_proxies` should list.
     private static func strayForwarding(_ head: RequestHead, _ base: Bytes) -> String? {
         if head.line(.forwardedFor) != nil { return "X-Forwarded-For" }
         if head.line(.forwarded) != nil { return "Forwarded" }
@@ -89,7 +89,8 @@ extension RequestJudge {
         return nil
     }
 
-    /// A trusted proxy's request id, if it is short and of token characters: it goes into logs and answers.
+    /// A trusted proxy's request id, if it is short and consists of token characters, because it goes into logs and
+    /// answers.
     private static func trustedRequestID(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> [UInt8]? {
         guard let value = head.value(.requestID, in: base), given.configuration.clientAddress.trusts(given.peer),
             (1...64).contains(value.count),

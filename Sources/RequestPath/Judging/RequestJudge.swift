@@ -4,7 +4,7 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// The life of one request up to its permit, without I/O: what is asked for, and what follows from the answer.
+/// Judges one request up to its permit, without I/O: it returns what is needed next and continues with the result.
 ///
 /// ```
 ///   head ─▶ route ─▶ credentials ─┬────────────────────────────▶ session ─▶ decision ─▶ permitted
@@ -13,14 +13,14 @@ package import Vocabulary
 ///                                        ▲            │
 ///                                        └────────────┘  the token in the query, after the one in the cookie
 /// ```
-/// Every step may end with an answer instead; `session`, `existing` and `consuming` are where the request waits for its
+/// Every step may end with an answer instead. In `session`, `existing` and `consuming` the request waits for its
 /// driver. The route is frozen before a credential is looked at, and credentials are read once.
 ///
-/// The head and its bytes are lent to each step, the judge keeps slices only. It reads no clock, asks and emits nothing:
-/// time, peer and configuration are given (`JudgingContext`), and what is to be told stands in `findings`. The one thing
-/// that it makes up is the secret of a first handoff attempt.
+/// The head and its bytes are lent to each step; the judge keeps only slices. It reads no clock, does no I/O and emits
+/// nothing: time, peer and configuration are given (`JudgingContext`), and what is to be recorded is in `findings`. The
+/// only random value that it makes is the secret of a first handoff attempt.
 package struct RequestJudge {
-    /// What the request has come to so far, for the driver to apply, log and forward with.
+    /// The results so far, which the driver applies, logs and forwards with.
     package var findings: JudgeFindings
     /// Read once the route is known; empty before.
     package internal(set) var credentials = Credentials()
@@ -28,32 +28,32 @@ package struct RequestJudge {
 
     /// What the judge waits for.
     enum State {
-        /// The head has come.
+        /// The head has not been judged yet.
         case head
-        /// The session that the request presents is asked for.
+        /// The session that the request presents is being looked up.
         case session
-        /// The session that the browser has is asked for, before its transfer token is consumed.
+        /// The browser's session is being looked up, before its transfer token is consumed.
         indirect case existing(HandoffTrial)
         /// A transfer token is being consumed.
         indirect case consuming(HandoffTrial)
-        /// An action was returned after which nothing is asked.
+        /// The last action was returned.
         case ended
     }
 
-    /// - Parameter requestID: The gateway's own; the one that a trusted proxy gives is noted in `findings`.
+    /// - Parameter requestID: The gateway's own id; the one from a trusted proxy is added to it in `findings`.
     package init(requestID: RequestID) {
         self.findings = JudgeFindings(requestID: requestID)
     }
 
     // MARK: Events
 
-    /// The head has come.
+    /// Judges the head.
     package mutating func begin(_ head: RequestHead, _ base: Bytes, _ given: JudgingContext) -> JudgeAction {
         guard case .head = self.state else { preconditionFailure("a request was begun twice") }
         self.state = .ended
         if let end = self.chooseRoute(head, base, given) { return end }
         guard let route = self.findings.route, let host = self.findings.host else {
-            preconditionFailure("a request goes on without a route")
+            preconditionFailure("a request continues without a route")
         }
         if let limit = route.maxBody ?? given.configuration.limits.body, case .length(let length) = head.framing,
             length > limit
@@ -78,7 +78,7 @@ package struct RequestJudge {
         return self.askForSession(head, base, given, route, host)
     }
 
-    /// The session that was asked for was looked up.
+    /// Continues with the result of a session's look-up.
     package mutating func sessionFound(
         _ answer: SessionAnswer,
         _ head: RequestHead,
@@ -98,13 +98,13 @@ package struct RequestJudge {
             if case .found(let session) = answer { existing = session }
             return self.consume(trial, existing, given, route, host)
         case .head, .consuming, .ended:
-            preconditionFailure("a session was found that was not asked for")
+            preconditionFailure("a session was found that was not requested")
         }
     }
 
-    /// What was asked for could not be said: a session, or what becomes of a transfer token.
+    /// Continues when a session could not be looked up or a transfer token not consumed.
     ///
-    /// - Parameter reason: The refusal where a session was asked for: the store or a provider is unavailable.
+    /// - Parameter reason: The refusal for a session: the store or a provider is unavailable.
     package mutating func unavailable(
         _ error: StoreError,
         _ reason: Reason,
@@ -120,17 +120,17 @@ package struct RequestJudge {
         case .existing(let trial), .consuming(let trial):
             return .answer(self.postpone(trial, error, head, base, given))
         case .head, .ended:
-            preconditionFailure("the store is unavailable and was not asked")
+            preconditionFailure("the store was reported unavailable but was not asked")
         }
     }
 
-    /// A refusal that scripts of other origins may read where the route allows them to.
+    /// A refusal that scripts of other origins may read, if the route allows it.
     func refusal(_ reason: Reason, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer {
         CrossOrigin.readable(.problem(reason, requestID: self.findings.requestID), head, base, route)
     }
 }
 
-/// What is to be done with a request.
+/// What the driver must do next.
 package enum JudgeAction: ~Copyable {
     /// Look for a session, then call `sessionFound` or `unavailable`.
     case ask(SessionQuestion)
@@ -138,18 +138,19 @@ package enum JudgeAction: ~Copyable {
     case consume(OutOfLine<HandoffRequest>)
     /// Read the body, then let the endpoint answer.
     case collect(OutOfLine<EndpointCall>)
-    /// Forward it, with these identity lines; nil: there is no session whose identity the app sees.
+    /// Forward it, with these identity lines; nil if there is no session whose identity the app sees.
     case permitted(Permit, identity: ContiguousArray<UInt8>?)
     case answer(LocalAnswer)
 }
 
-/// A request to one of our endpoints, its body not read yet.
+/// A request to one of the gateway's endpoints, its body not read yet.
 package struct EndpointCall: Sendable {
     package let endpoint: Endpoint
     package let request: EndpointRequest
 }
 
-/// A large value that few requests have, kept out of line: every request pays for the size of its actions.
+/// A large value that few requests have. It is stored out of line, because every request pays for the size of its
+/// actions.
 package final class OutOfLine<Value: Sendable>: Sendable {
     package let value: Value
 
@@ -158,30 +159,30 @@ package final class OutOfLine<Value: Sendable>: Sendable {
     }
 }
 
-/// A session to look for: in the loop's cache, else in the store.
+/// A session to look up: in the loop's cache, else in the store.
 package struct SessionQuestion {
-    /// Why it is asked for.
+    /// Why it is looked up.
     package enum Purpose: Sendable {
         /// The request presents it.
         case request
-        /// The browser has it and brings a transfer token.
+        /// The browser has it and presents a transfer token.
         case handoff
     }
 
     package let kind: Session.Kind
-    /// The token's bytes, not yet looked at.
+    /// The token's bytes, not validated yet.
     package let token: Slice
     package let purpose: Purpose
 }
 
-/// What a presented token names.
+/// The result of a session's look-up.
 package enum SessionAnswer {
-    /// A live session of the kind that was asked for.
+    /// A live session of the requested kind.
     case found(CachedSession)
-    /// None that lives, or one of the other kind.
+    /// No live session, or one of the other kind.
     case none
-    /// It was made under a secret that is not one of ours.
+    /// The token was made under a secret that is not accepted.
     case otherKey
-    /// It is no token of ours by its syntax.
+    /// By its syntax the token is not one of this gateway.
     case malformed
 }

@@ -3,7 +3,7 @@ internal import Sessions
 package import SignIn
 internal import Vocabulary
 
-/// Sign-in and sign-out pages of browsers, and what the session says, below `/.sallyport/` on every host.
+/// The sign-in and sign-out pages for browsers, and the session document, below `/.sallyport/` on every host.
 package struct BrowserSessionEndpoints: Sendable {
     private let passwords: PasswordSignIn
     private let cookies: RequestCookies
@@ -11,7 +11,7 @@ package struct BrowserSessionEndpoints: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    ///   - handoffParameter: The query parameter that may carry a transfer token, which no `return_to` keeps.
+    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
     package init(passwords: PasswordSignIn, cookieName: String, handoffParameter: String) {
         self.passwords = passwords
         self.cookies = RequestCookies(name: cookieName)
@@ -45,7 +45,7 @@ package struct BrowserSessionEndpoints: Sendable {
         ]
     }
 
-    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may want them to sign in again, and the
+    /// `GET /.sallyport/login`. It shows the form to signed-in users too: a route may require a new sign-in, and the
     /// session of that sign-in replaces theirs.
     private func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
         let isAgain = request.parameters(SignInPath.prompt.name) == [SignInPath.prompt.value]
@@ -76,7 +76,8 @@ package struct BrowserSessionEndpoints: Sendable {
                 retryAfter: wait
             )
         }
-        // Login CSRF: a foreign page must not sign the browser in as somebody else. What it typed is not shown either.
+        // Login CSRF: a page of another site must not sign the browser in as another user. Its input is not shown
+        // either.
         guard SameOrigin.isProven(request) else {
             let account = self.passwords.accountName(of: identifier)
             await self.sessions.recordDenial(.requestCrossSite, account: account, for: self.cookies.requester(request))
@@ -102,14 +103,14 @@ package struct BrowserSessionEndpoints: Sendable {
         }
     }
 
-    /// `GET /.sallyport/logout`: a page with a button; a link or an image signs nobody out.
+    /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out.
     private func askToSignOut(_ request: EndpointRequest) -> EndpointResponse {
         Page.signOut(host: request.authority, returnTo: self.returnTo(request.parameters("return_to")))
     }
 
-    /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. Without a session it succeeds as
-    /// well. 204 for `Accept: application/json`, else 303 to `return_to`. When the store cannot confirm it, 503 and the
-    /// button once more.
+    /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. It also succeeds without a
+    /// session. 204 for `Accept: application/json`, else 303 to `return_to`. When the store cannot confirm the end, 503
+    /// and the page with the button.
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
@@ -136,8 +137,8 @@ package struct BrowserSessionEndpoints: Sendable {
         return wantsJSON ? .noContent(fields: cleared) : .seeOther(returnTo, fields: cleared)
     }
 
-    /// `GET /.sallyport/session`: who the browser is signed in as, for the app's scripts. It reads the cookie alone, moves
-    /// no idle deadline and shows no credential (CVE-2024-39315).
+    /// `GET /.sallyport/session`: the signed-in user, for the app's scripts. It reads only the cookie, does not extend
+    /// the idle deadline and shows no credential (CVE-2024-39315).
     @Sendable
     private func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
@@ -161,7 +162,7 @@ package struct BrowserSessionEndpoints: Sendable {
         }
     }
 
-    /// The one value given, when it is safe and does not lead back here; else `/`.
+    /// The value, if there is exactly one, it is safe and it does not lead to this page; else `/`.
     private func returnTo(_ values: [String]) -> String {
         guard values.count == 1, let path = ReturnTo.sanitized(values[0], without: self.handoffParameter),
             !path.hasPrefix(Page.login),

@@ -6,7 +6,7 @@ enum Page {
     static let login = SignInPath.path
     static let logout = "/.sallyport/logout"
 
-    /// The sentence that a page shows above its form. None tells whether a user exists.
+    /// The sentence that a page shows above its form. None reveals whether a user exists.
     enum Notice: String, Sendable {
         case refused = "The name or the password is not right. Please try again."
         case incomplete = "Please enter your name and your password."
@@ -17,7 +17,7 @@ enum Page {
         case signOutUncertain =
             "Signing out is not possible at the moment: you may still be signed in. Please try again shortly."
 
-        /// Nothing went wrong.
+        /// Whether the sentence reports no error.
         var isCalm: Bool { self == .again }
 
         var html: String {
@@ -30,9 +30,9 @@ enum Page {
     ///
     /// - Parameters:
     ///   - returnTo: Already sanitised.
-    ///   - identifier: What the user typed, to be shown again.
-    ///   - reason: Why it was refused, of which the status follows; nil: it was not (200).
-    ///   - wait: How long a rate limit lasts.
+    ///   - identifier: The user's input, to be shown again.
+    ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
+    ///   - wait: The remaining time of a rate limit.
     static func signIn(
         host: String,
         returnTo: String,
@@ -67,9 +67,9 @@ enum Page {
         )
     }
 
-    /// Asks whether to sign out: only the button's POST does.
+    /// The page that asks whether to sign out: only the POST of its button does it.
     ///
-    /// - Parameter reason: Why it was refused, of which the status follows; nil: it was not (200).
+    /// - Parameter reason: Why it was refused, which decides the status; nil if it was not (200).
     static func signOut(
         host: String,
         returnTo: String,

@@ -1,7 +1,7 @@
 internal import Endpoints
 internal import Vocabulary
 
-/// Refusals in the envelope of Ory's herodot, which Kratos clients parse: `message` must be there, `id` often is not.
+/// Refusals in the envelope of Ory's herodot, which Kratos clients parse: they require `message`, but often not `id`.
 enum Herodot {
     private static let texts: [Int: (status: String, message: String)] = [
         400: ("Bad Request", "The request was malformed or contained invalid parameters"),
@@ -14,17 +14,17 @@ enum Herodot {
         503: ("Service Unavailable", "The service is temporarily unavailable"),
     ]
 
-    /// The status with which Kratos refuses for this reason: that of the table, but 400 for a form that it does not take.
+    /// The status that Kratos uses for this reason: that of the reason table, but 400 instead of 422.
     static func status(_ reason: Reason) -> Int { reason.status == 422 ? 400 : reason.status }
 
     /// A refusal.
     ///
     /// - Parameters:
-    ///   - text: The sentence in `error.reason`, as Kratos words it where a client may look at it.
-    ///   - id: `error.id`, which some clients tell refusals apart by.
-    ///   - message: `error.message`; nil: the status's own.
+    ///   - text: The sentence in `error.reason`, in Kratos's wording where a client may look at it.
+    ///   - id: `error.id`, by which some clients distinguish refusals.
+    ///   - message: `error.message`; nil: that of the status.
     ///   - beside: Members beside `error`.
-    ///   - wait: How long a rate limit lasts.
+    ///   - wait: The remaining time of a rate limit.
     static func error(
         _ reason: Reason,
         _ text: String,
@@ -48,7 +48,7 @@ enum Herodot {
         )
     }
 
-    /// The refusal to sign out: Kratos forbids it (403) for every token that is no session's, whatever is wrong with it.
+    /// The refusal to sign out: Kratos answers 403 for every token that names no session, whatever the cause.
     static func signOutForbidden(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
         self.envelope(
             403,
@@ -58,7 +58,7 @@ enum Herodot {
         )
     }
 
-    /// 503 with `Retry-After`: a client that took it for a refusal would throw its session away.
+    /// 503 with `Retry-After`: a client that took this for a refusal would discard its session.
     static func unavailable(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
         self.error(reason, "Please try again in a moment.", to: request)
     }

@@ -21,22 +21,22 @@ enum UUIDText {
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }
 
-    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which says nothing of how they came about.
+    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which implies nothing about how they were made.
     static func stamp(_ bytes: inout [UInt8]) {
         bytes[6] = 0x80 | bytes[6] & 0x0F
         bytes[8] = 0x80 | bytes[8] & 0x3F
     }
 }
 
-/// Ids as Ory's clients want them: `ory-client` reads those of sessions, devices and identities as UUIDs and fails on
-/// anything else.
+/// Ids in the form that Ory's clients require: `ory-client` parses the ids of sessions, devices and identities as UUIDs
+/// and fails on anything else.
 enum KratosID {
     enum Kind: String {
         case device, identity, session
     }
 
-    /// `id` itself where it is a UUID already, as those of Kratos are; else a UUID made of it: the same for ever, on every
-    /// gateway and under every secret, for apps keep it as the name of their user.
+    /// `id` itself if it is a UUID, as Kratos's ids are; else a UUID derived from it: always the same, on every gateway
+    /// and under every secret, because apps keep it as the id of their user.
     static func uuid(_ kind: Kind, of id: String) -> String {
         if UUIDText.bytes(id) != nil { return id }
         var bytes = Array(SHA256.digest(Array("sallyport \(kind.rawValue) id 1 \(id)".utf8)).bytes.prefix(16))

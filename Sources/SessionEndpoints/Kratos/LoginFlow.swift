@@ -1,15 +1,15 @@
 import Cryptography
 internal import Vocabulary
 
-/// A native sign-in in progress. It is not stored: its id, a UUID of version 8 (RFC 9562 5.8), carries the time of issue
-/// and an HMAC, so that any node can tell its own flows from made-up ones and from expired ones.
+/// A native sign-in in progress. It is not stored: its id, a UUID of version 8 (RFC 9562 5.8), contains the time of
+/// issue and an HMAC, so that any node can distinguish its own flows from invented and expired ones.
 ///
 /// ```
 /// byte   0  1  2  3 | 4  5  | 6          7 | 8           9 ... 15
 ///        issued, s  | nonce | 8 + 4 bits   | 0b10 + 6 bits      74 bits of HMAC-SHA-256(key, bytes 0...5)
 /// ```
 ///
-/// That is enough: anyone may ask for a flow, and having one proves nothing.
+/// That is sufficient: any client may request a flow, and having one proves nothing.
 struct LoginFlow: Sendable, Equatable {
     let id: String
     let issuedAt: UnixTime
@@ -29,13 +29,13 @@ struct LoginFlows: Sendable {
     /// How far another node's clock may be ahead.
     private static let skew: Duration = .seconds(300)
 
-    /// The first issues; all recognise.
+    /// The first issues flows; all recognise them.
     private let keys: [HMACKey]
     private let clock: Clock
 
     /// - Parameters:
-    ///   - current: The deployment's secret, from which a key of its own is derived.
-    ///   - accepted: Its former secrets, whose flows are still recognised.
+    ///   - current: The deployment's secret, from which a separate key is derived.
+    ///   - accepted: Former secrets of the deployment, whose flows are still recognised.
     init(current: Secret, accepted: [Secret], clock: Clock) {
         self.keys = ([current] + accepted).map {
             HMACKey(HKDF.sha256(secret: $0.bytes, salt: [], info: "sallyport login flow", count: 32))
@@ -50,7 +50,7 @@ struct LoginFlows: Sendable {
     }
 
     func recognise(_ id: String) -> Recognition {
-        // The one spelling in which it was issued.
+        // Only the spelling in which it was issued is accepted.
         guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,
             self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(6)), $0), bytes) })
         else { return .unknown }

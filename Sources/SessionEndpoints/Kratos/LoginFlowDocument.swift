@@ -4,7 +4,7 @@ internal import Vocabulary
 enum LoginFlowDocument {
     static let path = "/self-service/login"
 
-    /// What went wrong with a submitted form.
+    /// The error in a submitted form.
     enum Complaint: Sendable, Equatable {
         case credentials
         case missing(property: String)
@@ -13,7 +13,7 @@ enum LoginFlowDocument {
 
     /// - Parameters:
     ///   - origin: The configured origin of the host that the flow is submitted to.
-    ///   - identifier: What the user typed, to be shown again.
+    ///   - identifier: The user's input, to be shown again.
     static func value(
         _ flow: LoginFlow,
         origin: String,

@@ -3,8 +3,8 @@ internal import Sessions
 package import SignIn
 package import Vocabulary
 
-/// Native sign-in, session look-up and sign-out at Kratos's own paths and in its shapes: `ory-kratos-client` works
-/// unmodified. Nothing here reads or sets a cookie but `whoami`, which reads it.
+/// Native sign-in, session look-up and sign-out at Kratos's own paths and in its formats: `ory-kratos-client` works
+/// unmodified. Only `whoami` reads a cookie; none sets one.
 package struct NativeSessionEndpoints: Sendable {
     private let passwords: PasswordSignIn
     private let cookies: RequestCookies
@@ -13,7 +13,7 @@ package struct NativeSessionEndpoints: Sendable {
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
     ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
-    ///   - accepted: Its former secrets; flows that began under one of them can still be finished.
+    ///   - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
     package init(passwords: PasswordSignIn, cookieName: String, current: Secret, accepted: [Secret] = []) {
         self.passwords = passwords
         self.cookies = RequestCookies(name: cookieName)
@@ -43,7 +43,7 @@ package struct NativeSessionEndpoints: Sendable {
     /// `GET /self-service/login/api`: a new flow.
     @Sendable
     private func initiate(_ request: EndpointRequest) async -> EndpointResponse {
-        // Go's strconv.ParseBool, which is what Kratos reads it with.
+        // The spellings of Go's strconv.ParseBool, with which Kratos reads the parameter.
         let refresh = ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters("refresh").first ?? "")
         let isStepUp = !["", "aal1"].contains(request.parameters("aal").first ?? "")
         var missing = Reason.credentialMissing
@@ -87,7 +87,7 @@ package struct NativeSessionEndpoints: Sendable {
         )
     }
 
-    /// `POST /self-service/login?flow=`: password for session token.
+    /// `POST /self-service/login?flow=`: exchanges a password for a session token.
     @Sendable
     private func submit(_ request: EndpointRequest) async -> EndpointResponse {
         let ids = request.parameters("flow")
@@ -160,7 +160,7 @@ package struct NativeSessionEndpoints: Sendable {
         }
     }
 
-    /// 410 with a fresh flow to go on with, as Kratos answers.
+    /// 410 with a new flow to continue with, as Kratos answers.
     private func expired(_ flow: LoginFlow, _ request: EndpointRequest) -> EndpointResponse {
         let since = self.sessions.clock.now().since(flow.expiresAt)
         return Herodot.error(
@@ -178,8 +178,8 @@ package struct NativeSessionEndpoints: Sendable {
         )
     }
 
-    /// `/sessions/whoami`: the session of `X-Session-Token`, else of the cookie, else of `Authorization: Bearer`. What
-    /// is not a cookie of ours falls through to the next, as in Kratos; what is one decides.
+    /// `/sessions/whoami`: the session of `X-Session-Token`, else of the cookie, else of `Authorization: Bearer`. As in
+    /// Kratos, a cookie that is not the gateway's is skipped; one that is the gateway's decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         if request.credentials.isRepeated {
@@ -231,8 +231,9 @@ package struct NativeSessionEndpoints: Sendable {
         Herodot.error(reason, "No valid session credentials found in the request.", to: request)
     }
 
-    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and all that came of it. A token whose
-    /// session has ended already is answered like the first time; one that can be no session's is forbidden, and so is none.
+    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made from it. A
+    /// token whose session has ended already gets the same answer as the first time; a token that names no session is
+    /// forbidden, and so is a missing one.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {
         guard let body = try? BodyParameters(request, accepting: [.json]),

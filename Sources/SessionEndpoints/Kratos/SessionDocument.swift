@@ -3,12 +3,13 @@ internal import Endpoints
 internal import Sessions
 internal import Vocabulary
 
-/// A session in the shape of Kratos's API: what `whoami`, native sign-in and the browser's session document answer.
+/// A session in the format of Kratos's API: the answer of `whoami`, of native sign-in and of the browser's session
+/// document.
 ///
-/// It shows public ids only: no token, no cookie, no key (CVE-2024-39315). They are UUIDs here (`KratosID`); headers and
-/// logs have the gateway's and the provider's own, of which the user's stands in `external_id`.
+/// It contains public ids only: no token, no cookie, no key (CVE-2024-39315). They are UUIDs here (`KratosID`). Headers
+/// and logs have the gateway's own and the provider's ids; the provider's id of the user is also in `external_id`.
 enum SessionDocument {
-    /// Kratos clients insist on `schema_id` and `schema_url` in an identity and know no method beyond this list.
+    /// Kratos clients require `schema_id` and `schema_url` in an identity and know only the methods of this list.
     private static let knownMethods: Set<String> = [
         "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
         "code_recovery",
@@ -16,8 +17,8 @@ enum SessionDocument {
     private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
 
     /// - Parameters:
-    ///   - origin: The configured origin below which the identity's schema is said to lie.
-    ///   - now: A session whose end has come is not active.
+    ///   - origin: The configured origin for the URL of the identity's schema.
+    ///   - now: A session that has expired by then is not active.
     static func value(_ session: Session, origin: String, now: UnixTime) -> JSONValue {
         var members: [String: JSONValue] = [
             "id": .string(KratosID.uuid(.session, of: session.id)),

@@ -4,44 +4,46 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// A session as one event loop knows it, with what is ready to be copied into requests. Confined to its loop.
+/// A session as one event loop knows it, with identity bytes that are ready to be copied into requests. Confined to its
+/// loop.
 @usableFromInline
 package final class CachedSession {
-    /// The record as it was read; not copied, for it has many parts to count.
+    /// The record as it was read. A reference: a copy would count references to its many parts.
     @usableFromInline let stored: Stored<Session>
     package let key: RecordKey
-    /// When the read began that last confirmed the session; its age counts from here.
+    /// When the last read that confirmed the session began; its age counts from here.
     package private(set) var readAt: UnixTime
 
-    /// What the store calls the session's subject in `Invalidation.subject`.
+    /// The names that the store uses for the session's subject in `Invalidation.subject`.
     package let subjectNames: [String]
 
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
     let hash: Int
-    /// How long a use is not told to the store after the last that was.
+    /// How long further uses are not noted in the store after one was.
     let touchInterval: Duration
     private let touchMilliseconds: Int64
-    /// The next entry of the same bucket; negative: none.
+    /// The index of the next entry in the same bucket; negative if there is none.
     var next: Int32 = -1
     var slot: Int32 = -1
-    /// The cache's turn when the read began that last confirmed the session: an entry of another turn is doubted.
+    /// The cache's turn when the last read that confirmed the session began. An entry of another turn is doubted.
     private(set) var turn: UInt64
-    /// Used since the eviction hand last passed.
+    /// Whether it was used since the eviction hand last passed.
     var isReferenced = true
-    /// The entry serves until here, unless a read confirms it again.
+    /// The entry serves until this time, unless a read confirms it again.
     private var servesUntil: UnixTime
-    /// From here on a use starts a read in the background.
+    /// From this time on, a use starts a read in the background.
     var refreshAt: UnixTime
-    /// From here on a use is told to the store.
+    /// From this time on, a use is noted in the store.
     var touchAt: UnixTime
 
-    /// The token is a provider's, which is asked instead of the store.
+    /// Whether the token is a provider's, which is asked instead of the store.
     let isForeign: Bool
-    /// For how long an answer serves, in milliseconds: arithmetic with `Duration` shows in the profile of a read.
+    /// How long an answer serves, in milliseconds. An integer: arithmetic with `Duration` shows in the profile of a
+    /// read.
     private let hardMilliseconds: Int64
 
-    /// When the first of the reads for a stream failed that have failed since the last one that did not.
+    /// When reads for a stream began to fail; nil if the last one succeeded.
     var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
@@ -70,7 +72,7 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
         self.touchMilliseconds = min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10)
         self.touchInterval = .milliseconds(self.touchMilliseconds)
-        // Writing the session was its first use. A foreign one is in no store that could be told.
+        // Writing the session was its first use. The store holds no foreign session, so its uses are not noted.
         self.touchAt =
             foreign == nil
             ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
@@ -80,10 +82,10 @@ package final class CachedSession {
     @inlinable package var session: Session { self.stored.record }
     package var version: RecordVersion { self.stored.version }
 
-    /// By what a read of the session is found while it is under way.
+    /// The key under which a read of the session is found while it is under way.
     var flightKey: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
 
-    /// Whether the answer for a foreign token says the same as this entry, its lifetime included.
+    /// Whether the provider's answer for a foreign token equals this entry, including its lifetime.
     func says(_ session: Session, _ foreign: ForeignEntry) -> Bool {
         self.isForeign && self.hardMilliseconds == foreign.hardMilliseconds && self.session == session
     }
@@ -99,13 +101,14 @@ package final class CachedSession {
         UnixTime(milliseconds: readAt.milliseconds + min(Self.refreshMilliseconds, hardMilliseconds * 4 / 5))
     }
 
-    /// Takes from the store when it was told of a use: those that other loops and gateways told it need not be told again.
+    /// Takes over the time of the last use that the store knows: uses that other loops and gateways noted need not be
+    /// noted again.
     func noteUse(at usedAt: UnixTime?) {
         guard let usedAt else { return }
         self.touchAt = max(self.touchAt, UnixTime(milliseconds: usedAt.milliseconds + self.touchMilliseconds))
     }
 
-    /// Notes that a read which began then found the same record.
+    /// Notes that a read which began at `readAt` found the same record.
     func confirm(readAt: UnixTime, turn: UInt64) {
         self.readAt = readAt
         self.turn = turn
@@ -114,20 +117,20 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
     }
 
-    /// The identity bytes that are ready under this generation of the configuration; nil when they were not made yet.
-    /// Bytes of another generation are never given.
+    /// The identity bytes for this generation of the configuration; nil if they have not been made yet. Bytes of
+    /// another generation are never returned.
     package func rendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.rendering : nil
     }
 
-    /// Keeps identity bytes; those of any other generation are dropped.
+    /// Keeps identity bytes and drops those of any other generation.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.rendering = bytes
         self.generation = generation
     }
 
-    /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit.
-    /// A clock that was set back ends it too.
+    /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit. It
+    /// is also false after the clock was set back.
     func mayServe(at now: UnixTime) -> Bool {
         now >= self.readAt && now < self.servesUntil
     }
@@ -142,7 +145,7 @@ package final class CachedSession {
     }
 }
 
-/// What differs in the entry of a foreign token.
+/// How the entry of a foreign token differs from others.
 struct ForeignEntry {
     /// For how long the provider's answer serves, in milliseconds.
     let hardMilliseconds: Int64

@@ -1,19 +1,20 @@
-/// Whether what the caches know may serve without asking the store again, counted by its changes.
+/// Whether the caches may serve what they know without asking the store again: a count of the changes between trust and
+/// doubt.
 ///
-/// What was read before a change is told from what was read after it by the count, and a loop that hears of two changes
-/// in the wrong order keeps the later one.
+/// The count tells a read from before a change from a read after it. A loop that hears of two changes in the wrong
+/// order keeps the later one.
 struct Confidence: Sendable, Hashable, Comparable {
-    /// Odd while all is doubted.
+    /// Odd while everything is doubted.
     private var changes: UInt64
 
-    /// What is told of ends without a gap from the first.
+    /// The initial state where ends are received without a gap from the start.
     static let trusting = Confidence(changes: 0)
-    /// What has yet to begin hearing of ends.
+    /// The initial state where ends are not received yet.
     static let doubting = Confidence(changes: 1)
 
     var isDoubting: Bool { self.changes % 2 == 1 }
 
-    /// How many doubts have begun, the one of the beginning included.
+    /// How many doubts have begun, including the initial one.
     var doubts: Int { Int((self.changes + 1) / 2) }
 
     /// Begins a doubt or ends it.

@@ -1,10 +1,11 @@
-/// What ended, told together: each read under way and each open stream asks once whether it is concerned, not once for each
-/// end. When a server lets ten thousand sessions expire at once, no loop compares them with ten thousand streams.
+/// A group of ends. Each read under way and each open stream checks once whether the group concerns it, not once for
+/// each end: when a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand
+/// streams.
 package struct Endings: Sendable {
     package let invalidations: [Invalidation]
-    /// Whether `.all` is among them.
+    /// Whether the group contains `.all`.
     let includesAll: Bool
-    /// The subjects among them, by the store's names.
+    /// The subjects in the group, by the store's names.
     let subjects: Set<String>
     private let sessions: Set<RecordKey>
     private let lineages: Set<Lineage>
@@ -30,14 +31,14 @@ package struct Endings: Sendable {
         self.lineages = lineages
     }
 
-    /// True when one of them ends the session of `entry`; `.all` ends none.
+    /// True when one of the ends concerns the session of `entry`; `.all` ends none.
     package func ends(_ entry: CachedSession) -> Bool {
-        // The usual case, without a hash.
+        // The usual case needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
         return self.end(entry.key) || entry.subjectNames.contains { self.subjects.contains($0) }
     }
 
-    /// True when one of them ends the session with this key, whoever's it is.
+    /// True when one of the ends concerns the session with this key, whatever its subject.
     func end(_ key: RecordKey) -> Bool {
         self.lineages.contains(key.lineage) || self.sessions.contains(key)
     }

@@ -1,29 +1,29 @@
-/// A read of a session that is under way: the placeholder that an end finds before its answer arrives.
+/// A read of a session that is under way, so that an end can overtake it.
 ///
-/// The answer and the news of an end may come over different connections, so an answer from before the end can arrive
-/// after the news of it. Such an answer must not be kept.
+/// The answer to a read and the news of an end may come over different connections, so an answer from before the end
+/// can arrive after the news of it. Such an answer must not be kept.
 struct Reading {
-    /// Of a foreign token, whose lineage its provider's answer tells, the key is completed when that is there.
+    /// For a foreign token, the lineage is only known from the provider's answer; the key is completed then.
     var key: RecordKey
-    /// The cache's turn when the read began: what it brings is trusted for as long as that turn lasts.
+    /// The cache's turn when the read began: its answer is trusted for as long as that turn lasts.
     let turn: UInt64
-    /// How many `Endings` had been noted when it began.
+    /// How many `Endings` had been noted when the read began.
     fileprivate let begin: Int
 }
 
-/// What has ended while reads are under way. A read notes where it begins and looks back when its answer is there, so that
-/// one without an end in between, nearly every one, costs two additions.
+/// The ends that arrive while reads are under way. A read notes its position when it begins and looks back when its
+/// answer arrives, so that a read with no end in between, which is nearly every read, costs two additions.
 struct ReadingLog {
-    /// So many are kept; a read during which more came counts as overtaken.
+    /// How many are kept. A read during which more arrived counts as overtaken.
     private static let capacity = 1024
 
     private var endings: [Endings] = []
-    /// The number of the first that is kept.
+    /// The number of the oldest that is kept.
     private var first = 0
-    /// Reads under way.
+    /// The number of reads under way.
     private var readers = 0
 
-    /// Enters a read before it is sent to the store.
+    /// Notes the beginning of a read, before it is sent to the store.
     mutating func begin(_ key: RecordKey, turn: UInt64) -> Reading {
         self.readers += 1
         return Reading(key: key, turn: turn, begin: self.first + self.endings.count)
@@ -35,11 +35,11 @@ struct ReadingLog {
         self.endings.append(ended)
     }
 
-    /// False when something ended since the read began that its answer may not know of yet.
+    /// False when something ended since the read began that its answer may not reflect yet.
     ///
     /// - Parameters:
-    ///   - session: what it brought: whose session it is shows only here.
-    ///   - names: what the store calls a subject; asked only when a subject ended.
+    ///   - session: The session that was read: only its record tells which subject it has.
+    ///   - names: Gives the store's names of a subject; called only when a subject ended.
     func confirms(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         guard reading.begin >= self.first else { return false }
         return self.endings[(reading.begin - self.first)...].allSatisfy { ended in
@@ -48,7 +48,7 @@ struct ReadingLog {
         }
     }
 
-    /// One read less is under way.
+    /// Notes that a read is over.
     mutating func end() {
         self.readers -= 1
         if self.readers == 0 { self.forget() }

@@ -1,48 +1,48 @@
 package import Vocabulary
 
-/// What a loop's cache has counted since it was made.
+/// The counters of a loop's cache since it was made.
 package struct SessionCacheCounters: Sendable, Hashable {
     /// Requests answered from the table.
     package var hits = 0
-    /// Requests that waited for the store or a provider.
+    /// Requests that waited for a read.
     package var misses = 0
     /// Reads in the background for entries that were in use.
     package var refreshes = 0
-    /// Reads repeated because something ended while they were under way.
+    /// Reads repeated because something ended during them.
     package var rereads = 0
     /// Requests answered from a doubted entry because the store was unavailable.
     package var doubtedUses = 0
-    /// Doubts begun, the one that a cache may begin with included.
+    /// Doubts begun, including the initial one if there was one.
     package var doubts = 0
-    /// Entries pushed out for want of room.
+    /// Entries evicted to make room.
     package var evictions = 0
-    /// Entries now.
+    /// The number of entries now.
     package var entries = 0
 }
 
 /// The sessions that one event loop knows, found by the raw bytes of the token.
 ///
-/// A lookup allocates nothing, takes no lock and computes no HMAC. Tokens are hashed by the standard library's keyed,
-/// per-process seeded hash, so nobody can aim at a bucket, and compared in full. The table is bounded; when it is full
-/// a clock hand pushes out what was not used since it last passed. What has ended is found by key, lineage and subject
-/// without a scan. Confined to its loop.
+/// A lookup allocates nothing, takes no lock and computes no HMAC. Tokens are hashed by the standard library's keyed
+/// hash, which is seeded for each process, so a client cannot choose tokens that share a bucket; they are compared in
+/// full. The table is bounded; when it is full, a clock hand evicts an entry that was not used since the hand last
+/// passed. Entries whose session ended are found by key, lineage and subject without a scan. Confined to its loop.
 ///
-/// **Doubt.** While it is not certain that ends are heard of (`SessionCaches.doubt`), nothing that was read before serves
-/// by itself. Time is cut into turns: a doubt, its end and `.all` each begin a new one, and an entry is trusted in the
-/// turn in which its read began, unless that is one of doubt. So an answer that a change overtook makes no trusted entry,
-/// and a hit costs one more comparison of integers.
+/// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read before does
+/// not serve by itself. Time is divided into turns: the beginning and the end of a doubt, and `.all`, each begin a new
+/// one. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. So an answer that a
+/// change overtook makes no trusted entry, and a hit costs only one more comparison of integers.
 package final class SessionCache {
-    /// An entry that was not confirmed for so long never serves, whatever else fails.
+    /// An entry that was not confirmed for this long never serves, whatever else fails.
     package static let hardAge = Duration.seconds(5)
     /// A use at this age starts a read in the background, so that an entry in use never reaches `hardAge`.
     package static let refreshAge = Duration.seconds(4)
 
-    /// How far the hand looks for something unused before it takes what it points at.
+    /// How many entries the hand passes in search of an unused one before it evicts the one it has reached.
     private static let handReach = 32
 
     package internal(set) var counters = SessionCacheCounters()
 
-    /// Called after something ended, on the loop: whoever keeps streams open closes those that `Endings.ends`.
+    /// Called on the loop after something ended: the owner of open streams closes those that `Endings.ends`.
     package var onInvalidation: ((Endings) -> Void)?
 
     private let capacity: Int
@@ -51,18 +51,18 @@ package final class SessionCache {
     private var freeSlots: ContiguousArray<Int32> = []
     private var hand = 0
     private var confidence = Confidence.trusting
-    /// Grows with everything that makes what is known doubtful; never 0.
+    /// Incremented by everything that makes what is known doubtful; never 0.
     private var turn: UInt64 = 1
-    /// The turn of the entries that serve without a read; 0, which no entry has, while all are doubted.
+    /// The turn of the entries that serve without a read; 0, which no entry has, while all entries are doubted.
     private var trustedTurn: UInt64 = 1
     private var byKey: [RecordKey: Int32] = [:]
-    /// By the lineage's tag.
+    /// The slots by the lineage's tag.
     private var byLineage: [String: SlotSet] = [:]
-    /// By each of the subject's names.
+    /// The slots by each of the subject's names.
     private var bySubject: [String: SlotSet] = [:]
     private var readings = ReadingLog()
 
-    /// An empty table with room for `capacity` sessions; with none, every request asks the store.
+    /// An empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
     package init(capacity: Int = 65_536) {
         self.capacity = max(0, min(capacity, 1 << 24))
         var buckets = 1
@@ -94,13 +94,13 @@ package final class SessionCache {
         return entry
     }
 
-    /// Whether nothing is trusted now, however lately it was read.
+    /// Whether every entry is doubted now, however recently it was read.
     package var isDoubting: Bool { self.confidence.isDoubting }
 
-    /// Whether nothing has happened since the entry was read that this loop may not have heard of.
+    /// Whether the entry is not doubted: since it was read, this loop has missed no end.
     func trusts(_ entry: CachedSession) -> Bool { entry.turn == self.trustedTurn }
 
-    /// Begins or ends a doubt; one that is older than what is known already is ignored. See `SessionCaches`.
+    /// Begins or ends a doubt; a change older than the last known one is ignored. See `SessionCaches`.
     func adopt(_ confidence: Confidence) {
         guard confidence > self.confidence else { return }
         self.confidence = confidence
@@ -113,12 +113,12 @@ package final class SessionCache {
         self.trustedTurn = self.isDoubting ? 0 : self.turn
     }
 
-    /// Applies the end of something: what it ended is gone from here, and no read that is under way brings it back.
+    /// Applies an end: the entries that it concerns are removed, and no read under way brings them back.
     package func invalidate(_ ended: Invalidation) {
         self.invalidate(Endings([ended]))
     }
 
-    /// The same for several.
+    /// Applies several ends.
     package func invalidate(_ ended: Endings) {
         self.readings.note(ended)
         for invalidation in ended.invalidations { self.apply(invalidation) }
@@ -136,7 +136,7 @@ package final class SessionCache {
         case .record, .document:
             break
         case .all:
-            // What streams hold is as old as what is thrown away here.
+            // What streams hold is as old as the entries that are dropped here.
             self.beginTurn()
             for slot in self.slots.indices { self.remove(Int32(slot)) }
         }
@@ -144,26 +144,27 @@ package final class SessionCache {
 
     // MARK: For the resolver
 
-    /// Enters a read before it is sent to the store.
+    /// Notes the beginning of a read, before it is sent to the store.
     func beginReading(_ key: RecordKey) -> Reading {
         self.readings.begin(key, turn: self.turn)
     }
 
-    /// The answer is there and brings no session.
+    /// Notes that a read is over and found no session.
     func endReading(_ reading: Reading) { self.readings.end() }
 
-    /// The answer is there; false when something ended meanwhile that it may not know of yet. See `ReadingLog`.
+    /// Notes that a read is over and found `session`. False when something ended meanwhile that the answer may not
+    /// reflect yet. See `ReadingLog`.
     func endReading(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         defer { self.readings.end() }
         return self.readings.confirms(reading, of: session, names: names)
     }
 
-    /// Keeps what `reading`, which began at `readAt`, found. The same version confirms the entry that is there, with its
-    /// ready bytes; another replaces it.
+    /// Keeps what `reading`, which began at `readAt`, found. If the entry in the table has the same version, it is
+    /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - foreign: what differs for a foreign token; nil: it is one of ours.
-    ///   - names: what the store calls a subject; asked only when an entry is made.
+    ///   - foreign: How the entry of a foreign token differs; nil for the gateway's own tokens.
+    ///   - names: Gives the store's names of a subject; called only when an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
@@ -257,7 +258,7 @@ package final class SessionCache {
     }
 
     /// Frees one slot of a full table: the first in the hand's reach that cannot serve or was not used since the hand
-    /// last passed, else the last that it reached.
+    /// last passed, else the last that the hand reached.
     private func evict(now: UnixTime) {
         var victim = Int32(self.hand)
         for _ in 0..<Self.handReach {

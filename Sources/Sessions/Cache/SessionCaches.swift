@@ -1,11 +1,11 @@
 package import NIOCore
 import Synchronization
 
-/// The caches of all event loops: whoever ends something tells all of them and waits for all of them.
+/// The caches of all event loops. Code that ends something tells all of them and waits until each has applied it.
 ///
-/// The listener for ends that other gateways cause says here whether it hears them. From `doubt()` to `trust()` no loop uses
-/// what it knows without asking the store; an entry that is younger than `SessionCache.hardAge` serves only when the store
-/// cannot be reached at all. What was read before `trust()` stays doubted until it is read again.
+/// The listener for ends that other gateways cause reports here whether it receives them. From `doubt()` to `trust()`,
+/// no loop uses what it knows without asking the store; an entry younger than `SessionCache.hardAge` serves only when
+/// the store cannot be reached at all. An entry that was read before `trust()` stays doubted until it is read again.
 package final class SessionCaches: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop
@@ -19,13 +19,13 @@ package final class SessionCaches: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter isDoubting: whether everything is doubted until the first `trust()`: where ends are also caused by
-    ///   other processes and nobody listens for them yet.
+    /// - Parameter isDoubting: Whether everything is doubted until the first `trust()`: true where other processes
+    ///   cause ends too and no listener receives them yet.
     package init(isDoubting: Bool = false) {
         self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
     }
 
-    /// Adds the cache of `loop`; to be called on that loop, before the cache is used.
+    /// Adds the cache of `loop`. Must be called on that loop, before the cache is used.
     package func register(_ cache: SessionCache, on loop: any EventLoop) {
         let member = Member(loop: loop, cache: NIOLoopBound(cache, eventLoop: loop))
         let confidence = self.state.withLock { state in
@@ -38,12 +38,12 @@ package final class SessionCaches: Sendable {
     /// Whether a doubt has begun and not ended.
     package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
 
-    /// Begins a doubt, if there is none: ends may have been missed. Returns at once; the caller's own loop doubts from now
-    /// on, the others as soon as they are told. May be called from anywhere.
+    /// Begins a doubt if there is none: ends may have been missed. Returns at once. The caller's own loop doubts from
+    /// now on, the others as soon as the change reaches them. May be called from any thread.
     package func doubt() { self.change(toDoubting: true) }
 
-    /// Ends the doubt, if there is one: from a moment before this call, every end is told here. Returns at once and may be
-    /// called from anywhere.
+    /// Ends the doubt if there is one: since some moment before this call, every end is reported here. Returns at once.
+    /// May be called from any thread.
     package func trust() { self.change(toDoubting: false) }
 
     private func change(toDoubting isDoubting: Bool) {
@@ -62,13 +62,14 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Tells every cache what ended. The future succeeds when every loop has applied it and so none serves it any more;
-    /// it fails with `StoreError.unavailable` when a loop cannot confirm. May be called from anywhere.
+    /// Reports an end to every cache. The future succeeds when every loop has applied it, so that none serves it any
+    /// more; it fails with `StoreError.unavailable` when a loop cannot confirm. May be called from any thread.
     package func invalidate(_ ended: Invalidation, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
-    /// Tells every cache all of this, in one hop for each loop, and returns at once. May be called from anywhere.
+    /// Reports several ends to every cache, in one hop for each loop, and returns at once. May be called from any
+    /// thread.
     package func invalidate(_ ended: [Invalidation]) {
         let endings = Endings(ended)
         for member in self.state.withLock({ $0.members }) {
@@ -76,7 +77,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// The counters of all loops added up; a doubt counts once.
+    /// The sum of all loops' counters; a doubt counts once.
     package func counters(on loop: any EventLoop) -> EventLoopFuture<SessionCacheCounters> {
         self.forEach(on: loop) { $0.counters }.map { counters in
             counters.reduce(into: SessionCacheCounters()) { sum, one in
@@ -85,7 +86,7 @@ package final class SessionCaches: Sendable {
                 sum.refreshes += one.refreshes
                 sum.rereads += one.rereads
                 sum.doubtedUses += one.doubtedUses
-                // The same doubts, told to each.
+                // Every loop counts the same doubts.
                 sum.doubts = max(sum.doubts, one.doubts)
                 sum.evictions += one.evictions
                 sum.entries += one.entries
@@ -93,7 +94,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Runs `step` for each cache on its loop: at once where that is the caller's, so that a single loop never waits.
+    /// Runs `step` for each cache on its loop: at once on the caller's own loop, so that a single loop never waits.
     private func forEach<Answer: Sendable>(
         on loop: any EventLoop,
         _ step: @escaping @Sendable (SessionCache) -> Answer

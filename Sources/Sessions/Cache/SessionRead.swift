@@ -1,22 +1,22 @@
 package import NIOCore
 package import Vocabulary
 
-/// A read of one session under way for one event loop, and whoever waits for it. Found by the key, an HMAC of the whole
-/// token: no answer reaches another token's request (CVE-2026-71326).
+/// One event loop's read of one session, and the requests that wait for it. Found by the key, an HMAC of the whole
+/// token, so that no answer reaches a request with another token (CVE-2026-71326).
 final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
     let token: Secret
-    /// The provider is asked and not the store.
+    /// Whether the provider is asked instead of the store.
     let isForeign: Bool
-    /// When the first read began; the age of what it brings counts from here.
+    /// When the first attempt began; the age of the answer counts from here.
     let begunAt: UnixTime
     var reading: Reading
     var reads = 1
     private var outcome: Outcome?
     private var waiting: [Waiter] = []
 
-    /// An array would wrap a bare closure anew.
+    /// Holds a closure: an array of bare closures would allocate a wrapper for each.
     private struct Waiter {
         let receiver: (Outcome) -> Void
     }
@@ -30,10 +30,10 @@ final class SessionFlight {
 
     var key: RecordKey { self.reading.key }
 
-    /// By what the flight is found: the key of the session, or what stands for a foreign token.
+    /// The key under which the flight is found: the key of the session, or one that stands for a foreign token.
     var id: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
 
-    /// Calls `receiver` with the outcome, at once when it is there.
+    /// Calls `receiver` with the outcome, at once if it is known.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {
         if let outcome = self.outcome { receiver(outcome) } else { self.waiting.append(Waiter(receiver: receiver)) }
     }
@@ -46,7 +46,7 @@ final class SessionFlight {
     }
 }
 
-/// What a request waits for whose session its loop does not know. Confined to the loop.
+/// The read that a request waits for because its loop does not know the session. Confined to the loop.
 package struct SessionRead {
     let resolver: SessionResolver
     let flight: SessionFlight
@@ -56,8 +56,8 @@ package struct SessionRead {
     /// The reason of the refusal when the answer is a failure.
     package var failure: Reason { self.flight.isForeign ? .providerUnavailable : .storeUnavailable }
 
-    /// Calls `receiver` once, maybe before this returns: with the session, with nil when there is none of this kind, or with
-    /// why the store cannot say.
+    /// Calls `receiver` once, possibly before this returns: with the session, with nil when there is none of this kind,
+    /// or with the store's error.
     package func whenFound(_ receiver: @escaping (Result<CachedSession?, StoreError>) -> Void) {
         self.flight.whenOver { outcome in receiver(self.resolver.use(outcome, for: self)) }
     }

@@ -1,7 +1,7 @@
 package import NIOCore
 package import Vocabulary
 
-/// What a presented session token turned out to be.
+/// The result of looking up a presented session token.
 package enum Resolution {
     /// A live session that this loop knows.
     case hit(CachedSession)
@@ -9,30 +9,30 @@ package enum Resolution {
     case miss(SessionRead)
     /// A live session, but of the other kind.
     case otherKind
-    /// Made under a secret that is not one of ours; the store was not asked.
+    /// Made under a secret that this gateway does not accept; the store was not asked.
     case otherKey
-    /// Not a token of ours by its syntax, and of no provider's; neither the store nor a provider was asked.
+    /// By its syntax neither a token of this gateway nor one of a provider; neither store nor provider was asked.
     case malformed
 }
 
 /// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
 /// each token. Confined to its loop.
 ///
-/// Of our own tokens, only sessions are kept. Never kept are decisions (CVE-2026-33496) and the absence of a session: one
-/// that is made a moment later is found.
+/// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496), nor is the absence of a
+/// session: a session that is made a moment later is found.
 ///
-/// A token that is not of our syntax may be a provider's (`ForeignTokens`). The provider is asked instead of the store.
-/// Its answer is kept like the store's, for no longer than it allows; that it knows none is kept for
-/// `UnknownTokens.lifetime`.
+/// A token that is not of our syntax may be a provider's (`ForeignTokens`). Then the provider is asked instead of the
+/// store. Its answer is cached like the store's, for no longer than the provider allows; the answer that it knows no
+/// such token is cached for `UnknownTokens.lifetime`.
 ///
-/// An entry that the cache doubts is read again before it is used. Only when the store is unavailable does it serve, and
-/// never once it was unconfirmed for `SessionCache.hardAge`.
+/// A doubted entry is read again before it is used. It serves without that only when the store is unavailable, and
+/// never when it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
-    /// How often a read is repeated when something ended while it was under way, before it counts as unavailable.
+    /// How many reads are made when ends arrive during each, before the store counts as unavailable.
     private static let maxReads = 4
     /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
     private static let longestForeignToken = 8192
-    /// After a failed read in the background, the next one waits so long.
+    /// The wait after a failed read in the background before the next one.
     private static let refreshPause = Duration.milliseconds(250)
 
     package let cache: SessionCache
@@ -41,17 +41,17 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     private let clock: Clock
     private var flights: [RecordKey: SessionFlight] = [:]
-    /// The providers' tokens; nil: no configured provider knows any. A reload sets it anew.
+    /// The providers that know foreign tokens; nil if no configured provider knows any. A reload replaces it.
     package var foreignTokens: (any ForeignTokens)?
     private var unknownTokens = UnknownTokens()
-    /// The versions of foreign sessions, which their providers do not number.
+    /// The last version given to a foreign session; providers do not number theirs.
     private var foreignVersion: UInt64 = 0
-    /// What the store has answered in this tick.
+    /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)>()
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
-    /// - Parameter clock: tells how old an entry is when the store turns out to be unavailable.
+    /// - Parameter clock: Tells how old an entry is when the store turns out to be unavailable.
     package init(
         loop: any EventLoop,
         cache: SessionCache,
@@ -67,7 +67,7 @@ package final class SessionResolver {
     }
 
     /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
-    /// reverse. A hit allocates nothing but, every few seconds, what it takes to refresh the entry and to note the use.
+    /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     package func resolve(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else { return self.foreign(kind, token: token, now: now) }
@@ -81,7 +81,8 @@ package final class SessionResolver {
         return self.miss(kind, token: token, now: now)
     }
 
-    /// The session of a token that is not of our syntax. Providers' tokens are presented by native apps: no cookie is one.
+    /// The session of a token that is not of our syntax. Only native apps present providers' tokens: none comes in a
+    /// cookie.
     private func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
         guard let foreignTokens = self.foreignTokens, kind == .native, token.count <= Self.longestForeignToken else {
             return .malformed
@@ -120,8 +121,8 @@ package final class SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// What a request that waited gets: what the read found; when the store could not say, what this loop knows, while that
-    /// is young enough to serve.
+    /// What a request that waited gets: what the read found, or, when the store could not answer, the loop's own entry
+    /// while it is young enough to serve.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
         switch outcome {
         case .success(let found):
@@ -133,7 +134,7 @@ package final class SessionResolver {
                 known.mayServe(at: self.clock.now())
             else { return outcome }
             guard known.session.kind == read.kind else { return .success(nil) }
-            // The store cannot be told of this use; the next one is noted.
+            // The store cannot note this use; the next one is noted.
             known.isReferenced = true
             self.cache.counters.doubtedUses += 1
             return .success(known)
@@ -159,8 +160,9 @@ package final class SessionResolver {
         }
     }
 
-    /// First all that came together is read, then each request goes on: reading records and judging requests would push each
-    /// other out of the core's instruction cache. A read stays open until then, so that no end is missed in between.
+    /// Reads all answers that arrived together first, then lets each request continue: reading records and judging
+    /// requests would otherwise evict each other from the core's instruction cache. A read stays open until then, so
+    /// that no end is missed in between.
     private func takeArrivals() {
         self.arrivals.drain { self.arrived($0.result, for: $0.flight) }
     }
@@ -189,7 +191,7 @@ package final class SessionResolver {
         }
     }
 
-    /// Something ended since the read began that may be its own end: for the cache and for whoever waits, it is repeated.
+    /// Repeats a read for the cache and the waiting requests, because something ended meanwhile that may concern it.
     private func readAgain(_ flight: SessionFlight) {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
@@ -205,7 +207,7 @@ package final class SessionResolver {
 
     // MARK: Foreign tokens
 
-    /// A flight that brings what is known already: the provider does not know the token. Like every other it ends in a later
+    /// A read whose answer is known already: the provider does not know the token. Like every read it ends in a later
     /// tick.
     private func unknown(_ token: Secret, key: RecordKey, now: UnixTime) -> SessionFlight {
         let reading = self.cache.beginReading(key)
@@ -221,7 +223,7 @@ package final class SessionResolver {
     private func introspect(_ flight: SessionFlight) {
         let answer = self.foreignTokens?.session(flight.token, on: self.loop) ?? self.loop.makeSucceededFuture(nil)
         answer.assumeIsolated().whenComplete { result in
-            // A later tick, however soon the provider answered.
+            // The answer is handled in a later tick, even if the provider answered at once.
             self.loop.assumeIsolated().execute { self.introspected(result, for: flight) }
         }
     }
@@ -256,7 +258,7 @@ package final class SessionResolver {
         }
     }
 
-    /// The version of the entry that is there when the provider says the same as before; else one that no entry has.
+    /// The version of the present entry if the provider's answer is unchanged; else a new one.
     private func version(of session: Session, _ foreign: ForeignEntry, _ token: Secret) -> RecordVersion {
         if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.says(session, foreign) {
             return known.version
@@ -267,10 +269,12 @@ package final class SessionResolver {
 
     // MARK: Streams
 
-    /// Asks again for the session behind an entry that was handed out for a stream. True when it lives, which the entry
-    /// then knows; false when it has ended; a `StoreError` when the store cannot say, however young the entry is.
+    /// Reads the session behind an entry that was handed out for a stream again. True when it lives, and the entry is
+    /// then confirmed; false when it has ended; a `StoreError` when the store cannot answer, however young the entry
+    /// is.
     ///
-    /// This is no use of the session. It shares reads with requests, and asks nobody when this loop knows better already.
+    /// This does not count as a use of the session. It shares reads with requests, and makes no read when this loop
+    /// knows newer state already.
     func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {
         if let known = entry.token.bytes.withUnsafeBytes({ self.cache.lookup($0, now: now) }) {
             if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn) }
@@ -302,7 +306,7 @@ package final class SessionResolver {
     private func refresh(_ entry: CachedSession, now: UnixTime) {
         let key = entry.flightKey
         guard self.flights[key] == nil else { return }
-        // Until the answer sets it anew; when none comes, a failing store is not asked with every request.
+        // Until the answer replaces it. Without this, a failing store would be asked with every request.
         entry.refreshAt = now.advanced(by: Self.refreshPause)
         self.cache.counters.refreshes += 1
         _ = self.read(entry.token, key: key, isForeign: entry.isForeign, now: now)
@@ -310,7 +314,7 @@ package final class SessionResolver {
 
     private func touch(_ entry: CachedSession, now: UnixTime) {
         entry.touchAt = now.advanced(by: entry.touchInterval)
-        // Nobody waits: a note that is lost only ends the session early.
+        // The result is ignored: losing a note only ends the session early.
         _ = self.store.touch(entry.key, on: self.loop)
     }
 }

@@ -1,4 +1,4 @@
-/// The slots of one lineage or one subject: a single one as a rule, which then needs no table of its own.
+/// The slots of one lineage or one subject. Usually there is a single one, which needs no table.
 enum SlotSet {
     case one(Int32)
     case many(Set<Int32>)
@@ -12,21 +12,21 @@ enum SlotSet {
 }
 
 extension [String: SlotSet] {
-    /// Enters `slot` under `name`.
+    /// Adds `slot` under `name`.
     mutating func insert(_ slot: Int32, under name: String) {
         switch self[name] {
         case nil: self[name] = .one(slot)
         case .one(slot): break
         case .one(let other): self[name] = .many([other, slot])
         case .many(var slots):
-            // Taken out while it changes, so that it is not copied.
+            // Removed from the dictionary while it changes, so that it is not copied.
             self[name] = .one(slot)
             slots.insert(slot)
             self[name] = .many(slots)
         }
     }
 
-    /// Forgets `slot` under `name`.
+    /// Removes `slot` under `name`.
     mutating func remove(_ slot: Int32, under name: String) {
         switch self[name] {
         case .one(slot): self[name] = nil

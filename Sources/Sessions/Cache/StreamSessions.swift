@@ -1,43 +1,44 @@
 package import NIOCore
 package import Vocabulary
 
-/// Asks again for the sessions behind open streams (WebSockets, event streams, answers that are still on their way).
+/// Reads the sessions behind open streams (WebSockets, event streams, responses under way) again.
 ///
-/// A stream was permitted by an entry that it then outlives. That a session was ended is told to the streams as it is told
-/// to the cache, but not what was missed, nor that a session was not used for too long. So whoever keeps streams has
-/// `check` look at each now and then, and is told of sessions that are gone. A session is asked for again
+/// A stream outlives the entry that permitted it. Streams learn of an ended session as the cache does, but not of an
+/// end that was missed, nor of a session that idled out. So the owner of the streams passes each to `check` regularly
+/// and is called back for sessions that are gone. A session is read again
 ///
-/// - when a doubt ended, or `.all` was told, since it was read: ends may have been missed;
+/// - when a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
 /// - while the doubt lasts, each time that `SessionCache.hardAge` has passed;
-/// - otherwise once a minute, or a tenth of its idle lifetime if that is shorter: this finds what has idled out.
+/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds sessions that idled
+///   out.
 ///
-/// Many are asked for over half a second rather than at once. A store that cannot answer is left alone for a second, and
-/// then asked again. When a session could not be read for `patience`, its streams are to close: it may have ended where the
-/// store can be reached. Confined to its loop.
+/// Many reads are spread over half a second. A store that cannot answer is left alone for a second and then asked
+/// again. When a session could not be read for `patience`, its streams are to close: it may have ended where the store
+/// can be reached. Confined to its loop.
 package final class StreamSessions {
-    /// The time over which all the sessions of a loop are asked for, when all are doubted at once.
+    /// The time over which the reads of a loop are spread when all its sessions are doubted at once.
     private static let spread = TimeAmount.milliseconds(500)
-    /// The time between two groups.
+    /// The time between two groups of reads.
     private static let step = TimeAmount.milliseconds(20)
-    /// How long a store that could not answer is left alone.
+    /// The pause after the store could not answer.
     private static let pause = TimeAmount.seconds(1)
 
-    /// How long a stream outlives the first read of its session that failed.
+    /// How long a stream may stay open after the first failed read of its session.
     package static let patience = Duration.seconds(30)
 
     /// Called on the loop with the key of a session that is gone.
     package var onGone: ((RecordKey) -> Void)?
-    /// Called on the loop with the key of a session that could not be read for `patience`, and again until its streams are
-    /// closed.
+    /// Called on the loop with the key of a session that could not be read for `patience`, repeatedly until its streams
+    /// are closed.
     package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
     private let resolver: SessionResolver
     private let clock: Clock
     private var queue = CircularBuffer<CachedSession>()
-    /// What is in the queue or being asked for.
+    /// The entries that are queued or being read.
     private var pending: Set<ObjectIdentifier> = []
-    /// How many are asked for at once: the longest that the queue has been since it was empty, over the steps.
+    /// How many are read at once: the greatest length of the queue since it was empty, divided by the number of steps.
     private var groupSize = 0
     private var isScheduled = false
     private var restsUntil = NIODeadline.uptimeNanoseconds(0)
@@ -48,8 +49,8 @@ package final class StreamSessions {
         self.clock = clock
     }
 
-    /// Sees to it that the session of an open stream is asked for again if it is time to. To be called for every stream
-    /// about four times a second; many streams of one session cost one read.
+    /// Schedules a read of the session of an open stream if one is due. Must be called for every stream about four
+    /// times a second; several streams of one session cost one read.
     package func check(_ entry: CachedSession, now: UnixTime) {
         self.loop.assertInEventLoop()
         guard self.isDue(entry, now: now), self.pending.insert(ObjectIdentifier(entry)).inserted else { return }
@@ -86,7 +87,7 @@ package final class StreamSessions {
 
     private func ask(_ entry: CachedSession) {
         self.resolver.confirm(entry, now: self.clock.now()).assumeIsolated().whenComplete { result in
-            // What is still due, be it that a doubt came meanwhile, is found by the next check.
+            // If another read is due, for example because a doubt began meanwhile, the next check finds it.
             self.pending.remove(ObjectIdentifier(entry))
             switch result {
             case .success(true): break

@@ -2,22 +2,23 @@ internal import Cryptography
 internal import NIOCore
 internal import Vocabulary
 
-/// Foreign tokens that their provider did not know a moment ago, so that whoever repeats one does not have the provider
-/// asked each time. Bounded; the oldest are forgotten first. Confined to its loop.
+/// Foreign tokens that their provider recently did not know, so that a client which repeats one does not make the
+/// gateway ask the provider each time. Bounded; the oldest are forgotten first. Confined to its loop.
 struct UnknownTokens {
-    /// For how long the provider's "unknown" is believed: a token that is good from now on waits no longer than this.
+    /// How long the provider's "unknown" is used: a token that becomes valid is accepted after this time at the latest.
     static let lifetime = Duration.seconds(2)
 
     private let capacity: Int
     private var since: [Digest256: UnixTime] = [:]
-    /// In the order in which they came.
+    /// The tokens in the order in which they were added.
     private var order = CircularBuffer<Digest256>()
 
     init(capacity: Int = 4096) {
         self.capacity = capacity
     }
 
-    /// Whether the token was unknown less than `lifetime` ago. A clock that was set back makes the provider be asked again.
+    /// Whether the token was unknown less than `lifetime` ago. After the clock was set back, the provider is asked
+    /// again.
     func contains(_ token: Digest256, now: UnixTime) -> Bool {
         guard let since = self.since[token] else { return false }
         return now >= since && now < since.advanced(by: Self.lifetime)

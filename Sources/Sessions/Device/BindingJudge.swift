@@ -1,17 +1,18 @@
 internal import AddressIntelligence
 package import Vocabulary
 
-/// Whether a token or a live session is presented by the device that it is tied to.
+/// Judges whether a token or a live session is presented by the device that it is bound to.
 package enum BindingJudge {
-    /// Judges the facts of the device that presents against those of the device that minted; nil when they match.
+    /// Compares the facts of the presenting device with those of the device for which the token was minted; nil when
+    /// they match.
     ///
     /// - `none` matches everything.
     /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped folded), nothing else.
-    /// - `asn` compares ASNs. One that is not known, on either side, never matches, not even itself: otherwise every
-    ///   network that the database lacks would be one network.
-    /// - `ip_dual_stack` is `ip` while the address family stays. Only when it changed, as it does when Happy Eyeballs
-    ///   (RFC 8305) picks v4 for one connection and v6 for the next, does the same known ASN do.
-    /// - `ip_or_asn` takes the same address key, or the same known ASN.
+    /// - `asn` compares ASNs. An unknown ASN never matches, not even another unknown one: otherwise all networks that
+    ///   the database lacks would count as one network.
+    /// - `ip_dual_stack` works like `ip` while the address family is the same. When the family changed, as it does when
+    ///   Happy Eyeballs (RFC 8305) picks v4 for one connection and v6 for the next, the same known ASN suffices.
+    /// - `ip_or_asn` accepts the same address key, or the same known ASN.
     package static func judge(_ mode: BindingMode, minted: DeviceFacts, presented: DeviceFacts) -> Reason? {
         switch mode {
         case .none:

@@ -1,9 +1,9 @@
 package import AddressIntelligence
 
-/// The facts of the device that a token or session is tied to, as they were when it was made.
+/// The facts of the device that a token or session is bound to, recorded when it was made.
 package struct DeviceFacts: Sendable, Hashable {
     package var address: IPAddress
-    /// nil: unknown, which never matches anything.
+    /// nil if unknown; an unknown ASN never matches.
     package var asn: UInt32?
     /// The client's `User-Agent`, cut to 512 bytes.
     package var userAgent: String?

@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// Notes the facts of the device behind a request, the same way when a token is minted and when it is presented.
+/// Records the facts of the device behind a request, in the same way when a token is minted and when it is presented.
 package struct DeviceObserver: Sendable {
     /// The longest `User-Agent` that is kept, in bytes of UTF-8.
     package static let userAgentLimit = 512
@@ -21,13 +21,13 @@ package struct DeviceObserver: Sendable {
         )
     }
 
-    /// `device` with its ASN looked up, unless whoever noted the facts has done so.
+    /// `device` with its ASN looked up, unless it already has one.
     package func completed(_ device: DeviceFacts) -> DeviceFacts {
         guard device.asn == nil else { return device }
         return self.facts(address: device.address, userAgent: device.userAgent)
     }
 
-    /// `text` without what lies beyond `limit` bytes; never half a character.
+    /// `text` cut to at most `limit` bytes, never in the middle of a character.
     private static func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var end = text.utf8.index(text.utf8.startIndex, offsetBy: limit)

@@ -3,14 +3,14 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The rate limiter of one process: in memory, bounded. It serves alone beside the memory store, and as the pre-limit
-/// before a limiter that several processes share.
+/// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter; in front of a
+/// limiter that several processes share, it is the first check.
 package final class LocalRateLimiter: RateLimiter {
-    /// What becomes of a bucket for which there is no room.
+    /// What happens to a bucket for which there is no room.
     package enum WhenFull: Sendable {
-        /// All such buckets of a limit share one, so that filling the table opens no gap.
+        /// All such buckets of a limit share one, so that filling the table does not disable the limit.
         case share
-        /// It is allowed, for somebody else counts as well.
+        /// The request is allowed, because another limiter counts it as well.
         case allow
     }
 
@@ -19,16 +19,16 @@ package final class LocalRateLimiter: RateLimiter {
     private let whenFull: WhenFull
     private let clock: Clock
 
-    /// - Parameter capacity: The most buckets of each limit. Limits do not share their room: who can make many buckets of
-    ///   one kind cannot crowd out those of another.
+    /// - Parameter capacity: The most buckets of each limit. Each limit has its own room, so that a client who makes
+    ///   many buckets of one limit cannot displace those of another.
     package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
-        precondition(capacity > 0, "no bucket would have room")
+        precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
         self.whenFull = whenFull
         self.clock = clock
     }
 
-    /// Buckets kept now, those that have run empty and were not swept included.
+    /// The number of buckets kept now, including empty ones that were not swept yet.
     package var bucketCount: Int { self.tables.withLock { $0.values.reduce(0) { $0 + $1.emptyAt.count } } }
 
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
@@ -45,16 +45,16 @@ package final class LocalRateLimiter: RateLimiter {
         return loop.makeSucceededVoidFuture()
     }
 
-    /// `allow` at once: nothing is waited for.
+    /// As `allow`, with an immediate answer.
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
         return self.tables.withLock { tables in
-            /// Where the cost goes; nil is the bucket that all without a place share.
+            /// The buckets to fill; a nil id names the bucket that those without room share.
             var filled: [(limit: String, id: Digest256?)] = []
             var longest: Duration?
             for bucket in buckets {
                 let limit = bucket.limit
-                precondition((1...limit.burst).contains(cost), "what could never be allowed, or costs nothing")
+                precondition((1...limit.burst).contains(cost), "the cost must be between 1 and the burst")
                 var table = tables.removeValue(forKey: limit.name) ?? Table(limit: limit)
                 let hasPlace = table.hasPlace(for: bucket.id, capacity: self.capacity, at: now)
                 if hasPlace || self.whenFull == .share {
@@ -70,17 +70,17 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// `allow` at once for one bucket.
+    /// As `allow` for one bucket, with an immediate answer.
     package func allow(_ bucket: RateBucket, cost: Int) -> RateDecision {
         self.allow([bucket], cost: cost)
     }
 
-    /// `forgive` at once.
+    /// As `forgive`, applied immediately.
     package func forgive(_ bucket: RateBucket) {
         self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }
     }
 
-    /// `giveBack` at once.
+    /// As `giveBack`, applied immediately.
     package func giveBack(_ buckets: [RateBucket], cost: Int) {
         for bucket in buckets {
             self.table(of: bucket) { table in
@@ -90,8 +90,8 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// Takes over what another limiter said of a cost that was allowed here: it knows more. Until its time has passed, the
-    /// same is refused here.
+    /// Takes over a refusal by another limiter of a cost that was allowed here, because the other one counts more. The
+    /// same cost is refused here until the wait has passed.
     package func learn(_ bucket: RateBucket, cost: Int, refusedFor wait: Duration) {
         let emptyAt = self.clock.now().advanced(by: wait + bucket.limit.drainTime - bucket.limit.interval * cost)
         self.table(of: bucket) { table in
@@ -107,7 +107,7 @@ package final class LocalRateLimiter: RateLimiter {
 /// The buckets of one limit.
 private struct Table {
     let limit: RateLimit
-    /// When each bucket will be empty; nil names the one that all without room may share.
+    /// When each bucket will be empty; nil is the bucket that those without room share.
     var emptyAt: [Digest256?: UnixTime] = [:]
     private var sweptAt: UnixTime?
 
@@ -115,8 +115,8 @@ private struct Table {
         self.limit = limit
     }
 
-    /// Whether a bucket has a place here or can get one. When none is left, those that have run empty go, which costs the
-    /// whole table once, and is therefore done at most once a second.
+    /// Whether a bucket has a place here or can get one. When no place is left, empty buckets are removed. That scans
+    /// the whole table, so it is done at most once a second.
     mutating func hasPlace(for id: Digest256, capacity: Int, at now: UnixTime) -> Bool {
         if self.emptyAt[id] != nil || self.emptyAt.count < capacity { return true }
         let isRested = self.sweptAt.map { abs(now.milliseconds - $0.milliseconds) >= 1000 } ?? true
@@ -128,21 +128,22 @@ private struct Table {
         return self.emptyAt.count < capacity
     }
 
-    /// How long the cost has to wait for room; nil: there is room.
+    /// How long the cost must wait for room; nil if there is room.
     mutating func wait(of id: Digest256?, cost: Int, at now: UnixTime) -> Duration? {
-        // No bucket is fuller than full: a clock that was set back locks nobody out for longer than that.
+        // A bucket is never more than full: after the clock was set back, a client is not refused for longer than the
+        // drain time.
         let full = now.advanced(by: self.limit.drainTime)
         if let emptyAt = self.emptyAt[id], emptyAt > full { self.emptyAt[id] = full }
         let filled = self.filled(id, cost: cost, at: now)
         return filled <= full ? nil : filled.since(full)
     }
 
-    /// Takes the room that there is.
+    /// Adds the cost to the bucket, which has room for it.
     mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) {
         self.emptyAt[id] = self.filled(id, cost: cost, at: now)
     }
 
-    /// When the bucket would be empty with the cost in it.
+    /// When the bucket would be empty if the cost were added.
     private func filled(_ id: Digest256?, cost: Int, at now: UnixTime) -> UnixTime {
         max(self.emptyAt[id] ?? now, now).advanced(by: self.limit.interval * cost)
     }

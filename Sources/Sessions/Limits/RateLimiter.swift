@@ -1,27 +1,27 @@
 package import Cryptography
 package import NIOCore
 
-/// Counts what must not be done too often (sign-in, minting) by the generic cell rate algorithm: so much at once, then
-/// one more each interval. A bucket is one number, the time at which it will be empty again; what is refused fills nothing.
+/// Limits how often something may be done (sign-in, minting) by the generic cell rate algorithm: a burst at once, then
+/// one more each interval. A bucket is one number, the time at which it will be empty; a refused cost fills nothing.
 package protocol RateLimiter: Sendable {
-    /// Fills `cost` into all of the buckets if each has room for all of it, else into none.
+    /// Adds `cost` to all of the buckets if each has room for it, else to none.
     ///
-    /// A failure is `StoreError.unavailable`: nobody could count, so nothing may be done.
+    /// Fails with `StoreError.unavailable` when the cost could not be counted; the action must then be refused.
     ///
     /// - Parameters:
-    ///   - buckets: Each of another limit.
-    ///   - cost: What is done in units of each limit, 1 to the least burst.
+    ///   - buckets: At most one of each limit.
+    ///   - cost: The cost in units of each limit, from 1 to the smallest burst.
     func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision>
 
-    /// Takes back what was allowed, because it was not done: the gateway could not serve it. A bucket has then let through
-    /// no more than its limit, whatever else was counted in it meanwhile. Losing this only leaves the bucket as full as it
-    /// is.
+    /// Takes back an allowed cost because the gateway could not serve the request. The bucket then still lets through
+    /// no more than its limit, whatever else was counted meanwhile. If this is lost, the bucket only stays as full as
+    /// it is.
     ///
-    /// - Parameter cost: What these buckets were filled with; each time once.
+    /// - Parameter cost: The cost that was added to these buckets. Call this once for each allowed cost.
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Empties the bucket: the last try has shown that the tries before it were no attack. Losing this only leaves the
-    /// bucket as full as it is.
+    /// Empties the bucket: a successful try has shown that the tries before it were no attack. If this is lost, the
+    /// bucket only stays as full as it is.
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
@@ -32,42 +32,43 @@ extension RateLimiter {
     }
 }
 
-/// What a rate limiter says.
+/// The decision of a rate limiter.
 package enum RateDecision: Sendable, Hashable {
-    /// There was room, and it is taken.
+    /// There was room, and the cost was added.
     case allowed
-    /// There is none; the same cost will fit after so long: into the last of the buckets that have no room.
+    /// There is no room. `retryAfter` is the time until the same cost fits into every bucket.
     case throttled(retryAfter: Duration)
 }
 
-/// How often something may be done.
+/// How often an action may be done.
 package struct RateLimit: Sendable, Hashable {
-    /// Part of every bucket's id, e.g. `signin.address`; no two limits have the same.
+    /// Part of every bucket's id, e.g. `signin.address`; no two limits have the same name.
     package let name: String
-    /// How much may be done at once after a rest.
+    /// How many may be done at once after a pause.
     package let burst: Int
     /// The time after which one more may be done, in whole milliseconds.
     package let interval: Duration
 
     package init(_ name: String, burst: Int, interval: Duration) {
-        precondition(burst > 0 && interval >= .milliseconds(1), "nothing could ever be allowed, or nothing refused")
+        precondition(burst > 0 && interval >= .milliseconds(1), "a rate limit needs a burst and an interval")
         self.name = name
         self.burst = burst
         self.interval = interval
     }
 
-    /// The time in which a full bucket runs empty.
+    /// The time in which a full bucket becomes empty.
     package var drainTime: Duration { self.interval * self.burst }
 }
 
-/// What is counted together: a limit, and whom or what it is kept for.
+/// One counter: a limit, and the address, user or other subject that it is kept for.
 package struct RateBucket: Sendable, Hashable {
     package let limit: RateLimit
-    /// SHA-256 of the limit's name and the parts, each after its length, so that no two lists of parts are the same bytes
-    /// (`ab`, `c` and `a`, `bc`). Buckets are of one size, however long what the client typed, and hold nothing of it.
+    /// SHA-256 of the limit's name and the parts, each preceded by its length, so that no two lists of parts are the
+    /// same bytes (`ab`, `c` and `a`, `bc`). All ids have the same size, however long the client's input, and reveal
+    /// nothing of it.
     package let id: Digest256
 
-    /// The bucket of `limit` for what `parts` name, e.g. an address and a user.
+    /// The bucket of `limit` for the given parts, e.g. an address and a user.
     package init(_ limit: RateLimit, _ parts: [UInt8]...) {
         var bytes: [UInt8] = []
         for part in [Array(limit.name.utf8)] + parts {

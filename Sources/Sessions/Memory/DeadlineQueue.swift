@@ -1,15 +1,17 @@
 internal import HeapModule
 package import Vocabulary
 
-/// What is due when: finding what has expired costs the logarithm of what has not.
+/// Elements by the time at which they are due. Finding those that are due costs the logarithm of the number of those
+/// that are not.
 ///
-/// Nothing is taken out of the middle: what has gone before its time comes out when it is due, or is dropped by `compact`.
+/// Elements are never removed from the middle: one that is no longer needed is returned when it is due, or dropped by
+/// `compact`.
 package struct DeadlineQueue<Element: Sendable>: Sendable {
     private struct Entry: Comparable {
         let due: UnixTime
         let element: Element
 
-        // Only times are compared: what is due at the same time comes in any order.
+        // Only times are compared: elements due at the same time are returned in any order.
         static func < (left: Entry, right: Entry) -> Bool { left.due < right.due }
         static func == (left: Entry, right: Entry) -> Bool { left.due == right.due }
     }
@@ -25,7 +27,7 @@ package struct DeadlineQueue<Element: Sendable>: Sendable {
         self.heap.insert(Entry(due: due, element: element))
     }
 
-    /// Takes out the earliest element if it is due at `now`.
+    /// Removes and returns the earliest element if it is due at `now`.
     package mutating func popDue(at now: UnixTime) -> Element? {
         guard let first = self.heap.min, first.due <= now else { return nil }
         return self.heap.removeMin().element

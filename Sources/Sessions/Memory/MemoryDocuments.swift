@@ -1,4 +1,4 @@
-/// The documents of a memory store, by collection and id. A value that does no locking itself.
+/// The documents of a memory store, by collection and id. A value without locking of its own.
 struct MemoryDocuments {
     struct Entry {
         let bytes: [UInt8]
@@ -22,7 +22,7 @@ struct MemoryDocuments {
         limit: Int
     ) throws(StoreError) -> Replacement {
         let standing = self.entry(key)
-        // The same attempt: its answer was lost and it asks again.
+        // The same attempt repeats its request because the answer was lost.
         if let standing, standing.attempt == entry.attempt { return .done }
         guard standing?.version == judged else { return standing == nil ? .absent : .changed }
         if standing == nil, self.collections[key.collection]?.count ?? 0 >= limit { throw .full }
@@ -30,7 +30,7 @@ struct MemoryDocuments {
         return .done
     }
 
-    /// Deletes the document; true when it was there.
+    /// Deletes the document; true when it existed.
     mutating func delete(_ key: DocumentKey) -> Bool {
         self.collections[key.collection]?.removeValue(forKey: key.id) != nil
     }

@@ -6,11 +6,11 @@ struct OpaqueRecord {
     let terms: RecordTerms
     let deadline: UnixTime
     let version: RecordVersion
-    /// The attempt that wrote a replaceable record; nil: it is a single-use record.
+    /// The attempt that wrote a replaceable record; nil for a single-use record.
     let attempt: AttemptID?
 }
 
-/// A record to be written, its bytes made and its place in the limits not yet taken.
+/// A record to be written: its bytes are encoded, its place in the limits is not taken yet.
 struct OpaqueDraft {
     let key: RecordKey
     let bytes: [UInt8]
@@ -19,7 +19,7 @@ struct OpaqueDraft {
     let attempt: AttemptID?
 }
 
-/// What a consumption makes.
+/// The records that a consumption creates.
 struct Offspring {
     var sessions: [NewSession] = []
     var records: [OpaqueDraft] = []
@@ -28,7 +28,7 @@ struct Offspring {
 extension MemoryRecords {
     // MARK: Single-use records
 
-    /// Keeps a record. One whose lineage or owner ended meanwhile is dead on arrival: nothing is kept.
+    /// Keeps a record. If its lineage or owner ended meanwhile, nothing is kept.
     mutating func insert(_ draft: OpaqueDraft) throws(StoreError) {
         guard self.mayLive(draft) else { return }
         self.removeRecord(draft.key)
@@ -36,7 +36,7 @@ extension MemoryRecords {
         self.write(draft)
     }
 
-    /// The marker that stands at `key`.
+    /// The marker under `key`.
     func marker(_ key: RecordKey, at now: UnixTime) -> Marker? {
         guard let standing = self.markers[key], now < standing.until else { return nil }
         return standing.marker
@@ -57,7 +57,7 @@ extension MemoryRecords {
         at now: UnixTime
     ) throws(StoreError) -> Consumption {
         if let standing = self.marker(key, at: now) {
-            // Equal means the same attempt with the same outcome: its answer was lost and it asks again.
+            // Equal means the same attempt with the same outcome: it repeats its request because the answer was lost.
             return standing == marker ? .done : .spent(standing)
         }
         guard let record = self.record(key, at: now), record.version == judged else { return .changed }
@@ -78,7 +78,7 @@ extension MemoryRecords {
         return .done
     }
 
-    /// Takes the places of all, or of none.
+    /// Takes places for all records, or for none.
     private func takePlaces(for creating: Offspring) throws(StoreError) {
         let singleUses = creating.records.count { $0.attempt == nil }
         let needs = [
@@ -101,7 +101,7 @@ extension MemoryRecords {
         at now: UnixTime
     ) throws(StoreError) -> Replacement {
         let standing = self.record(draft.key, at: now)
-        // The same attempt: its answer was lost and it asks again.
+        // The same attempt repeats its request because the answer was lost.
         if let standing, standing.attempt == draft.attempt { return .done }
         guard self.mayLive(draft) else { return .absent }
         if let judged {
@@ -110,7 +110,7 @@ extension MemoryRecords {
         } else if standing != nil {
             return .changed
         }
-        // What is replaced leaves its place to the other.
+        // The new record takes over the place of the replaced one.
         if self.forget(draft.key) == nil {
             guard self.limits.replaceables.take() else { throw .full }
         }
@@ -120,12 +120,13 @@ extension MemoryRecords {
 
     // MARK: Steps
 
-    /// Dead when expired, or born before its owner's epoch. (An ended family has no records.)
+    /// A record is dead when it has expired, or was written before its owner's current epoch. (An ended family has no
+    /// records.)
     private func isLive(_ record: OpaqueRecord, at now: UnixTime) -> Bool {
         now < record.deadline && self.isCurrent(record.terms.owner)
     }
 
-    /// Whether a record that is written now is not dead on arrival.
+    /// Whether a record written now would live.
     private func mayLive(_ draft: OpaqueDraft) -> Bool {
         self.families[draft.key.lineage]?.ended == nil && self.isCurrent(draft.terms.owner)
     }
@@ -135,7 +136,7 @@ extension MemoryRecords {
         return self.subjects.epoch(of: owner.subject) == owner.epoch
     }
 
-    /// Writes a record whose place is taken and whose family has not ended.
+    /// Writes a record whose place has been taken and whose family has not ended.
     private mutating func write(_ draft: OpaqueDraft) {
         self.records[draft.key] = OpaqueRecord(
             bytes: draft.bytes,
@@ -149,13 +150,13 @@ extension MemoryRecords {
         self.schedule(.record(draft.key), due: draft.deadline)
     }
 
-    /// Removes the record and gives its place back.
+    /// Removes the record and gives back its place.
     mutating func removeRecord(_ key: RecordKey) {
         guard let record = self.forget(key) else { return }
         if record.attempt == nil { self.limits.markers.giveBack() } else { self.limits.replaceables.giveBack() }
     }
 
-    /// Removes the record, whose place is kept.
+    /// Removes the record and keeps its place.
     @discardableResult
     private mutating func forget(_ key: RecordKey) -> OpaqueRecord? {
         guard let record = self.records.removeValue(forKey: key) else { return nil }

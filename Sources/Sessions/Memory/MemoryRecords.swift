@@ -1,11 +1,11 @@
 internal import Vocabulary
 
-/// The records of one shard of a memory store: everything of a lineage lies in one shard, so that a step over a token,
-/// its marker and the session it makes is atomic under one lock. A value that does no locking itself.
+/// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
+/// its marker and the session that it creates is atomic under one lock. A value without locking of its own.
 struct MemoryRecords {
     struct SessionRecord {
         var stored: Stored<Session>
-        /// Moved on by `touch`; the idle deadline counts from here.
+        /// Updated by `touch`; the idle deadline counts from here.
         var lastUsed: UnixTime
 
         var deadline: UnixTime {
@@ -14,14 +14,14 @@ struct MemoryRecords {
         }
     }
 
-    /// A family with records in this shard, or the memory of one that ended.
+    /// A family with records in this shard, or the note that a family ended.
     struct Family {
         var members: Set<RecordKey> = []
         var bornUntil: UnixTime
         var ended: (until: UnixTime, holdsPlace: Bool)?
     }
 
-    /// What a deadline stands for.
+    /// What expires at a deadline.
     enum Due {
         case session(RecordKey)
         case record(RecordKey)
@@ -45,7 +45,7 @@ struct MemoryRecords {
 
     // MARK: Sessions
 
-    /// The live session under `key`; a dead one is removed on the way.
+    /// The live session under `key`; a dead one is removed.
     mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
         guard let record = self.sessions[key] else { return nil }
         guard self.isLive(record, at: now) else {
@@ -55,7 +55,7 @@ struct MemoryRecords {
         return Stored(record: record.stored.record, version: record.stored.version, usedAt: record.lastUsed)
     }
 
-    /// Writes a session under its subject's epoch. One of a lineage that ended is dead on arrival: nothing is kept.
+    /// Writes a session under its subject's epoch. If its lineage has ended, nothing is kept.
     mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
         guard self.families[new.key.lineage]?.ended == nil else { return }
         self.removeSession(new.key)
@@ -68,7 +68,7 @@ struct MemoryRecords {
         self.sessions[key]?.lastUsed = max(record.lastUsed, now)
     }
 
-    /// Removes the session; true when it was there and alive.
+    /// Removes the session; true when it existed and was alive.
     mutating func end(_ key: RecordKey, at now: UnixTime) -> Bool {
         let wasLive = self.session(key, at: now) != nil
         self.removeSession(key)
@@ -92,7 +92,7 @@ struct MemoryRecords {
         self.schedule(.end(lineage), due: memory.until)
     }
 
-    /// Removes what was born before `epoch` of its subject.
+    /// Removes the record if it was written before `epoch` of its subject.
     mutating func remove(_ key: RecordKey, bornBefore epoch: UInt64) {
         if let record = self.sessions[key], record.stored.record.epoch < epoch { self.removeSession(key) }
         if let owner = self.records[key]?.terms.owner, owner.epoch < epoch { self.removeRecord(key) }
@@ -100,7 +100,7 @@ struct MemoryRecords {
 
     // MARK: Expiry
 
-    /// Removes what is due, looking at `limit` deadlines at most; false when nothing more is due.
+    /// Removes what has expired, looking at no more than `limit` deadlines; false when nothing more is due.
     @discardableResult
     mutating func collect(at now: UnixTime, limit: Int) -> Bool {
         var left = limit
@@ -112,11 +112,11 @@ struct MemoryRecords {
                 if deadline <= now {
                     self.removeSession(key)
                 } else {
-                    // It was used since.
+                    // It was used after this deadline was set.
                     self.deadlines.push(due, due: deadline)
                 }
             case .record(let key):
-                // One that took its place has an entry of its own.
+                // A record that replaced it has its own entry in the queue.
                 if let record = self.records[key], record.deadline <= now { self.removeRecord(key) }
             case .marker(let key):
                 if self.markers.removeValue(forKey: key) != nil { self.limits.markers.giveBack() }
@@ -129,7 +129,7 @@ struct MemoryRecords {
         return left == 0
     }
 
-    /// Deadlines of records that went before their time are dropped when they outnumber the others.
+    /// Adds a deadline. Deadlines of records that were removed early are dropped when they outnumber the others.
     mutating func schedule(_ due: Due, due time: UnixTime) {
         self.deadlines.push(due, due: time)
         let records = self.sessions.count + self.records.count + self.markers.count + self.families.count
@@ -147,13 +147,14 @@ struct MemoryRecords {
 
     // MARK: Steps
 
-    /// Dead when expired, idle too long, or born before its subject's epoch. (An ended family has no records.)
+    /// A session is dead when it expired, idled out, or was written before its subject's current epoch. (An ended
+    /// family has no records.)
     private func isLive(_ record: SessionRecord, at now: UnixTime) -> Bool {
         let session = record.stored.record
         return now < record.deadline && self.subjects.epoch(of: session.subject) == session.epoch
     }
 
-    /// Writes a session whose place is taken and whose family has not ended.
+    /// Writes a session whose place has been taken and whose family has not ended.
     mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
         session.epoch = self.subjects.join(session.subject, new.key, until: session.expiresAt)

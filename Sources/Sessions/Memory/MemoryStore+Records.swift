@@ -21,7 +21,7 @@ extension MemoryStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let now = self.clock.now()
         let (marker, found) = self.shard(of: key.lineage).records.withLock {
             ($0.marker(key, at: now), $0.record(key, at: now))
@@ -50,7 +50,7 @@ extension MemoryStore {
     }
 
     package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        // What stands here stands as long as the process.
+        // No confirmation is needed: this store loses nothing while the process runs.
         let now = self.clock.now()
         return self.answer(on: loop) {
             guard self.shard(of: key.lineage).records.withLock({ $0.marker(key, at: now) }) == marker else {
@@ -66,7 +66,7 @@ extension MemoryStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?> {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let now = self.clock.now()
         let found = self.shard(of: key.lineage).records.withLock { $0.record(key, at: now) }
         return self.answer(on: loop) {
@@ -133,7 +133,7 @@ extension MemoryStore {
         bytes: [UInt8],
         attempt: AttemptID?
     ) -> OpaqueDraft {
-        precondition(key.kind == Record.kind, "a record lies under a key of its kind")
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
         return OpaqueDraft(
             key: key,
             bytes: bytes,
@@ -150,7 +150,7 @@ extension MemoryStore {
     ) throws(RecordTooLarge) -> Offspring {
         var offspring = Offspring()
         for new in creating {
-            precondition(new.key.lineage == key.lineage, "what a record makes is of its family")
+            precondition(new.key.lineage == key.lineage, "a created record must be of the family")
             switch new {
             case .session(let session): offspring.sessions.append(session)
             case .singleUse(let key, let record): offspring.records.append(try self.draft(record, key: key))

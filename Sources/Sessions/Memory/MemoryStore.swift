@@ -2,12 +2,12 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The default store: one process's memory, bounded, gone with the process.
+/// The default store: in the memory of one process, bounded, lost when the process ends.
 ///
-/// Records lie in shards by lineage, each under one lock that is held for a few dictionary steps and never across a wait.
-/// When it is full, sign-in and mint fail with `.full`; nothing that lives is ever pushed out, markers least of all, for
-/// a marker that goes too early lets a used token be used again. What has expired is collected a few records with each
-/// write, and by `sweep()`.
+/// Records are divided into shards by lineage. Each shard has one lock, held for a few dictionary operations and never
+/// across a wait. When the store is full, sign-in and mint fail with `.full`. Nothing alive is ever evicted, and no
+/// marker: a marker that goes too early would let a used token be used again. Each write removes a few expired records,
+/// and `sweep()` removes the rest.
 package final class MemoryStore: RecordStore {
     final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
@@ -18,9 +18,9 @@ package final class MemoryStore: RecordStore {
     }
 
     private static let shardCount = 16
-    /// How much expired is collected with each write: more than one, so that collecting keeps ahead of writing.
+    /// How many expired records each write removes: more than one, so that removal keeps up with writing.
     private static let collectedPerWrite = 4
-    /// How much is collected under one hold of a shard's lock, so that no event loop waits long for it.
+    /// How many are removed while a shard's lock is held once, so that no event loop waits long for it.
     private static let collectedPerHold = 64
 
     private let shards: [Shard]
@@ -31,8 +31,8 @@ package final class MemoryStore: RecordStore {
     let clock: Clock
     let caches: SessionCaches
 
-    /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and markers
-    /// together, and as many ids that are presented once. It tells `caches` what has ended.
+    /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and
+    /// markers together, and as many ids that are presented once. It reports ends to `caches`.
     package init(maxSessions: Int, maxMarkers: Int, clock: Clock, caches: SessionCaches) {
         let limits = MemoryLimits(maxSessions: maxSessions, maxMarkers: maxMarkers)
         let subjects = SubjectDirectory(shards: Self.shardCount, limits: limits)
@@ -44,13 +44,14 @@ package final class MemoryStore: RecordStore {
         self.caches = caches
     }
 
-    /// Sessions kept now, those expired but not yet collected included.
+    /// The number of sessions kept now, including those that have expired but were not removed yet.
     package var sessionCount: Int { self.limits.sessions.count }
 
-    /// Single-use records and markers kept now, those expired but not yet collected included.
+    /// The number of single-use records and markers kept now, including those that have expired but were not removed
+    /// yet.
     package var markerCount: Int { self.limits.markers.count }
 
-    /// Removes everything that has expired. Meant to run every minute, off the event loops.
+    /// Removes everything that has expired. Meant to be run every minute, off the event loops.
     package func sweep() {
         while self.collect() {}
     }
@@ -77,7 +78,7 @@ package final class MemoryStore: RecordStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
         let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
-        // Even when it was not there: a cache may know it for some seconds longer than the store.
+        // Also when it was not there: a cache may keep it for some seconds longer than the store.
         return self.caches.invalidate(.session(key), on: loop).map { wasThere }
     }
 
@@ -91,7 +92,7 @@ package final class MemoryStore: RecordStore {
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let ended = self.subjects.end(subject, at: self.clock.now())
-        // The epoch alone has ended them; removing them makes room.
+        // The new epoch alone has ended them; removing them makes room.
         for key in ended.members {
             self.shard(of: key.lineage).records.withLock { $0.remove(key, bornBefore: ended.epoch) }
         }
@@ -101,12 +102,12 @@ package final class MemoryStore: RecordStore {
     // MARK: Steps
 
     func shard(of lineage: Lineage) -> Shard {
-        // `Hasher` is seeded per process: nobody can choose tags that crowd one shard.
+        // `Hasher` is seeded for each process, so a client cannot choose tags that all fall into one shard.
         self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
     }
 
-    /// One write in the lineage's shard. When there is no room, what has expired anywhere makes room and it is tried
-    /// once more.
+    /// One write in the lineage's shard. When there is no room, expired records are removed from all shards and the
+    /// write is tried once more.
     func write<Answer: Sendable>(
         in lineage: Lineage,
         _ step: (inout MemoryRecords, UnixTime) throws(StoreError) -> Answer
@@ -124,7 +125,7 @@ package final class MemoryStore: RecordStore {
         }
     }
 
-    /// Collects a bounded number of records in every shard; true when there may be more.
+    /// Removes a bounded number of expired records in every shard; true when there may be more.
     @discardableResult
     func collect() -> Bool {
         let now = self.clock.now()

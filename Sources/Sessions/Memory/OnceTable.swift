@@ -1,7 +1,7 @@
 import Synchronization
 internal import Vocabulary
 
-/// Ids that were presented once, each for as long as it must be known. None is pushed out before its time.
+/// Ids that were presented once, each kept for as long as it must be remembered. None is evicted early.
 final class OnceTable: Sendable {
     private struct Part {
         var seen: [OnceID: UnixTime] = [:]
@@ -11,7 +11,7 @@ final class OnceTable: Sendable {
             var left = limit
             while left > 0, let id = self.deadlines.popDue(at: now) {
                 left -= 1
-                // Presented anew since it expired: a later entry of the queue stands for it.
+                // The id was presented again after it had expired; a later entry of the queue covers it.
                 guard let until = self.seen[id], until <= now else { continue }
                 self.seen[id] = nil
                 places.giveBack()
@@ -25,7 +25,7 @@ final class OnceTable: Sendable {
 
     private let shards: [Shard]
     private let places: Places
-    /// How much expired is collected with each entry.
+    /// How many expired ids are removed with each new one.
     private static let collectedPerEntry = 4
 
     init(shards: Int, places: Places) {
@@ -33,13 +33,13 @@ final class OnceTable: Sendable {
         self.places = places
     }
 
-    /// Enters the id until `end`; false when it is there.
+    /// Adds the id until `end`; false when it is present.
     func enter(_ id: OnceID, until end: UnixTime, at now: UnixTime) throws(StoreError) -> Bool {
         let shard = self.shards[Int(UInt(bitPattern: id.hashValue) % UInt(self.shards.count))]
         return try shard.part.withLock { (part) throws(StoreError) in
             part.collect(at: now, limit: Self.collectedPerEntry, places: self.places)
             if let until = part.seen[id] {
-                // One that has expired and was not collected yet leaves its place to the new entry.
+                // An id that has expired but was not removed yet gives its place to the new entry.
                 if now < until { return false }
             } else {
                 guard self.places.take() else { throw .full }
@@ -50,7 +50,7 @@ final class OnceTable: Sendable {
         }
     }
 
-    /// Forgets what has expired, at most `limit` in each shard.
+    /// Removes expired ids, at most `limit` in each shard.
     func collect(at now: UnixTime, limit: Int) {
         for shard in self.shards {
             shard.part.withLock { $0.collect(at: now, limit: limit, places: self.places) }

@@ -1,19 +1,19 @@
 import Synchronization
 internal import Vocabulary
 
-/// The epoch of every subject and which records are its own.
+/// The epoch of every subject, and the records of each subject.
 ///
-/// Its locks are innermost: a shard of records may take one while it holds its own, never the other way round.
+/// Its locks are innermost: a shard of records may take one while it holds its own, never the reverse.
 final class SubjectDirectory: Sendable {
-    /// Nobody's sessions ended yet: the epoch of a subject that is not in the directory.
+    /// The epoch of a subject that is not in the directory: its sessions were never ended.
     private static let firstEpoch: UInt64 = 0
 
     private struct Entry {
         var epoch: UInt64
         var members: Set<RecordKey> = []
-        /// The latest that a record of the subject expires.
+        /// The latest time at which a record of the subject expires.
         var bornUntil: UnixTime
-        /// Set once its sessions were ended: how long the epoch must be remembered without members.
+        /// Set when the subject's sessions were ended: how long the epoch must be remembered without members.
         var remembered: (until: UnixTime, holdsPlace: Bool)?
     }
 
@@ -38,12 +38,12 @@ final class SubjectDirectory: Sendable {
         self.shards[Int(UInt(bitPattern: subject.hashValue) % UInt(self.shards.count))]
     }
 
-    /// The subject's epoch now.
+    /// The subject's current epoch.
     func epoch(of subject: String) -> UInt64 {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }
 
-    /// Enters a record of the subject that lives at most until `expiry`; the epoch it is born under.
+    /// Adds a record of the subject that lives at most until `expiry`, and returns the epoch under which it is written.
     func join(_ subject: String, _ key: RecordKey, until expiry: UnixTime) -> UInt64 {
         self.shard(of: subject).part.withLock { part in
             var entry = part.entries.removeValue(forKey: subject) ?? Entry(epoch: Self.firstEpoch, bornUntil: expiry)
@@ -55,7 +55,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Takes a record out; the subject is forgotten with its last, unless an end must be remembered.
+    /// Removes a record. The subject is forgotten with its last record, unless an end must be remembered.
     func leave(_ subject: String, _ key: RecordKey) {
         self.shard(of: subject).part.withLock { part in
             guard var entry = part.entries.removeValue(forKey: subject) else { return }
@@ -65,7 +65,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Moves the epoch on; the new epoch and the records that were born before it.
+    /// Increments the epoch; returns the new epoch and the records written under earlier ones.
     func end(_ subject: String, at now: UnixTime) -> (epoch: UInt64, members: Set<RecordKey>) {
         self.shard(of: subject).part.withLock { part in
             var entry = part.entries.removeValue(forKey: subject) ?? Entry(epoch: Self.firstEpoch, bornUntil: now)
@@ -85,7 +85,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Forgets ends whose time has come, at most `limit` in each shard.
+    /// Forgets ends whose time has passed, at most `limit` in each shard.
     func collect(at now: UnixTime, limit: Int) {
         for shard in self.shards {
             shard.part.withLock { part in
@@ -93,13 +93,13 @@ final class SubjectDirectory: Sendable {
                 while left > 0, let subject = part.ends.popDue(at: now) {
                     left -= 1
                     guard var entry = part.entries[subject], let memory = entry.remembered else { continue }
-                    // Ended again since: a later entry of the queue stands for it.
+                    // The subject's sessions were ended again since; a later entry of the queue covers that.
                     guard memory.until <= now else { continue }
                     if memory.holdsPlace { self.limits.ends.giveBack() }
                     if entry.members.isEmpty {
                         part.entries[subject] = nil
                     } else {
-                        // Members of this epoch live on under it; the epoch goes with the last of them.
+                        // Records of the current epoch remain; the epoch is forgotten with the last of them.
                         entry.remembered = nil
                         part.entries[subject] = entry
                     }
@@ -108,7 +108,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// One queue entry per remembered end, when a subject that ends again and again has left many.
+    /// Reduces the queue to one entry for each remembered end, when repeated ends of a subject have left many.
     private func rebuild(_ part: inout Part) {
         part.ends = DeadlineQueue()
         for (subject, entry) in part.entries {

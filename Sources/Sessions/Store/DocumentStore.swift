@@ -1,15 +1,16 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of document that caches follow: every change is told to the caches of all gateways (`Invalidation.document`).
+/// A kind of document that caches follow: every change is reported to the caches of all gateways
+/// (`Invalidation.document`).
 ///
 /// A document lives until it is deleted and belongs to no lineage. All documents of a kind can be listed.
 package protocol Document: RecordCodable {
     /// The name of the collection: lower-case letters, digits and `-`.
     static var collection: String { get }
-    /// The most bytes that a document may have; larger ones fail with `RecordTooLarge`.
+    /// The maximum size of a document in bytes; larger ones fail with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// The most documents that a collection may have; one more fails with `.full`.
+    /// The maximum number of documents in a collection; one more fails with `.full`.
     static var countLimit: Int { get }
 }
 
@@ -18,7 +19,7 @@ extension Document {
     package static var countLimit: Int { 4096 }
 }
 
-/// Which document is meant.
+/// Identifies a document.
 package struct DocumentKey: Sendable, Hashable {
     package let collection: String
     /// At most `longestID` bytes.
@@ -29,11 +30,11 @@ package struct DocumentKey: Sendable, Hashable {
         self.id = id
     }
 
-    /// Bytes of the longest id.
+    /// The maximum length of an id in bytes.
     package static let longestID = 512
 }
 
-/// What a store calls a document where it tells of changes. It tells nothing of the document's id.
+/// The name of a document where a store reports changes. It does not reveal the document's id.
 package struct DocumentName: Sendable, Hashable {
     package let collection: String
     package let name: String
@@ -44,7 +45,7 @@ package struct DocumentName: Sendable, Hashable {
     }
 }
 
-/// A document of a list.
+/// A document in a list.
 package struct ListedDocument<Content: Document>: Sendable {
     package let id: String
     package let stored: Stored<Content>
@@ -57,22 +58,24 @@ package struct ListedDocument<Content: Document>: Sendable {
 
 /// Keeps documents of every kind.
 package protocol DocumentStore: Sendable {
-    /// The document with this id; nil when there is none.
+    /// The document with this id; nil if there is none.
     func document<Content: Document>(
         _ id: String,
         as kind: Content.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Content>?>
 
-    /// All documents of the kind, in the order of their ids. What is changed meanwhile is there before or after the change.
+    /// All documents of the kind, in the order of their ids. A document that changes meanwhile is returned as it was
+    /// before or after the change.
     func documents<Content: Document>(
         of kind: Content.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<[ListedDocument<Content>]>
 
-    /// Compare-and-swap, as `ReplaceableStore.replace`. Answered when every loop of this process has been told.
+    /// Compare-and-swap, as `ReplaceableStore.replace`. The future succeeds when every loop of this process has been
+    /// notified.
     ///
-    /// - Parameter judged: The version that was read; nil: there may be no such document yet.
+    /// - Parameter judged: The version that was read; nil if no such document may exist yet.
     func put<Content: Document>(
         _ document: Content,
         id: String,
@@ -81,16 +84,17 @@ package protocol DocumentStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// Deletes the document; true when it was there. May be repeated. Answered when every loop of this process has been told.
+    /// Deletes the document; true when it existed. May be repeated. The future succeeds when every loop of this process
+    /// has been notified.
     func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
-    /// What the store calls a document in `Invalidation.document`: never none, and several while what was written under an
-    /// older secret lives on. Answered from memory.
+    /// The store's names of a document in `Invalidation.document`: at least one, and several while names made under an
+    /// older secret are in use. Answered from memory.
     func names(of key: DocumentKey) -> [DocumentName]
 }
 
 extension Document {
-    /// The document's bytes as a store keeps them, with who wrote it in front.
+    /// The document's bytes as a store keeps them, with the attempt that wrote it in front.
     package func encoded(id: String, attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
         guard id.utf8.count <= DocumentKey.longestID else {
             throw RecordTooLarge(size: id.utf8.count, limit: DocumentKey.longestID)
@@ -112,7 +116,7 @@ package struct DocumentEnvelope {
     package let id: String
     private let content: CompactReader
 
-    /// Reads what `Document.encoded(id:attempt:)` gives, up to the document itself.
+    /// Reads the output of `Document.encoded(id:attempt:)`, up to the document itself.
     package init(_ bytes: [UInt8]) throws(CompactFormatError) {
         var reader = CompactReader(bytes)
         self.attempt = AttemptID(value: try reader.text())

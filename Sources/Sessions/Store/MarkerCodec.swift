@@ -17,7 +17,7 @@ extension Marker {
         return writer.bytes
     }
 
-    /// Reads what `encoded` gives; nothing may follow it.
+    /// Reads the output of `encoded`; bytes after it are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Marker {
         var reader = CompactReader(bytes)
         let isUse = try reader.byte()
@@ -30,7 +30,7 @@ extension Marker {
                 session: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() }
             )
         case 2:
-            // A reason that a later version added.
+            // The marker may carry a reason that a later version added.
             guard let reason = Reason(rawValue: try reader.text()) else { throw CompactFormatError() }
             marker = .burned(attempt, reason)
         default: throw CompactFormatError()

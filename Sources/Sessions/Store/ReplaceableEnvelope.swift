@@ -13,7 +13,7 @@ package struct ReplaceableEnvelope {
     package let attempt: AttemptID
     private let content: CompactReader
 
-    /// Reads what `ReplaceableRecord.encoded(attempt:)` gives, up to the record itself.
+    /// Reads the output of `ReplaceableRecord.encoded(attempt:)`, up to the record itself.
     package init(_ bytes: [UInt8]) throws(CompactFormatError) {
         var reader = CompactReader(bytes)
         self.attempt = AttemptID(value: try reader.text())

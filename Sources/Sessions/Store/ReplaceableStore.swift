@@ -1,43 +1,44 @@
 package import NIOCore
 
-/// A kind of record that is replaced by compare-and-swap: what stands there is only replaced by whoever has judged it.
+/// A kind of record that is replaced by compare-and-swap: only a caller that has judged the present record can replace
+/// it.
 package protocol ReplaceableRecord: StoredRecord {
-    /// Whether nobody is told of a write before a replica has it, where there are replicas. Without it a failover may undo a
-    /// write that was acknowledged, whenever it comes.
+    /// Whether a write is only acknowledged after a replica has it, where there are replicas. Without that, a failover
+    /// at any later time may undo an acknowledged write.
     static var isConfirmed: Bool { get }
-    /// Whether a record is never replaced that was written before the store's primary was replaced or started again: it may
-    /// have been replaced since, and that forgotten.
+    /// Whether a record can no longer be replaced after the store's primary was replaced or restarted: the record may
+    /// have been replaced before that, and the replacement lost.
     static var isBoundToReign: Bool { get }
 }
 
 /// The answer to a compare-and-swap.
 package enum Replacement: Sendable, Equatable {
-    /// This attempt wrote it, now or when it was tried before.
+    /// This attempt wrote the record, now or in an earlier try.
     case done
-    /// Another record stands there than the one that was judged: read and judge again.
+    /// The present record is not the one that was judged: read and judge again.
     case changed
-    /// Nothing stands there (any more), or its lineage or subject has ended; nothing was written.
+    /// There is no record (any more), or its lineage or subject has ended; nothing was written.
     case absent
-    /// As in `Consumption`; only for kinds that are bound to a reign.
+    /// As in `Consumption`; only for kinds with `isBoundToReign`.
     case quarantined
 }
 
 /// Keeps replaceable records of every kind. They end with their lineage.
 package protocol ReplaceableStore: Sendable {
-    /// The record under `key`; nil when there is none, or it has ended.
+    /// The record under `key`; nil if there is none, or it has ended.
     func replaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?>
 
-    /// Compare-and-swap: if what stands at `key` is still `judged`, `record` takes its place. Fails with `.full` when there
-    /// is no room.
+    /// Compare-and-swap: if the record under `key` is still `judged`, `record` replaces it. Fails with `.full` when
+    /// there is no room.
     ///
-    /// An attempt is repeated with the same id: as long as what it wrote stands there, the answer is `.done` again. Its first
-    /// answer may have been lost, or have been kept back because no replica had confirmed its work.
+    /// An attempt is repeated with the same id: as long as the record that it wrote is present, the answer is `.done`
+    /// again. The first answer may have been lost, or withheld because no replica had confirmed the write.
     ///
-    /// - Parameter judged: The version that was read; nil: nothing may stand there yet.
+    /// - Parameter judged: The version that was read; nil if there may be no record yet.
     func replace<Record: ReplaceableRecord>(
         _ key: RecordKey,
         judged: RecordVersion?,
@@ -46,12 +47,12 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// Ends the record, whatever stands there. Succeeds when nothing is there any more; may be repeated.
+    /// Ends the record, whatever its version. Succeeds also when there is none; may be repeated.
     func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension ReplaceableStore {
-    /// Writes a record where nothing stands yet; `.changed` when something does.
+    /// Writes a record where there is none yet; `.changed` when there is one.
     package func create<Record: ReplaceableRecord>(
         _ record: Record,
         key: RecordKey,

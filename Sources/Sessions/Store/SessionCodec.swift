@@ -1,19 +1,19 @@
 package import Vocabulary
 
-// The plaintext of a session; the format's version stands in front of the sealed bytes.
+// The plaintext of a session; the format's version precedes the sealed bytes.
 //
-// A session that cannot be read (`CompactFormatError`) has been unsealed, so this or a later version of the gateway wrote
-// it: no reason to say that there is none.
+// A session that cannot be read (`CompactFormatError`) has been unsealed, so this or a later version of the gateway
+// wrote it. It must not be reported as absent.
 
 extension Session {
-    /// The session's bytes: the same for the same session.
+    /// The session's bytes: always the same for the same session.
     package var encoded: [UInt8] {
         var writer = CompactWriter()
         self.write(to: &writer)
         return writer.bytes
     }
 
-    /// Reads what `encoded` gives; nothing may follow it.
+    /// Reads the output of `encoded`; bytes after it are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Session {
         var reader = CompactReader(bytes)
         let session = try Self.read(from: &reader)

@@ -1,22 +1,23 @@
 package import NIOCore
 package import Vocabulary
 
-/// What a store can fail with. Neither says anything about the token: absent is an answer, not an error.
+/// The errors of a store. Neither says anything about the token: absence is an answer, not an error.
 package enum StoreError: Error, Sendable, Equatable {
-    /// The store cannot be reached or cannot promise its answer: 503 with `Retry-After`, nothing burnt, nothing cleared.
+    /// The store cannot be reached or cannot guarantee its answer: 503 with `Retry-After`, nothing burned, nothing
+    /// cleared.
     case unavailable
-    /// No room for another record or marker: sign-in and mint are 503, what exists goes on.
+    /// There is no room for another record or marker: sign-in and mint answer 503, existing sessions continue.
     case full
 }
 
-/// A record together with the version that was read: a compare-and-act on it names what was judged.
+/// A record together with the version that was read: a compare-and-act on it names the version that was judged.
 ///
-/// A reference: it passes through many hands, and a record has many parts to count.
+/// A reference, because it is passed on often and copying a record would count references to its many parts.
 @usableFromInline
 package final class Stored<Record: Sendable>: Sendable {
     @usableFromInline package let record: Record
     package let version: RecordVersion
-    /// When the store was last told of a use (by whichever gateway) or the record was written; nil: it does not say.
+    /// When any gateway last noted a use in the store, or the record was written; nil if the store does not say.
     package let usedAt: UnixTime?
 
     package init(record: Record, version: RecordVersion, usedAt: UnixTime? = nil) {
@@ -26,7 +27,7 @@ package final class Stored<Record: Sendable>: Sendable {
     }
 }
 
-/// Identifies the exact bytes (or value) that were judged; opaque to everyone but the store that made it.
+/// Identifies the exact bytes (or value) that were judged; only the store that made it can interpret it.
 package struct RecordVersion: Sendable, Hashable {
     package let value: UInt64
 
@@ -35,7 +36,7 @@ package struct RecordVersion: Sendable, Hashable {
     }
 }
 
-/// A session to write together with the act that earns it.
+/// A session to write in the same step as the action that permits it.
 package struct NewSession: Sendable {
     package let key: RecordKey
     package let session: Session
@@ -46,7 +47,7 @@ package struct NewSession: Sendable {
     }
 }
 
-/// How far the end of a presented session reaches.
+/// What ends together with a presented session.
 package enum EndReach: Sendable {
     /// The presenter may not end it.
     case nothing
@@ -55,74 +56,76 @@ package enum EndReach: Sendable {
     case lineage
 }
 
-/// What became of a presented session that was to end.
+/// The result of ending a presented session.
 package enum PresentedEnd: Sendable {
-    /// Nothing is known of it any more.
+    /// The store knows nothing of it any more.
     case absent
-    /// The presenter may not end it: it lives on.
+    /// The presenter may not end it; it continues.
     case kept
-    /// It ended now, or had ended and nothing brings it back.
+    /// It ended now, or had ended before and cannot come back.
     case ended(Session)
 }
 
-/// What ended or changed, told to every loop's cache before whoever caused it is answered.
+/// An end or a change, reported to every loop's cache before the request that caused it is answered.
 package enum Invalidation: Sendable, Hashable {
     case session(RecordKey)
     case lineage(Lineage)
-    /// Every session of the subject that the store calls so (`SessionStore.names`).
+    /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
     /// A replaceable record.
     case record(RecordKey)
     /// A document was written or deleted.
     case document(DocumentName)
-    /// Nothing by itself, but all that is known may be wrong: after a reload, or when the store lost or forgot something.
+    /// Ends nothing itself, but all that is known may be wrong: after a reload, or when the store lost or forgot
+    /// something.
     case all
 }
 
-/// Whoever asked for a session: called with it, with nil when there is none, or with why the store cannot say.
+/// Receives the session, nil when there is none, or the store's error.
 package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
 
 /// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
-/// records that it does not understand, and never replaces a session or a single-use record.
+/// records that it does not interpret, and never replaces a session or a single-use record.
 ///
-/// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is written;
-/// "not there" is a value.
+/// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
+/// written; absence is a value, not an error.
 package protocol RecordStore: SessionStore, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {}
 
 /// Keeps sessions.
 package protocol SessionStore: Sendable {
-    /// The live session under `key`: neither expired, idle too long, ended with its lineage, nor born before the
-    /// subject's epoch. nil when there is none.
+    /// The live session under `key`: neither expired, idled out, ended with its lineage, nor made before the subject's
+    /// current epoch. nil if there is none.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
-    /// The same without a future, for every request whose session is not in the cache. To be called on `loop`, where
-    /// `receiver` is called too: once, maybe before this returns.
+    /// The same without a future, for every request whose session is not in the cache. Must be called on `loop`, where
+    /// `receiver` is called too: once, possibly before this returns.
     func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 
     /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Notes that the session was used now, which moves its idle deadline on. Losing a note only ends a session early.
+    /// Notes that the session was used now, which extends its idle deadline. If a note is lost, the session only ends
+    /// early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends one session; true when it was there.
+    /// Ends one session; true when it existed.
     func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
-    /// Ends every token and session of the family, those made later from a token of it included.
+    /// Ends every token and session of the family, including those made later from one of its tokens.
     func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends what a presented token names, whatever has become of it by now: a sign-out whose first try was not confirmed is
-    /// repeated, and must not succeed before it is certain that nothing brings the session back.
+    /// Ends what a presented token names, whatever its state: a sign-out whose first try was not confirmed is repeated,
+    /// and must not succeed before it is certain that the session cannot come back.
     ///
-    /// - Parameter reach: What is to end with the session, which may have ended before.
+    /// - Parameter reach: What ends together with the session, which may have ended before.
     func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd>
 
-    /// What the store calls a subject in `Invalidation.subject`: never none, and several while what was written under an
-    /// older secret lives on. Answered from memory.
+    /// The store's names of a subject in `Invalidation.subject`: at least one, and several while names made under an
+    /// older secret are in use. Answered from memory.
     func names(of subject: String) -> [String]
 
     /// Ends every session of the subject that exists now ("log out everywhere").
@@ -130,7 +133,7 @@ package protocol SessionStore: Sendable {
 }
 
 extension SessionStore {
-    /// For stores that forget nothing that they have acknowledged.
+    /// For stores that never lose what they have acknowledged.
     package func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,

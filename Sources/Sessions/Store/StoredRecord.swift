@@ -2,28 +2,28 @@ package import Vocabulary
 
 /// The bytes of one kind of record, written and read in one place.
 ///
-/// What was written under an earlier version of the gateway must stay readable, and the same record always has the same
+/// Bytes written by an earlier version of the gateway must stay readable, and the same record always has the same
 /// bytes.
 package protocol RecordCodable: Sendable {
     /// Writes every part of the record, in a fixed order.
     func write(to writer: inout CompactWriter)
 
-    /// Reads what `write(to:)` wrote.
+    /// Reads the output of `write(to:)`.
     static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
 }
 
-/// A record of the store that is not a session: the store keeps its bytes and knows no more of it than its `terms`.
+/// A record of the store that is not a session: the store keeps its bytes and knows only its `terms`.
 ///
-/// The conforming type is the one place for all that is particular to the kind: the letter of its keys, its bytes, how long
-/// a record lives and how large it may be.
+/// The conforming type is the one place for everything particular to the kind: the letter of its keys, its bytes, how
+/// long a record lives and how large it may be.
 package protocol StoredRecord: RecordCodable {
-    /// The kind of every key under which such a record lies.
+    /// The kind of every key under which such a record is kept.
     static var kind: RecordKind { get }
-    /// No record of the kind lives longer, whatever its own terms say.
+    /// The longest that a record of the kind lives, whatever its own terms say.
     static var longestLife: Duration { get }
-    /// The most bytes that a record of the kind may have; larger ones fail with `RecordTooLarge`.
+    /// The maximum size of a record of the kind in bytes; larger ones fail with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// How long this record lives, and with what it ends.
+    /// How long this record lives, and what it ends with.
     var terms: RecordTerms { get }
 }
 
@@ -31,14 +31,15 @@ extension StoredRecord {
     package static var sizeLimit: Int { 65_536 }
 }
 
-/// What a store must know of a record that it does not understand. Beside this, every record ends with its lineage.
+/// What a store must know of a record that it does not interpret. In addition, every record ends with its lineage.
 package struct RecordTerms: Sendable, Hashable {
-    /// When that began for which the record stands: what takes the place of a record keeps the time.
+    /// When the lifetime began; a record that replaces another keeps this time.
     package var since: UnixTime
     package var expiresAt: UnixTime
-    /// The subject with whose sessions the record ends, and the epoch that it was born under; nil: no subject is known yet.
+    /// The subject whose end of sessions also ends the record, and the epoch under which it was made; nil while no
+    /// subject is known.
     package var owner: RecordOwner?
-    /// The session that must still be there when the record is used to make something.
+    /// The session that must still exist when the record is used to create something.
     package var parent: RecordKey?
 
     package init(since: UnixTime, expiresAt: UnixTime, owner: RecordOwner? = nil, parent: RecordKey? = nil) {
@@ -49,7 +50,7 @@ package struct RecordTerms: Sendable, Hashable {
     }
 }
 
-/// A subject and one of its epochs: ending the subject's sessions moves the epoch on.
+/// A subject and one of its epochs: ending the subject's sessions raises the epoch.
 package struct RecordOwner: Sendable, Hashable {
     package var subject: String
     package var epoch: UInt64
@@ -60,18 +61,18 @@ package struct RecordOwner: Sendable, Hashable {
     }
 }
 
-/// A record is larger than its kind allows; nothing was written. The fault of the caller, not of the store.
+/// A record is larger than its kind allows; nothing was written. An error of the caller, not of the store.
 package struct RecordTooLarge: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Bytes of the record.
+    /// The size of the record in bytes.
     package let size: Int
-    /// The most that its kind may have.
+    /// The maximum size of its kind.
     package let limit: Int
 
     package var description: String { "the record has \(self.size) bytes, more than the \(self.limit) of its kind" }
 }
 
 extension RecordCodable {
-    /// The record's bytes, with `header` in front.
+    /// The record's bytes, preceded by `header`.
     func encoded(after header: (inout CompactWriter) -> Void, limit: Int) throws(RecordTooLarge) -> [UInt8] {
         var writer = CompactWriter()
         header(&writer)
@@ -89,7 +90,7 @@ extension StoredRecord {
         try self.encoded(after: { _ in }, limit: Self.sizeLimit)
     }
 
-    /// Reads what `encoded()` gives; nothing may follow it.
+    /// Reads the output of `encoded()`; bytes after it are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Self {
         var reader = CompactReader(bytes)
         let record = try Self.read(from: &reader)

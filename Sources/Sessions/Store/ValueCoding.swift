@@ -2,13 +2,13 @@ internal import AddressIntelligence
 internal import Cryptography
 package import Vocabulary
 
-// The parts that several kinds of record share.
+// Parts that several kinds of record share.
 
 extension CompactWriter {
     /// Milliseconds since 1970.
     package mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
 
-    /// Exact, as both parts that the standard library keeps.
+    /// Exact: both parts that the standard library keeps.
     package mutating func write(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self.write(seconds)

@@ -3,16 +3,16 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// The operator's endpoints: is it alive, is it ready, what has it counted. No credential is asked for, so nothing here
-/// names a user, a session or an address, and their listener is bound to loopback unless the settings say otherwise.
+/// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
+/// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
 enum AdminServer {
-    /// One thing that readiness depends on.
+    /// One condition of readiness.
     typealias Check = (name: String, ok: Bool, detail: String)
 
     /// Starts the listener.
     ///
     /// - Parameters:
-    ///   - isReady: Whether traffic should come here, and why; must not block.
+    ///   - isReady: Whether the gateway should get traffic, and the conditions; must not block.
     ///   - metrics: The metrics in Prometheus's text format.
     static func start(
         _ address: ListenAddress,
@@ -24,13 +24,14 @@ enum AdminServer {
         return try await PlainServer.start(address, group: group, endpoints: endpoints)
     }
 
-    /// What the listener serves.
+    /// The endpoints of the listener.
     private static func endpoints(
         isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
         metrics: @escaping @Sendable () async throws -> [UInt8]
     ) -> [Endpoint] {
         [
-            // Alive is all it says: an orchestrator that kills what has lost its store makes an outage of a hiccup.
+            // It reports only that the process is alive: if it depended on the store, an orchestrator would restart
+            // gateways during a short failure of the store and turn it into an outage.
             Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
             Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
                 let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false
@@ -63,7 +64,7 @@ enum AdminServer {
 }
 
 extension EndpointResponse {
-    /// A line for operators.
+    /// A line of text for operators.
     static func text(
         _ status: Int,
         _ text: String,

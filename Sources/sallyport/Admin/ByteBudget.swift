@@ -1,15 +1,15 @@
 import NIOCore
 
-/// Counts what arrives for one request: the decoder bounds fields, but neither the request line nor pipelined requests.
-/// What is too large is answered here, in front of the codec, which may be in the middle of a message.
+/// Limits the bytes of one request: the decoder limits fields, but neither the request line nor pipelined requests. A
+/// refusal is written here, in front of the codec, which may be in the middle of a message.
 final class ByteBudget: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How far the request has come whose bytes are counted.
+    /// The stage of the request whose bytes are counted.
     enum Stage { case head, body, answering }
 
-    /// How long a client has to read why it was refused (RFC 9112 9.6).
+    /// The time in which a refused client can read the answer (RFC 9112 9.6).
     private static let patience: TimeAmount = .seconds(2)
 
     var stage = Stage.head
@@ -30,14 +30,14 @@ final class ByteBudget: ChannelInboundHandler {
         self.context = nil
     }
 
-    /// The request is whole and answered: what comes now belongs to the next.
+    /// The request is complete and answered: further bytes belong to the next one.
     func renew() {
         self.used = 0
         self.stage = .head
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Read away: closing with bytes unread would destroy the answer on its way.
+        // Discarded: closing with unread bytes would destroy the answer that is being sent.
         if self.isRefusing { return }
         self.used += self.unwrapInboundIn(data).readableBytes
         if self.used <= self.limit { return context.fireChannelRead(data) }
@@ -48,7 +48,7 @@ final class ByteBudget: ChannelInboundHandler {
         }
     }
 
-    /// Tells a client whose body may come to send it (RFC 9110 10.1.1).
+    /// Tells a client that it may send the body (RFC 9110 10.1.1).
     func invite() {
         self.write("HTTP/1.1 100 Continue\r\n\r\n")
     }

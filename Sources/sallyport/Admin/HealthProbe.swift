@@ -4,15 +4,15 @@ import Settings
 import Glibc
 #endif
 
-/// Asks a running gateway's admin listener one question, over a blocking socket: it runs where there is neither a shell
-/// nor curl, and nothing else happens in the process.
+/// Sends one request to a running gateway's admin listener, over a blocking socket: for containers with neither a shell
+/// nor curl, in a process that does nothing else.
 enum HealthProbe {
     /// Why there is no answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// What the listener said.
+    /// The listener's answer.
     struct Answer: Equatable {
         var status: Int
         /// The body's first line.
@@ -21,9 +21,9 @@ enum HealthProbe {
 
     private static let longestAnswer = 65_536
 
-    /// `GET path` at `address`; the whole of it takes at most `seconds`, a little more with a slow sender.
+    /// `GET path` at `address`; takes at most `seconds`, or a little more if the answer arrives slowly.
     static func get(_ path: String, at address: ListenAddress, seconds: Int) throws(Failure) -> Answer {
-        // What is bound to every address is reached at loopback.
+        // A listener bound to all addresses is reached at loopback.
         let host =
             switch address.host {
             case "", "0.0.0.0": "127.0.0.1"
@@ -63,9 +63,9 @@ enum HealthProbe {
 
     private static func send(_ text: String, _ socket: Int32, _ place: String) throws(Failure) {
         let bytes = Array(text.utf8)
-        // Shorter than any socket buffer: one call takes it or the peer is gone.
+        // Shorter than any socket buffer: one call sends all of it, unless the peer is gone.
         guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
-            throw Failure(description: "\(place) takes no request: \(self.error())")
+            throw Failure(description: "\(place) does not accept the request: \(self.error())")
         }
     }
 
@@ -79,7 +79,7 @@ enum HealthProbe {
             guard count > 0 else { throw Failure(description: "\(place) does not answer: \(self.error())") }
             answer += piece[..<count]
         }
-        throw Failure(description: "\(place) does not come to an end")
+        throw Failure(description: "\(place) does not finish its answer")
     }
 
     private static func answer(in bytes: [UInt8], _ place: String) throws(Failure) -> Answer {

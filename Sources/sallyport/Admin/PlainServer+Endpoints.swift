@@ -6,9 +6,9 @@ import RequestPath
 import Settings
 import Vocabulary
 
-/// The server with endpoints in place of one answer for everything.
+/// The server with endpoints instead of one answer for all requests.
 extension PlainServer {
-    /// Binds `address` and serves `endpoints`, whatever host is asked for; every other path is 404.
+    /// Binds `address` and serves `endpoints` for every host name; every other path is 404.
     ///
     /// - Throws: `PlainServerError` that names the address.
     static func start(

@@ -6,7 +6,7 @@ import NIOPosix
 import Settings
 import Synchronization
 
-/// One request to a `PlainServer`, read whole.
+/// One complete request to a `PlainServer`.
 struct PlainRequest: Sendable {
     var method: String
     /// Path and query as sent.
@@ -20,32 +20,35 @@ struct PlainRequest: Sendable {
     /// The target up to its query.
     var path: String { String(self.target.prefix { $0 != "?" }) }
 
-    /// What stands behind the first `?`; nil without one.
+    /// The text after the first `?`; nil if there is none.
     var query: String? {
         self.target.firstIndex(of: "?").map { String(self.target[self.target.index(after: $0)...]) }
     }
 
-    /// The first value of the field `name`, which is compared without regard to case.
+    /// The first value of the field `name`, compared case-insensitively.
     func field(_ name: String) -> String? {
         self.fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 }
 
-/// What a client of a `PlainServer` may use up.
+/// The limits for clients of a `PlainServer`.
 struct PlainLimits: Sendable {
     /// Open connections; more are closed at once.
     var connections = 64
     /// Bytes of a request's head; more is 431.
     var head = 16_384
-    /// Bytes of a request's body; more is 413. Enough for what a client sends by habit, which is then answered like any.
+    /// Bytes of a request's body; more is 413. Enough for a client that sends a small body needlessly; such a request
+    /// is answered like any other.
     var body = 16_384
-    /// For each of: a request to arrive whole (idle time before it included), its answer to be made and taken.
+    /// The time for each of: receiving a complete request (including idle time before it), making the answer, sending
+    /// it.
     var step: TimeAmount = .seconds(15)
 }
 
-/// A small HTTP/1.1 server for what is off the hot path: the operator's listener, and the app of the demo.
+/// A small HTTP/1.1 server for uses off the hot path: the operator's listener, and the demo's app.
 ///
-/// Requests are read whole and answered one after another. Nobody can make it hold more than its limits.
+/// Each request is read completely and answered before the next. Clients cannot make it use more memory than its
+/// limits.
 final class PlainServer: Sendable {
     typealias Answer = @Sendable (PlainRequest) async -> EndpointResponse
 
@@ -103,7 +106,7 @@ final class PlainServer: Sendable {
         self.clients = clients
     }
 
-    /// The port, also where the system chose it.
+    /// The port, including one that the system chose.
     var port: Int { self.channel.localAddress?.port ?? 0 }
 
     /// Stops accepting and closes every connection.
@@ -118,7 +121,7 @@ struct PlainServerError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The open connections, counted before they may send a byte.
+/// The open connections, counted before they may send any bytes.
 private final class Clients: Sendable {
     private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
     private let limit: Int
@@ -252,7 +255,7 @@ private final class PlainHandler: ChannelInboundHandler {
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: written)
     }
 
-    /// A step begins: it has its time, then the connection closes.
+    /// Begins a step: when its time is over, the connection closes.
     private func arm(_ context: ChannelHandlerContext) {
         self.deadline?.cancel()
         let place = NIOLoopBound(context, eventLoop: context.eventLoop)
