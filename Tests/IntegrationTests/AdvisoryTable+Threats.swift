@@ -150,7 +150,7 @@ extension Advisory {
             about: "An address embeds another one (6to4, Teredo): it has no network.",
             tests: [
                 "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
-                "T18: an address that carries another one across has no network, even where a database names one",
+                "T18: an address that embeds another one has no network, even if a database names one",
             ]
         ),
         Advisory(
