@@ -36,7 +36,7 @@ extension Advisory {
             about: "Two browsers race for one token: exactly one session is made.",
             tests: [
                 "T4: of many browsers that race for one token exactly one is signed in",
-                "T4: of 64 consumers exactly one is signed in, and exactly one session is made",
+                "T4: of 64 consumers exactly one is signed in, and exactly one session is created",
             ]
         ),
         Advisory(
@@ -157,7 +157,7 @@ extension Advisory {
             id: "T23",
             about: "A session that a transfer made asks for another transfer token: it is refused.",
             tests: [
-                "T23: a session born of a transfer cannot mint",
+                "T23: a session that a transfer created cannot mint",
                 "T23: a session born of a transfer mints no token",
                 "T23: a session that began with a transfer is unauthorized_client",
             ]

@@ -81,7 +81,8 @@ extension Reason {
                 let unknown = String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
                 return try world.gateway.get("/", ["Authorization: Bearer \(unknown)"])
             }
-        case .sessionOtherClient: .inProcess("a session of another client is refused, one of this client is not")
+        case .sessionOtherClient:
+            .inProcess("a session of another client is refused, a session of this client is accepted")
         case .sessionOtherHost:
             .request { world in
                 let text = Request.get("/", try world.cookie())
@@ -149,7 +150,7 @@ extension Reason {
                 let token = try world.gateway.transferToken()
                 return try world.withToken(String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A"))
             }
-        case .handoffExpired: .inProcess("every rule has its verdict")
+        case .handoffExpired: .inProcess("every rule gives its verdict")
         case .handoffReplayed:
             .answered(303) { world in
                 let token = try world.gateway.transferToken()
