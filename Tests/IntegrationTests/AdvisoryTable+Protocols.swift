@@ -165,7 +165,7 @@ extension Advisory {
             tests: [
                 "Comparison sees a difference at every place and of every length",
                 "A wrong password and an unknown user get the same answer",
-                "When the workers are busy, known and unknown users alike are told to come again",
+                "When the workers are busy, known and unknown users get the same answer: unavailable",
             ]
         ),
         Advisory(

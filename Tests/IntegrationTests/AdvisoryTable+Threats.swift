@@ -159,7 +159,7 @@ extension Advisory {
             tests: [
                 "T23: a session that a transfer created cannot mint",
                 "T23: a session born of a transfer mints no token",
-                "T23: a session that began with a transfer is unauthorized_client",
+                "T23: for a session that began with a transfer the answer is unauthorized_client",
             ]
         ),
         Advisory(

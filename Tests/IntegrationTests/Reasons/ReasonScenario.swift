@@ -99,7 +99,7 @@ extension Reason {
                 return nil
             }
 
-        case .signInFlowExpired: .inProcess("An expired flow is gone and names one to go on with")
+        case .signInFlowExpired: .inProcess("An expired flow is gone, and the answer names a new one")
         case .signInFlowUnknown:
             .request { world in
                 let fields = ["Content-Type: application/json"]
@@ -218,7 +218,9 @@ extension Reason {
         case .storeUnavailable: .alone { try $0.storeUnavailable() }
         case .storeFull: .alone { try $0.storeFull() }
         case .providerUnavailable:
-            .inProcess("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+            .inProcess(
+                "If there is no place for a password check, the limiter is not asked, so that a flood does not load it"
+            )
         case .upstreamUnreachable: .request { try $0.gateway.get("/gone/") }
         case .upstreamTimeout: .request { try $0.gateway.get("/public/silent") }
         case .upstreamReset: .request { try $0.gateway.get("/public/reset") }
