@@ -166,10 +166,10 @@ extension Advisory {
             id: "T30",
             about: "Redis is down, slow, failing over or busy: single use is never given up, and requests get 503.",
             tests: [
-                "F1, F2, F3, F4: what needs Redis is 503, cached sessions are served for a while, and all recovers by itself",
-                "F3: a slow Redis sheds requests; none piles up",
-                "F5, F7: no token is used twice over failovers: primaries killed, cut off and retired",
-                "F23: no token is used twice over kills of gateways and of Redis",
+                "F1, F2, F3, F4: requests that need Redis get 503, cached sessions are served for a while, and service recovers by itself",
+                "F3: with a slow Redis, requests are refused and do not accumulate",
+                "F5, F7: no token is used twice in failovers in which primaries are killed, cut off or retired",
+                "F23: no token is used twice when gateways and Redis are killed",
             ]
         ),
         Advisory(
@@ -178,7 +178,7 @@ extension Advisory {
             tests: [
                 "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
                 "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
-                "T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens",
+                "T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
             ]
         ),
         Advisory(

@@ -72,9 +72,10 @@ import Testing
             )
         case .storeWritesRefused, .storeWritesTaken:
             .elsewhere(
-                "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once"
+                "Sessions are served; sign-in and handoff get 503 and burn nothing; readiness and one audit event report it"
             )
-        case .storeCutOff, .storeRejoined: .elsewhere("A gateway that is alone with the old primary soon serves nobody")
+        case .storeCutOff, .storeRejoined:
+            .elsewhere("A gateway that reaches only the old primary soon stops serving sessions")
         }
     }
 
