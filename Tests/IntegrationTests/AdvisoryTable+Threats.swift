@@ -112,7 +112,7 @@ extension Advisory {
             about: "A client sends forwarding fields: they count only from a trusted proxy.",
             tests: [
                 "T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address",
-                "T14: a peer that is not trusted speaks for itself alone",
+                "T14: for a peer that is not trusted, its own address counts",
             ]
         ),
         Advisory(

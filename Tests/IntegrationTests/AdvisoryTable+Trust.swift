@@ -36,21 +36,21 @@ extension Advisory {
             about: "oauth2-proxy: the left-most address of X-Forwarded-For counts, which the client writes",
             tests: [
                 "T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address",
-                "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client put before it",
+                "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client wrote before it",
             ]
         ),
         Advisory(
             id: "GHSA-7jmw-8259-q9jx",
             about: "Traefik: an IPv4-mapped address is another address than its IPv4 form",
             tests: [
-                "GHSA-7jmw-8259-q9jx: a mapped address is trusted as the IPv4 address that it is"
+                "GHSA-7jmw-8259-q9jx: a mapped address is trusted like its IPv4 address"
             ]
         ),
         Advisory(
             id: "CVE-2023-27487",
             about: "Envoy: a client sets the proxy's own control fields",
             tests: [
-                "CVE-2023-27487: control fields of a proxy or of ours from outside are stripped"
+                "CVE-2023-27487: a client's control fields of a proxy or of the gateway are stripped"
             ]
         ),
         Advisory(
