@@ -1,6 +1,6 @@
 /// Caches, shared reads, revocation and tokens.
 extension Advisory {
-    /// What is remembered of sessions, and what a token proves.
+    /// The cache of sessions, and what a token proves.
     static let caches = [
         Advisory(
             id: "CVE-2026-33496",
@@ -75,7 +75,7 @@ extension Advisory {
             id: "CVE-2022-29226",
             about: "Envoy: a bearer token that is present counts as one that is valid",
             tests: [
-                "CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401"
+                "CVE-2022-29226, T32: a token that is not a session of this gateway gets 401"
             ]
         ),
     ]

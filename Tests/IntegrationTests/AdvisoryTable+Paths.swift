@@ -166,7 +166,7 @@ extension Advisory {
             id: "P25",
             about: "a field or parameter overrides the method after the decision",
             tests: [
-                "P25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing"
+                "P25: CONNECT, TRACE and methods that a route does not accept get 405, and an override changes nothing"
             ]
         ),
     ]

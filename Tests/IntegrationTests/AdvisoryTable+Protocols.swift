@@ -54,7 +54,7 @@ extension Advisory {
             id: "P57",
             about: "Oathkeeper: the page to return to is built from X-Forwarded-Host of any client",
             tests: [
-                "CVE-2026-33495: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims"
+                "CVE-2026-33495: URLs that the gateway makes have the public URL's scheme, whatever a client or proxy claims"
             ]
         ),
         Advisory(
@@ -67,7 +67,7 @@ extension Advisory {
             about: "a token stays in the URL or the log after its use",
             tests: [
                 "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
-                "The access log tells path, status and reason of each request, and never a query or a token",
+                "The access log has path, status and reason of each request, and never a query or a token",
             ]
         ),
         Advisory(
@@ -96,8 +96,8 @@ extension Advisory {
             id: "P75",
             about: "request smuggling by framing that two parsers read differently",
             tests: [
-                "T13: a body that breaks its framing is 400, and the app never sees it end",
-                "After an answer of ours a small unread body is read away and a big one ends the connection",
+                "T13: a body that breaks its framing gets 400, and never reaches the app completely",
+                "After an answer by the gateway, a small unread body is discarded, and a large one closes the connection",
             ]
         ),
         Advisory(
@@ -109,8 +109,8 @@ extension Advisory {
             id: "CVE-2024-28869",
             about: "Traefik: slow clients use up the connections",
             tests: [
-                "A head has its time in total: bytes that keep coming do not stretch it",
-                "Hundreds of slow heads do not delay a good client",
+                "The deadline for a head is for all of it: bytes that keep arriving do not extend it",
+                "Hundreds of slow heads do not delay another client",
             ]
         ),
         Advisory(
@@ -156,7 +156,7 @@ extension Advisory {
             id: "CVE-2022-23469",
             about: "Traefik: credentials are written to the log",
             tests: [
-                "No token, cookie or password that the suite was given stands in any gateway's output"
+                "No token, cookie or password that the suite has used appears in any gateway's output"
             ]
         ),
         Advisory(

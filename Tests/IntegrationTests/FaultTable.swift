@@ -1,8 +1,8 @@
-/// Faults of the parts around the gateway, and what it promises for each.
+/// Faults of the systems around the gateway, and what it promises for each of them.
 ///
 /// A test that proves a promise begins its name with the row (`F12: ...`).
 enum Fault {
-    /// What happens, and what the gateway does, by the row's number. The numbers have gaps.
+    /// The fault and the gateway's behaviour, by the row's number. The numbers have gaps.
     static let promises: [Int: String] = [
         1: """
         Redis refuses connections: what needs it is 503 with Retry-After and burns no token, cached sessions \
