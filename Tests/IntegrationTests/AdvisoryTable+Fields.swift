@@ -9,7 +9,7 @@ extension Advisory {
                 "T11: a client's identity field does not reach the app in any spelling on any route",
                 "CVE-2025-64484, T11: identity fields are managed in every spelling",
                 "Punctuation in place of - does not forge a managed name, wherever it is",
-                "No field whose name only looks like ours to a script reaches it",
+                "No field with a name that a script would read as the gateway's reaches the script",
             ]
         ),
         Advisory(

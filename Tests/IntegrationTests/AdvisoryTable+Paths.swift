@@ -7,18 +7,18 @@ extension Advisory {
             about: "Oathkeeper: the raw path is matched, the normalised one is served",
             tests: [
                 "CVE-2026-33494, CVE-2026-34908: no spelling of a parent segment makes a protected path public",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2026-34908",
             about: "UniFi OS: nginx matches the raw path, the app serves the normalised one",
             tests: [
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -68,7 +68,7 @@ extension Advisory {
             about: "Oathkeeper: a fix normalises too much and breaks paths of apps (also oathkeeper#1134)",
             tests: [
                 "oathkeeper#1269: targets reach the app byte for byte",
-                "oathkeeper#1269: on protected routes, too",
+                "oathkeeper#1269: targets also reach the app byte for byte on protected routes",
             ]
         ),
         Advisory(
@@ -83,9 +83,9 @@ extension Advisory {
             about: "oauth2-proxy: a rule for paths also matches the query",
             tests: [
                 "CVE-2025-54576: the query is not part of the path that is matched",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -93,9 +93,9 @@ extension Advisory {
             about: "oauth2-proxy: a rule for paths also matches the fragment",
             tests: [
                 "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -103,9 +103,9 @@ extension Advisory {
             about: "Traefik: a rule for paths also matches the fragment",
             tests: [
                 "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -113,9 +113,9 @@ extension Advisory {
             about: "Envoy: a rule for paths also matches the fragment",
             tests: [
                 "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -128,7 +128,7 @@ extension Advisory {
             about: "Authelia: another spelling of the host chooses another rule",
             tests: [
                 "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(
@@ -136,7 +136,7 @@ extension Advisory {
             about: "Caddy: another spelling of the host chooses another rule",
             tests: [
                 "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(
@@ -144,7 +144,7 @@ extension Advisory {
             about: "Traefik: another spelling of the host chooses another rule",
             tests: [
                 "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(

@@ -74,8 +74,8 @@ extension Advisory {
             id: "CVE-2026-71324",
             about: "Traefik: unread bytes desynchronise a shared connection",
             tests: [
-                "CVE-2026-71324: bytes after an answer are dropped, and end the connection to the app",
-                "An answer that comes before the body has gone is passed on, and neither connection is used again",
+                "CVE-2026-71324: bytes after an answer are dropped, and the connection to the app is closed",
+                "An answer that arrives before the body is sent is passed on, and neither connection is reused",
             ]
         ),
         Advisory(
@@ -142,7 +142,7 @@ extension Advisory {
             id: "CVE-2026-31923",
             about: "APISIX: TLS certificates are not verified by default",
             tests: [
-                "TLS to the app: its CA and its name are checked, and it learns the name that was asked for"
+                "TLS to the app: its CA and its name are checked, and it gets the name by SNI"
             ]
         ),
         Advisory(

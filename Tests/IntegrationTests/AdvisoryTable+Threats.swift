@@ -193,7 +193,7 @@ extension Advisory {
             id: "T36",
             about: "A shared cache could keep a user's page: answers that carry identity are private.",
             tests: [
-                "T36: answers that carry identity are private; what the app forbids stays forbidden"
+                "T36: answers with a user's identity are private; stricter directives of the app stay"
             ]
         ),
     ]

@@ -2,21 +2,22 @@ import Foundation
 import GatewayBench
 import Vocabulary
 
-/// The smallest thing that produces a reason.
+/// The simplest way to produce a reason.
 enum ReasonScenario {
-    /// A request to the gateway of `ReasonWorld`, and its answer; nil where none comes.
+    /// Sends a request to the gateway of `ReasonWorld` and returns the answer; nil if there is none.
     case request((ReasonWorld) throws -> Answer?)
-    /// The same with another status than that of the table, which this protocol or a redirect has.
+    /// The same with a status that differs from the table's, because of the protocol or of a redirect.
     case answered(Int, (ReasonWorld) throws -> Answer)
-    /// What takes a gateway or a store of its own.
+    /// Reasons that need their own gateway or store.
     case alone((ReasonAlone) throws -> Void)
-    /// What the built binary produces in no time that a test has, or only in a race: the display name of a test in process
-    /// that produces it, in a file that names the reason.
+    /// Reasons that the built binary produces only after a long time or in a race: the display name of a test in
+    /// process that
+    /// produces it, in a file that names the reason.
     case inProcess(String)
 }
 
 extension Reason {
-    /// Every reason has a scenario, or this does not compile.
+    /// The compiler checks that every reason has a scenario.
     var scenario: ReasonScenario {
         switch self {
         case .requestMalformed: .request { try $0.raw("GET / HTTP/1.1\r\nHost : \(Request.host)\r\n\r\n") }
