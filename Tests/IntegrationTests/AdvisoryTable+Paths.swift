@@ -121,7 +121,7 @@ extension Advisory {
         Advisory(
             id: "CVE-2026-32811",
             about: "Heimdall: the query becomes part of the path in ext_authz mode",
-            reason: "this version proxies; it answers no other proxy's questions"
+            reason: "this version forwards requests itself; it does not decide for another proxy"
         ),
         Advisory(
             id: "CVE-2026-48794",

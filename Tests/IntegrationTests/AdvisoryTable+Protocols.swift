@@ -60,7 +60,7 @@ extension Advisory {
         Advisory(
             id: "CVE-2026-41181",
             about: "Traefik: the client's credentials are sent to the service of error pages",
-            reason: "every refusal is answered here; there is no such service"
+            reason: "the gateway makes its error pages itself; there is no such service"
         ),
         Advisory(
             id: "P59",
@@ -103,7 +103,7 @@ extension Advisory {
         Advisory(
             id: "CVE-2026-26998",
             about: "Traefik: the authentication server's body has no size limit",
-            reason: "no provider of this version is asked over the network"
+            reason: "this version asks no provider over the network"
         ),
         Advisory(
             id: "CVE-2024-28869",
@@ -116,22 +116,22 @@ extension Advisory {
         Advisory(
             id: "GHSA-4hjq-9h5c-252j",
             about: "Traefik: HTTP/2 frames make the server panic",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "CVE-2021-39162",
             about: "Envoy: HTTP/2 resets make the server crash",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "P78",
             about: "HTTP/2 resets and CONTINUATION frames flood a server",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "CVE-2024-39321",
             about: "Traefik: requests in TLS early data pass the list of allowed addresses",
-            reason: "this version ends no TLS"
+            reason: "this version does not terminate TLS"
         ),
         Advisory(
             id: "P80",
@@ -171,12 +171,12 @@ extension Advisory {
         Advisory(
             id: "CVE-2026-29777",
             about: "Traefik: rules injected into the configuration",
-            reason: "no configuration is read from anywhere but the file and its variables"
+            reason: "configuration is read only from the file and its variables"
         ),
         Advisory(
             id: "CVE-2026-32695",
             about: "Traefik: rules injected into the configuration",
-            reason: "no configuration is read from anywhere but the file and its variables"
+            reason: "configuration is read only from the file and its variables"
         ),
         Advisory(
             id: "P85",

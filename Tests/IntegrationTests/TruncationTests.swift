@@ -4,7 +4,7 @@ import Testing
 
 /// Answers that break off, and answers that are malformed.
 @Suite("Broken answers", .blocking) struct TruncationTests {
-    @Test("F12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
+    @Test("F12: an answer that breaks off never looks complete, and the connection ends", arguments: [false, true])
     func truncated(byReset: Bool) throws {
         let app = try FakeUpstream { link in
             guard let request = link.next() else { return }
@@ -100,7 +100,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Le",
     ]
 
-    @Test("F13: a malformed answer is 502, its connection is closed, and nothing of it is passed on")
+    @Test("F13: a malformed answer gives 502, its connection is closed, and no byte of it is passed on")
     func malformed() throws {
         let app = try FakeUpstream { link in
             guard let request = link.next(), let index = Int(request.target.dropFirst()) else { return }

@@ -17,7 +17,7 @@ struct PressureTests {
         arguments: [true, false]
     )
     func household(isCounted: Bool) async throws {
-        // The second run has no limits: then only the shared places for password checks protect others.
+        // The run without limits shows that the shared places for password checks are enough to protect others.
         let desk = SignInDesk(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
