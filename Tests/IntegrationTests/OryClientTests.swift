@@ -8,8 +8,7 @@ enum OryClient {
 }
 
 /// Runs Ory's generated client, unmodified, against the binary. `deploy/test.sh` installs the client if PyPI can be
-/// reached.
-/// `OryDocumentTests` checks the documents' types without it.
+/// reached. `OryDocumentTests` checks the documents' types without it.
 @Suite("Ory's client", .blocking, .enabled(if: OryClient.python != nil, "ory-client is not installed"))
 struct OryClientTests {
     @Test("ory-client signs in, reads the session and signs out")

@@ -29,8 +29,7 @@ import Glibc
     ]
 
     /// Stops the gateway, sends it a request, and then raises `cue`, on which the app acts. The gateway finds both in
-    /// one
-    /// turn of its loop. Expects the answer to that request.
+    /// one turn of its loop. Expects the answer to that request.
     private func expectSecond(_ gateway: Gateway, _ request: String, _ cue: Flag, done: Flag) throws {
         let wire = try gateway.connect()
         #expect(try wire.request(Request.get("/first")).text == "/first")

@@ -79,8 +79,7 @@ import Testing
     }
 
     /// Sends requests of several sessions over a few connections, several at once on each, and gives up some of them:
-    /// before
-    /// the answer, or before the request is complete.
+    /// before the answer, or before the request is complete.
     private static func ask(
         _ canaries: [Canary],
         of gateway: Gateway,

@@ -32,8 +32,7 @@ import Testing
                 traffic.report("\(moved) slots moved")
                 #expect(traffic.ledger.totals.acceptedTwice == 0)
                 // A moved slot belongs to another primary's reign. Its tokens of the last minute are refused (README,
-                // Redis), and for
-                // no other reason. A repetition after the token's lifetime finds no token.
+                // Redis), and for no other reason. A repetition after the token's lifetime finds no token.
                 let refusals = fleet.refusals()
                 for token in traffic.ledger.refusedToAll {
                     let reasons = refusals[Consumer.label(of: token)] ?? []

@@ -7,8 +7,7 @@ import Testing
 import Vocabulary
 
 /// What Ory's generated clients require of documents: the models of `ory-client` 1.22 and `ory-kratos-client` 25.4,
-/// whose
-/// validation fails at the first member of another type.
+/// whose validation fails at the first member of another type.
 @Suite("Documents for Ory's clients")
 struct OryDocumentTests {
     private struct Invalid: Error, CustomStringConvertible {

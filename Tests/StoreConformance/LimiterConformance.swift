@@ -55,8 +55,7 @@ package struct LimiterHarness: Sendable {
 }
 
 /// What every `RateLimiter` must do, wherever it keeps its counts. Intervals are so long that the time that passes
-/// while
-/// a case runs does not matter.
+/// while a case runs does not matter.
 package struct LimiterConformance: Sendable, CustomStringConvertible {
     /// The behaviour; the name of the test.
     package let description: String

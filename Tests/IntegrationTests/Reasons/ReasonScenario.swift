@@ -11,8 +11,7 @@ enum ReasonScenario {
     /// Reasons that need their own gateway or store.
     case alone((ReasonAlone) throws -> Void)
     /// Reasons that the built binary produces only after a long time or in a race: the display name of a test in
-    /// process that
-    /// produces it, in a file that names the reason.
+    /// process that produces it, in a file that names the reason.
     case inProcess(String)
 }
 

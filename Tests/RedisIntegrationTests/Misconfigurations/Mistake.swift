@@ -9,8 +9,7 @@ struct Mistake: Sendable {
     let name: String
     let url: String
     /// The expected lines in order, without level and address: all that are not `ok`, except those about persistence
-    /// and
-    /// clocks. Empty: no other line is expected.
+    /// and clocks. Empty: no other line is expected.
     let says: [String]
     /// An additional line under `store.redis`.
     var setting = ""

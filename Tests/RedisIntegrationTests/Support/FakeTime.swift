@@ -16,8 +16,7 @@ enum FakeTime {
         }
         let seconds = skew.components.seconds
         // These are names for libfaketime's shared memory. If it has to choose them itself, it sets a variable. That
-        // moves the
-        // environment away from the arguments, and Swift relies on its place to find the arguments.
+        // moves the environment away from the arguments, and Swift relies on its place to find the arguments.
         let name = "/sallyport-\(UUID())"
         return [
             "LD_PRELOAD": library, "FAKETIME_SHARED": "\(name)-semaphore \(name)-memory",

@@ -133,8 +133,7 @@ final class Fleet: Sendable {
 }
 
 /// Repeats `body` until it succeeds, for a few seconds. On a busy machine Redis may miss its deadline of 100 ms, and
-/// the
-/// setup of a test must not depend on that.
+/// the setup of a test must not depend on that.
 func patiently<Result>(_ body: () throws -> Result) throws -> Result {
     for _ in 0..<50 {
         if let result = try? body() { return result }

@@ -15,8 +15,7 @@ final class Traffic: Sendable {
     private let accepted = Mutex(0)
 
     /// The lifetime of tokens in tests that kill gateways and servers. It is short, so that tokens and their markers
-    /// also
-    /// expire during the test.
+    /// also expire during the test.
     static let lifetime = "3s"
     /// How long some tokens are held back, to be minted before a failover and presented after it, within their
     /// lifetime.

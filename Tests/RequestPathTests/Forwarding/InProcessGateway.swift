@@ -10,8 +10,7 @@ import Settings
 import Vocabulary
 
 /// The request path on one event loop with a real listener. The server behind it answers with the request that reached
-/// it.
-/// For endpoints that no settings can configure.
+/// it. For endpoints that no settings can configure.
 final class InProcessGateway: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let upstream: any Channel
