@@ -87,7 +87,7 @@ struct SessionServiceTests {
         #expect(self.desk.audit.records.last?.endedSessionID == old.session.id)
     }
 
-    @Test("A session that cannot be recorded or for which there is no room is not returned")
+    @Test("A session whose beginning cannot be recorded, or for which there is no room, is not handed out")
     func unavailable() async throws {
         self.desk.audit.fill()
         let requester = try self.desk.requester()
