@@ -21,7 +21,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("A problem names its reason id, an outage when to come again")
+    @Test("A problem names its reason id, and an outage has a Retry-After")
     func problems() throws {
         let problem = EndpointResponse.problem(.requestCrossSite, requestID: "r1")
         let document = try #require(JSONText.decode(problem.body))
@@ -44,7 +44,7 @@ struct AnswerTests {
         #expect(policy == "default-src 'none'; style-src 'sha256-abc='; base-uri 'none'; frame-ancestors 'none'")
     }
 
-    @Test("A redirect is 303 and tells nobody where it came from")
+    @Test("A redirect is 303 and sends no referrer")
     func redirects() {
         let redirect = EndpointResponse.seeOther("/x", fields: [("set-cookie", "a=b")])
         #expect(redirect.status == 303)
@@ -59,7 +59,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "Only what the browser says of a page of this host counts as same origin",
+        "Only a request that the browser attributes to a page of this host counts as same origin",
         arguments: [
             ([], false),
             ([("origin", "https://app.example.com")], true),

@@ -8,7 +8,7 @@ struct BodyTests {
         try BodyParameters(request(fields: type.map { [("content-type", $0)] } ?? [], body: body))
     }
 
-    @Test("JSON and forms are read, with parameters on the media type")
+    @Test("JSON and forms are read, even if the media type has parameters")
     func encodings() throws {
         let json = try self.parameters("application/json", #"{"a":"b","n":1,"o":{"x":[true,null]}}"#)
         #expect(json.text("a") == "b")
@@ -25,7 +25,7 @@ struct BodyTests {
         #expect(form.text("absent") == nil)
     }
 
-    /// auth0-python sends `null` for every argument that it was not given; RFC 6749 3.2 for what is empty.
+    /// auth0-python sends `null` for arguments that were not given; RFC 6749 3.2 says the same of empty values.
     @Test("A parameter that is null or empty is absent, in either encoding")
     func withoutValue() throws {
         let json = try self.parameters("application/json", #"{"null":null,"empty":"","false":false,"zero":0,"a":"b"}"#)
@@ -51,7 +51,7 @@ struct BodyTests {
     }
 
     @Test(
-        "What is no strict JSON object is malformed",
+        "A body that is not a strict JSON object is malformed",
         arguments: [
             #"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, "", "[]", "1", #"{"a":1}x"#, #"{"a":01}"#, #"{"a":+1}"#,
             #"{"a":.5}"#,
@@ -66,7 +66,7 @@ struct BodyTests {
         #expect(throws: BodyParameters.Failure.malformed) { try self.parameters("application/json", body) }
     }
 
-    @Test("Bytes that are no UTF-8 are malformed in either encoding")
+    @Test("Bytes that are not UTF-8 are malformed in either encoding")
     func invalidText() throws {
         var json = try request(fields: [("content-type", "application/json")])
         json.body = Array(#"{"a":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)
@@ -78,7 +78,7 @@ struct BodyTests {
         }
     }
 
-    @Test("Other media types and repeated ones are told apart from malformed bodies")
+    @Test("Other and repeated media types are told apart from malformed bodies")
     func mediaTypes() throws {
         for type in ["text/plain", "multipart/form-data; boundary=x", "application/jsonx", ""] {
             #expect(throws: BodyParameters.Failure.mediaType) { try self.parameters(type, "{}") }
@@ -93,7 +93,7 @@ struct BodyTests {
         #expect(throws: BodyParameters.Failure.mediaType) { try BodyParameters(form, accepting: [.json]) }
     }
 
-    @Test("What is written as JSON is read back the same")
+    @Test("JSON that was written is read back the same")
     func roundTrip() {
         let value: JSONValue = [
             "text": "a\"b\\c/\n\r\t\u{0}\u{1F}\u{7F}\u{E9}\u{1F600}</script>", "integer": -42,

@@ -17,7 +17,7 @@ struct CookieTests {
         #expect(!set.lowercased().contains("domain"))
     }
 
-    @Test("A cookie with an age has it when it is set and none when it is cleared")
+    @Test("A cookie with a Max-Age has it when it is set, and Max-Age=0 when it is cleared")
     func age() {
         let cookie = SessionCookie(name: "__Host-s-attempt", isSecure: true, maxAge: 60)
         #expect(cookie.setting(Secret("x")) == "__Host-s-attempt=x; Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Lax")
@@ -26,7 +26,7 @@ struct CookieTests {
         #expect(plain.setting(Secret("x")) == "s-attempt=x; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
     }
 
-    @Test("Without Secure the cookie has no prefix that browsers would refuse")
+    @Test("Without Secure the cookie has no name prefix, since browsers would refuse it")
     func insecure() {
         let cookie = SessionCookie(name: "__Host-sallyport", isSecure: false)
         #expect(cookie.name == "sallyport")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Patterns of endpoints")
 struct EndpointPatternTests {
-    /// What the parameters took; nil: the path is not taken.
+    /// The values of the parameters; nil if the pattern does not match the path.
     private func parameters(_ pattern: String, _ path: String) -> [String]? {
         let pattern = EndpointPattern(pattern)
         return Array(path.utf8).withUnsafeBufferPointer { path in
@@ -12,7 +12,7 @@ struct EndpointPatternTests {
     }
 
     @Test(
-        "A parameter takes one segment that is not empty, a literal segment itself",
+        "A parameter matches one non-empty segment, and a literal segment matches itself",
         arguments: [
             ("/clients", "/clients", [String]()), ("/clients", "/clientz", nil), ("/clients", "/clients/", nil),
             ("/clients", "/client", nil), ("/", "/", []), ("/", "/x", nil),
@@ -23,7 +23,7 @@ struct EndpointPatternTests {
             ("/a/{x}/b/{y}", "/a/1/b/2", ["x=1", "y=2"]), ("/a/{x}/b/{y}", "/a/1/c/2", nil),
             ("/a/{x}/b/{y}", "/a/1/b/", nil), ("/a/{x}/b/{y}", "/a//b/2", nil), ("/{x}", "/a", ["x=a"]),
             ("/{x}", "/", nil), ("/a/{x}/b", "/a/1/bb", nil), ("/a/{x}/bb", "/a/1/b", nil),
-            // Not a parameter as a whole.
+            // Not parameters, because the braces do not enclose the whole segment or a name.
             ("/a/x{id}", "/a/xy", nil), ("/a/x{id}", "/a/x{id}", []), ("/a/{}", "/a/b", nil), ("/a/{}", "/a/{}", []),
         ] as [(String, String, [String]?)]
     )
@@ -31,12 +31,12 @@ struct EndpointPatternTests {
         #expect(self.parameters(pattern, path) == expected)
     }
 
-    @Test("No path at all is not taken")
+    @Test("An empty path matches no pattern")
     func empty() {
         #expect(self.parameters("/", "") == nil && self.parameters("/{x}", "") == nil)
     }
 
-    @Test("Patterns that differ in the names of their parameters only take the same paths")
+    @Test("Patterns that differ only in the names of their parameters match the same paths")
     func same() {
         let pattern = EndpointPattern("/clients/{id}")
         #expect(pattern.takesTheSame(as: EndpointPattern("/clients/{client}")))
@@ -45,7 +45,7 @@ struct EndpointPatternTests {
         #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/{id}/x")))
     }
 
-    @Test("The pattern that is literal first is asked first")
+    @Test("A pattern with a literal segment earlier has precedence")
     func order() {
         let sorted = ["/{a}/{b}/{c}", "/{a}/x/{c}", "/x/{b}/{c}", "/{a}/x/y", "/x/{b}/y", "/{a}"]
             .map { EndpointPattern($0) }.sorted { $0.precedes($1) }.map(\.text)

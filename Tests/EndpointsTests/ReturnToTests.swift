@@ -41,7 +41,7 @@ struct ReturnToTests {
     }
 
     @Test(
-        "The parameter goes, in whatever spelling and however deep, and nothing else does",
+        "Only the named parameter is removed, in whatever spelling and however deep",
         arguments: [
             ("/x?session_transfer_token=t", "/x"), ("/x?a=b&session_transfer_token=t&c=%2F", "/x?a=b&c=%2F"),
             ("/x?session%5Ftransfer_token=t&a", "/x?a"), ("/x?%73ession_transfer_token%3Dt&a", "/x?a"),
@@ -62,7 +62,7 @@ struct ReturnToTests {
     }
 
     @Test(
-        "A path that has it leads nowhere",
+        "A path that contains the parameter is refused",
         arguments: [
             "/x;session_transfer_token=t", "/go/%2Fy%3Fsession_transfer_token=t", "/x%3Fsession%5Ftransfer_token%3Dt",
         ]
@@ -82,7 +82,7 @@ struct ReturnToTests {
         var accepted = 0
         for entry in entries {
             guard let input = entry["input"]?.string else { continue }
-            // The corpus says where the input leads from its own base.
+            // The corpus gives the target of each input from its own base.
             if ReturnTo.sanitized(input) != nil {
                 accepted += 1
                 #expect(WHATWG.staysOnHost(input), "\(input)")
@@ -90,14 +90,14 @@ struct ReturnToTests {
                     #expect(entry["host"]?.string == host, "\(input) from \(base)")
                 }
             }
-            // Without a base only whole URLs parse: none of those is a path.
+            // Without a base only complete URLs parse, and none of those is a path.
             if entry["base"] == .null, entry["failure"] == nil { #expect(ReturnTo.sanitized(input) == nil, "\(input)") }
             for variant in ["/\(input)", "/a/\(input)", "//\(input)", "/\\\(input)", "/.\(input)", "\t\(input)"] {
                 guard let path = ReturnTo.sanitized(variant) else { continue }
                 accepted += 1
                 #expect(path == variant)
                 #expect(WHATWG.staysOnHost(variant), "\(variant)")
-                // Nor after a careless party decoded it once more.
+                // The same holds if another party decodes it once more.
                 if let decoded = PercentCoding.decoded(Array(variant.utf8), plusIsSpace: false),
                     let text = String(validating: decoded, as: UTF8.self)
                 {
@@ -110,7 +110,7 @@ struct ReturnToTests {
 
     private func entries() throws -> [JSONValue] {
         var text = try TestData.bytes("wpt_urltestdata.json")
-        // Lone surrogates stand in it, which no Swift string holds; nothing with one may pass in any spelling.
+        // The corpus contains lone surrogates, which no Swift string can hold. They are replaced.
         for index in text.indices.dropLast(5)
         where text[index] == UInt8(ascii: "\\") && text[index + 1] == UInt8(ascii: "u")
             && (text[index + 2] | 0x20) == UInt8(ascii: "d") && text[index + 3] >= UInt8(ascii: "8")
@@ -122,7 +122,7 @@ struct ReturnToTests {
     }
 }
 
-/// The part of the WHATWG URL parser that decides whether an input, seen from `https://app.example.com/`, leaves the host.
+/// The part of the WHATWG URL parser that decides whether an input on `https://app.example.com/` leads to another host.
 private enum WHATWG {
     static func staysOnHost(_ input: String) -> Bool {
         // Remove leading and trailing C0 controls and spaces, then every tab and newline.

@@ -2,7 +2,7 @@ import AddressIntelligence
 import Endpoints
 import Testing
 
-/// A request as the listener would hand it over.
+/// A request as the listener passes it on.
 func request(
     method: String = "POST",
     fields: [(name: String, value: String)] = [],

@@ -31,7 +31,7 @@ struct WebPageTests {
         #expect(!style.contains("url(") && !style.contains("@import"))
     }
 
-    @Test("A page that may be framed may be so by its own origin only")
+    @Test("A page that may be framed can be framed by its own origin only")
     func framing() throws {
         let page = EndpointResponse.page(502, WebPage(title: "A", content: ""), framing: .ownOrigin)
         #expect(self.value("content-security-policy", page)?.hasSuffix("; frame-ancestors 'self'") == true)
@@ -39,7 +39,7 @@ struct WebPageTests {
     }
 
     @Test(
-        "The way to the sign-in page carries the whole path that follows, and nothing of it becomes another parameter"
+        "The link to the sign-in page contains the whole return path, and no part of it becomes another parameter"
     )
     func signInPath() {
         #expect(

@@ -10,7 +10,8 @@ import Vocabulary
 
 @Suite("Repeating a handoff whose answer was lost")
 struct HandoffAttemptTests {
-    /// Where the store goes away: at the lookup, at the look at the parent, before the act, or with the act's answer.
+    /// Where the store fails: at the lookup, at the read of the parent, before the consumption, or after it (lost
+    /// answer).
     enum Fault: CaseIterable, Sendable {
         case lookup, parent, act, answer
 
@@ -24,7 +25,7 @@ struct HandoffAttemptTests {
         }
     }
 
-    /// A world with a token whose first use ended in 503, and what that browser keeps.
+    /// A world with a token whose first use got 503, and the attempt cookie that the browser keeps.
     private func afterFault(_ fault: Fault, from address: String = "1.128.0.1") async throws
         -> (world: World, token: Secret, attempt: AttemptSecret)
     {
@@ -42,7 +43,7 @@ struct HandoffAttemptTests {
         return world.authority.attempt(attempt, with: key, of: token.bytes, on: "app.example.com")
     }
 
-    @Test("wherever the store went away, the reload ends in the one session of the attempt", arguments: Fault.allCases)
+    @Test("wherever the store failed, a reload completes the attempt with its one session", arguments: Fault.allCases)
     func reloadCompletes(fault: Fault) async throws {
         let (world, token, attempt) = try await self.afterFault(fault)
         let expected = try self.derived(world, token, attempt)
@@ -64,20 +65,20 @@ struct HandoffAttemptTests {
         #expect(world.records.all.count { $0.outcome == .unavailable } == 1)
     }
 
-    @Test("an answer that is lost again and again changes nothing")
+    @Test("an answer that is lost repeatedly changes nothing")
     func lostTwice() async throws {
         let (world, token, attempt) = try await self.afterFault(.act)
         for _ in 0..<3 {
             world.store.change { $0.lostAnswers = 1 }
             let outcome = try await world.consume(token, attempt: attempt)
-            // Once it was done, the lookup finds the marker and no act is needed.
+            // After the attempt was done, the lookup finds the marker and no consumption is needed.
             if outcome.storeError == nil { #expect(outcome.signedIn != nil) }
         }
         let web = try #require(try await world.consume(token, attempt: attempt).signedIn)
         #expect(web.token == (try self.derived(world, token, attempt)).token)
     }
 
-    @Test("a first try that is done late, after the reload's lookup, is the reload's")
+    @Test("if the first consumption takes effect only after the reload's lookup, the reload completes that attempt")
     func lateAct() async throws {
         let (world, token, attempt) = try await self.afterFault(.act)
         world.store.change {
@@ -89,7 +90,7 @@ struct HandoffAttemptTests {
     }
 
     @Test(
-        "what the store cannot promise to remember is told to nobody, however often the attempt is repeated",
+        "an outcome that the store cannot confirm is not reported, however often the attempt is repeated",
         arguments: ["1.128.0.1", "12.0.0.1"]
     )
     func unconfirmed(address: String) async throws {
@@ -103,7 +104,7 @@ struct HandoffAttemptTests {
         for _ in 0..<3 { #expect(try await consume().storeError == .unavailable) }
         #expect(world.store.confirmations == 2)
         #expect(world.records.all.allSatisfy { $0.outcome == .minted || $0.outcome == .unavailable })
-        // A replay has nothing to confirm.
+        // A replay needs no confirmation.
         #expect(try await world.consume(token).refusal != nil)
         #expect(world.store.confirmations == 2)
 
@@ -117,7 +118,7 @@ struct HandoffAttemptTests {
         #expect(world.store.confirmations == 3)
     }
 
-    @Test("T5: whoever lacks the attempt cookie is a replay, and the attempt still completes")
+    @Test("T5: a client without the attempt cookie is refused as a replay, and the attempt still completes")
     func withoutTheCookie() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         #expect(try await world.consume(token).refusal == .handoffReplayed)
@@ -125,7 +126,7 @@ struct HandoffAttemptTests {
         #expect(try await world.consume(token, attempt: attempt).signedIn != nil)
     }
 
-    @Test("the cookie with another token is another attempt")
+    @Test("the same cookie with another token is another attempt")
     func otherToken() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let other = try await world.minted(try await world.signIn("alice"))
@@ -136,14 +137,14 @@ struct HandoffAttemptTests {
         #expect(try await world.session(try world.key(second.token)) != nil)
     }
 
-    @Test("the cookie on another host is another attempt")
+    @Test("the same cookie on another host is another attempt")
     func otherHost() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let outcome = try await world.consume(token, host: "other.example.com", attempt: attempt)
         #expect(outcome.refusal == .handoffReplayed)
     }
 
-    @Test("T8: a secret that somebody else planted makes another session with each gateway secret")
+    @Test("T8: a planted attempt secret makes different sessions under different gateway secrets")
     func plantedCookie() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -155,7 +156,7 @@ struct HandoffAttemptTests {
         #expect(theirs.token != web.token)
     }
 
-    @Test("the session of the first try is held to the binding: from elsewhere it ends")
+    @Test("the session of the first try is bound to its device: a completion from elsewhere ends it")
     func completedElsewhere() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let outcome = try await world.consume(token, from: "12.0.0.1", attempt: attempt)
@@ -166,7 +167,7 @@ struct HandoffAttemptTests {
         #expect(try await world.consume(token, attempt: attempt).refusal == .sessionRevoked)
     }
 
-    @Test("with on_mismatch keep, the right device may still complete")
+    @Test("with on_mismatch keep, the right device can still complete")
     func keptElsewhere() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let client = ClientSettings.web { $0.burnsOnMismatch = false }
@@ -175,7 +176,7 @@ struct HandoffAttemptTests {
         #expect(try await world.consume(token, client: client, attempt: attempt).signedIn != nil)
     }
 
-    @Test("after a minute the cookie completes nothing, whatever a browser makes of its Max-Age")
+    @Test("after a minute the cookie completes nothing, even if a browser ignores its Max-Age")
     func tooLate() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         world.clock.advance(by: .seconds(59))
@@ -185,15 +186,15 @@ struct HandoffAttemptTests {
         #expect(world.records.last?.firstDevice?.address == IPAddress("1.128.0.1"))
     }
 
-    @Test("what is to be ended and cannot be is no refusal")
+    @Test("if a session that must end cannot be ended, the answer is unavailable and not a refusal")
     func endingNeedsTheStore() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
-        // After the lookup, the confirmation and the look at the session.
+        // Fails after the lookup, the confirmation and the read of the session.
         world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 3) }
         #expect(try await world.consume(token, from: "12.0.0.1", attempt: attempt).storeError == .unavailable)
     }
 
-    @Test("T8: the browser's former session ends with the completion, as with a sign-in")
+    @Test("T8: the completion ends the browser's former session, as a sign-in does")
     func replacesFormer() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let old = try await world.signIn("alice", kind: .web, origin: .browser)
@@ -206,7 +207,7 @@ struct HandoffAttemptTests {
         #expect(world.records.last?.endedSessionID == old.session.id)
     }
 
-    @Test("T7: another user's session and the attempt's end each other")
+    @Test("T7: another user's session and the session of the attempt end each other")
     func otherUser() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let victim = try await world.signIn("bob", kind: .web, origin: .browser)
@@ -216,17 +217,17 @@ struct HandoffAttemptTests {
         #expect(try await world.session(try self.derived(world, token, attempt).sessionKey) == nil)
     }
 
-    @Test("a burn whose answer was lost is told as the same refusal, not as an earlier one")
+    @Test("if the answer to a burn is lost, the repetition gets the same refusal")
     func lostBurn() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer, from: "12.0.0.1")
         #expect(try await world.consume(token, from: "12.0.0.1", attempt: attempt).refusal == .bindingIPMismatch)
         #expect(world.records.last?.burns == true && world.records.last?.burnedFor == nil)
-        // From the right device it stays what it is.
+        // The right device gets the same refusal.
         #expect(try await world.consume(token, attempt: attempt).refusal == .bindingIPMismatch)
         #expect(try await world.consume(token).refusal == .handoffBurned)
     }
 
-    @Test("T7: a lost refusal for another user ends that user's session when it is repeated")
+    @Test("T7: repeating a lost refusal for another user ends that user's session")
     func lostOtherUser() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn("mallory"))
@@ -242,7 +243,7 @@ struct HandoffAttemptTests {
         #expect(world.records.last?.endedSessionID == victim.session.id)
     }
 
-    @Test("a session that was signed out since is not given out")
+    @Test("a session that was signed out in the meantime is not returned")
     func endedSince() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let key = try self.derived(world, token, attempt).sessionKey
@@ -257,7 +258,7 @@ struct HandoffAttemptTests {
         #expect(try await world.consume(token, attempt: attempt).storeError == .full)
     }
 
-    @Test("no record of an attempt holds its secret")
+    @Test("no record of an attempt contains its secret")
     func noSecrets() async throws {
         let (world, token, attempt) = try await self.afterFault(.answer)
         let web = try #require(try await world.consume(token, attempt: attempt).signedIn)

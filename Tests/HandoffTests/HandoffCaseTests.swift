@@ -114,7 +114,7 @@ struct HandoffCaseTests {
         },
     ]
 
-    @Test("every rule has its verdict", arguments: rows)
+    @Test("every rule gives its verdict", arguments: rows)
     func verdict(row: Row) throws {
         var handoff = try Self.fresh()
         row.change(&handoff)
@@ -127,7 +127,7 @@ struct HandoffCaseTests {
         #expect(judgement.passedInDryRun == row.passedInDryRun)
     }
 
-    @Test("the binding counts as judged only when the judgement came to it")
+    @Test("the binding is reported only if it was judged")
     func bindingIsReportedWhenJudged() throws {
         var handoff = try Self.fresh()
         #expect(handoff.judged().binding == .ip)
@@ -137,7 +137,7 @@ struct HandoffCaseTests {
         #expect(handoff.judged().binding == nil)
     }
 
-    @Test("a transferred session takes the user and the authentication over, and nothing else")
+    @Test("a transferred session takes only the user and the authentication from its parent")
     func transferredSession() throws {
         let handoff = try Self.fresh()
         let parent = try #require(handoff.parent)
@@ -170,7 +170,7 @@ struct HandoffCaseTests {
         #expect(session.scopes == [])
     }
 
-    @Test("of two sessions of one user the higher level counts more, then the later end")
+    @Test("of two sessions of one user the higher level outranks, then the later expiry")
     func rank() throws {
         let session = try #require(try Self.fresh().parent)
         func other(_ aal: AssuranceLevel, _ seconds: Int64) -> Session {
@@ -183,7 +183,7 @@ struct HandoffCaseTests {
         #expect(!session.outranks(other(.aal2, 1)) && !session.outranks(other(.aal3, -3600)))
     }
 
-    @Test("a client takes tokens where its methods say so", arguments: HandoffTransport.allCases)
+    @Test("a client accepts tokens only by its configured methods", arguments: HandoffTransport.allCases)
     func methods(transport: HandoffTransport) {
         #expect(ClientSettings.web.takes(transport))
         #expect(!ClientSettings.web { $0.allowsCookie = false }.takes(.cookie))
@@ -209,7 +209,7 @@ struct HandoffCaseTests {
         #expect(session.expiresAt == parent.expiresAt)
     }
 
-    /// A token that may be consumed: minted ten seconds ago from the device that presents it.
+    /// A token that can be consumed: minted ten seconds ago from the device that presents it.
     private static func fresh() throws -> HandoffCase {
         let now = UnixTime(seconds: 1_800_000_000)
         let minted = now.advanced(by: .seconds(-10))

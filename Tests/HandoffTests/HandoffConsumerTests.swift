@@ -10,7 +10,7 @@ import Vocabulary
 
 @Suite("Consuming session-transfer tokens")
 struct HandoffConsumerTests {
-    @Test("a token makes a web session for the host on which it is presented", arguments: HandoffTransport.allCases)
+    @Test("a token creates a web session for the host on which it is presented", arguments: HandoffTransport.allCases)
     func signsIn(transport: HandoffTransport) async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -49,7 +49,7 @@ struct HandoffConsumerTests {
         #expect(record.requestID == "req-consume")
     }
 
-    @Test("T1: presented elsewhere, the token burns, and its owner cannot use it any more")
+    @Test("T1: presented from another device, the token is burned, and its owner can no longer use it")
     func mismatchBurns() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -64,7 +64,7 @@ struct HandoffConsumerTests {
         #expect(world.records.last?.burnedFor == .bindingIPMismatch)
     }
 
-    @Test("with on_mismatch keep, the owner may still use it")
+    @Test("with on_mismatch keep, the owner can still use it")
     func mismatchKeeps() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -74,7 +74,7 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(token, client: client).signedIn != nil)
     }
 
-    @Test("what is turned away is on record, with the device's network, and asks the store nothing")
+    @Test("a rejected token is recorded with the device's network, without a call to the store")
     func turnedAway() async throws {
         let world = try World()
         let calls = world.store.calls
@@ -98,7 +98,7 @@ struct HandoffConsumerTests {
         #expect(record.device.asn == 1221 && record.transport == .query && record.host == "app.example.com")
     }
 
-    @Test("a token for one host's audience is good there and burned anywhere else, one for all hosts everywhere")
+    @Test("a token for one host is valid there and burned on any other, a token for all hosts is valid on each")
     func audience() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -117,7 +117,7 @@ struct HandoffConsumerTests {
         }
     }
 
-    @Test("a dry run signs in and notes what it let pass")
+    @Test("a dry run signs in and records the mismatch that it ignored")
     func dryRun() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -127,7 +127,7 @@ struct HandoffConsumerTests {
         #expect(world.records.last?.code?.rawValue == "s")
     }
 
-    @Test("T16: when the address family changes, ip refuses and ip_or_asn looks at the network")
+    @Test("T16: when the address family changes, ip refuses and ip_or_asn compares the networks")
     func familyChange() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -143,7 +143,7 @@ struct HandoffConsumerTests {
     }
 
     @Test(
-        "T17 T18: an unknown network and a relayed address are refused by asn",
+        "T17 T18: asn refuses an unknown network and an address that embeds another one",
         arguments: ["10.0.0.1", "2002:180:1::1"]
     )
     func unknownNetwork(address: String) async throws {
@@ -154,7 +154,7 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(token, from: address, client: client).refusal == .bindingASNUnknown)
     }
 
-    @Test("T5: a replay is refused, audited with both addresses, and the first session lives on")
+    @Test("T5: a replay is refused and audited with both addresses, and the first session lives on")
     func replayIsRefused() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -171,7 +171,7 @@ struct HandoffConsumerTests {
         #expect(try await world.session(world.key(web.token)) != nil)
     }
 
-    @Test("T5: with on_replay revoke_derived the session that the token made ends, its parent does not")
+    @Test("T5: with on_replay revoke_derived, the session that the token created ends, but not its parent")
     func replayRevokesDerived() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -184,7 +184,7 @@ struct HandoffConsumerTests {
         #expect(try await world.session(app.key) != nil)
     }
 
-    @Test("T6: the browser that was signed in repeats its navigation and nothing happens")
+    @Test("T6: if the browser that was signed in repeats its navigation, nothing changes")
     func sameBrowserRepeats() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -200,7 +200,7 @@ struct HandoffConsumerTests {
         #expect(try await world.session(key) != nil)
     }
 
-    @Test("T8: every handoff makes a token and an id that were never seen")
+    @Test("T8: every handoff creates a new token and a new id")
     func alwaysNewIDs() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -213,14 +213,14 @@ struct HandoffConsumerTests {
         }
     }
 
-    @Test("T9: a token tossed into the jar from a sibling subdomain is bound to its thief's device")
+    @Test("T9: a token in a cookie that a sibling subdomain planted is bound to the device that minted it")
     func tossedCookie() async throws {
         let world = try World()
         let tossed = try await world.minted(try await world.signIn("mallory"), from: "12.0.0.1")
         #expect(try await world.consume(tossed, by: .cookie).refusal == .bindingIPMismatch)
     }
 
-    @Test("a token is good until its lifetime is over")
+    @Test("a token is valid until its lifetime ends")
     func expiry() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -232,7 +232,7 @@ struct HandoffConsumerTests {
         #expect(try await world.consume(late).refusal != nil)
     }
 
-    @Test("a token whose native session has ended signs nobody in")
+    @Test("a token whose native session has ended does not sign in")
     func revokedParent() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -242,7 +242,7 @@ struct HandoffConsumerTests {
         #expect(world.records.last?.burns == false)
     }
 
-    @Test("nor one whose lineage or whose user was signed out everywhere")
+    @Test("a token whose lineage was ended or whose user was signed out everywhere does not sign in")
     func revokedFamily() async throws {
         let world = try World()
         let first = try await world.signIn()
@@ -257,7 +257,7 @@ struct HandoffConsumerTests {
     }
 
     @Test(
-        "T32: what is no transfer token by its syntax never reaches the store",
+        "T32: a token without the syntax of a transfer token never reaches the store",
         arguments: [
             "", "spt_", "sps_", "spt_\0", "spt_ünïcödé", "spt_%41%42", "spt_a+b", String(repeating: "s", count: 8192),
         ]
@@ -270,14 +270,14 @@ struct HandoffConsumerTests {
         #expect(world.records.last?.code?.rawValue == "w")
     }
 
-    @Test("T32: a session token is no transfer token")
+    @Test("T32: a session token is not a transfer token")
     func sessionTokenIsRefused() async throws {
         let world = try World()
         let app = try await world.signIn()
         #expect(try await world.consume(app.token).refusal == .handoffMalformed)
     }
 
-    @Test("Unknown, expired, used and burned look alike to the caller's client")
+    @Test("Unknown, expired, used and burned tokens look alike to the client")
     func refusalsLookAlike() async throws {
         let world = try World()
         let app = try await world.signIn()

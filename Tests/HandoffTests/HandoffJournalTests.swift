@@ -8,7 +8,7 @@ import StoreBench
 import Testing
 import Vocabulary
 
-@Suite("What the handoff leaves on record")
+@Suite("Records of the handoff")
 struct HandoffJournalTests {
     @Test("a mint is an event with its audience and no bound address")
     func mint() async throws {
@@ -27,7 +27,7 @@ struct HandoffJournalTests {
         #expect(event.details.contains { $0 == ("requested_audience", "urn:auth.example.com:session_transfer") })
     }
 
-    @Test("a sign-in is triggered by a transfer token and names both ends")
+    @Test("a sign-in is recorded as triggered by a transfer token and names both sessions")
     func signIn() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -66,9 +66,10 @@ struct HandoffJournalTests {
         #expect(replay.details.contains { $0 == ("first_address", "1.128.0.1") })
     }
 
-    /// auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx; we know no organizations, hence no fifth.
+    /// auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx. Its fifth message is about organizations,
+    /// which do not exist here.
     @Test(
-        "a refused token is a warning in Auth0's words, where it has any",
+        "a refused token is a warning, with Auth0's message if it has one for the case",
         arguments: [
             (
                 [
@@ -105,7 +106,7 @@ struct HandoffJournalTests {
         }
     }
 
-    @Test("a dry run leaves an event of its own before the sign-in's")
+    @Test("a dry run records an event of its own before that of the sign-in")
     func dryRun() async throws {
         let world = try World()
         let client = ClientSettings.web { $0.bindingDryRun = true }
@@ -115,7 +116,7 @@ struct HandoffJournalTests {
         #expect(events.first?.reason == .bindingIPMismatch)
     }
 
-    @Test("no event holds a token")
+    @Test("no event contains a token")
     func noTokens() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -124,12 +125,12 @@ struct HandoffJournalTests {
         _ = try await world.consume(token, from: "12.0.0.1")
         let text = world.records.all.flatMap(\.auditEvents).map { "\($0)" }.joined()
         for secret in [app.token, token, web.token] {
-            // The tag is no secret; what follows it is.
+            // The tag is not secret; the part after it is.
             #expect(!text.contains(String(decoding: secret.bytes.suffix(43), as: UTF8.self)))
         }
     }
 
-    @Test("everything is counted, each binding by kind and result")
+    @Test("every outcome is counted, and every binding by kind and result")
     func counters() async throws {
         let world = try World()
         let metrics = MetricsRegistry()
@@ -170,7 +171,7 @@ struct HandoffJournalTests {
         }
     }
 
-    @Test("what cannot be recorded does not happen: no token, no session")
+    @Test("if an event cannot be recorded, no token is minted and no session is created")
     func nothingUnrecorded() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -179,7 +180,7 @@ struct HandoffJournalTests {
         let mint = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
         guard case .unavailable(.full) = mint else { throw Unexpected(what: "\(mint)") }
         #expect(try await world.consume(token).storeError == .full)
-        // A refusal stands without its record.
+        // A refusal does not need its record.
         #expect(try await world.consume(Secret("nonsense")).refusal == .handoffMalformed)
     }
 }

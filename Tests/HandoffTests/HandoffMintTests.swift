@@ -11,7 +11,7 @@ import Vocabulary
 
 @Suite("Minting session-transfer tokens")
 struct HandoffMintTests {
-    @Test("a native session mints a token of its own lineage, bound to the device that asks")
+    @Test("a native session mints a token in its own lineage, bound to the device that asks")
     func mintsInTheParentsLineage() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -50,7 +50,7 @@ struct HandoffMintTests {
         #expect(record.requestID == "req-mint")
     }
 
-    @Test("the lifetime is the configured one, and never longer than the session's")
+    @Test("the lifetime is the configured one, but never longer than the session's")
     func lifetime() async throws {
         let world = try World()
         var settings = HandoffSettings()
@@ -87,7 +87,7 @@ struct HandoffMintTests {
         #expect(world.records.last?.reason == .handoffNotPermitted)
     }
 
-    @Test("T23: a session born of a transfer cannot mint")
+    @Test("T23: a session that a transfer created cannot mint")
     func nestedHandoffIsRefused() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -99,21 +99,21 @@ struct HandoffMintTests {
         #expect(world.records.last?.sessionID == web.session.id)
     }
 
-    @Test("T23: nor can one whose origin is transfer but whose kind is native")
+    @Test("T23: a session with origin transfer cannot mint even if its kind is native")
     func nestedByOrigin() async throws {
         let world = try World()
         let app = try await world.signIn(origin: .transfer)
         #expect(try await world.refused(app) == .handoffNested)
     }
 
-    @Test("a browser's session cookie is no native session")
+    @Test("a browser's session cookie is not a native session")
     func browserSessionIsRefused() async throws {
         let world = try World()
         let browser = try await world.signIn(kind: .web, origin: .browser)
         #expect(try await world.refused(browser) == .sessionUnknown)
     }
 
-    @Test("a session of another client is refused, one of this client is not")
+    @Test("a session of another client is refused, a session of this client is accepted")
     func otherClientsSession() async throws {
         let world = try World()
         let other = try await world.signIn(client: "another-app")
@@ -122,7 +122,7 @@ struct HandoffMintTests {
         _ = try await world.minted(own)
     }
 
-    @Test("an ended, an expired and an unknown session are refused alike")
+    @Test("ended, expired and unknown sessions get the same refusal")
     func deadSessions() async throws {
         let world = try World()
         let ended = try await world.signIn()
@@ -139,7 +139,7 @@ struct HandoffMintTests {
     }
 
     @Test(
-        "T32: what is no session token by its syntax never reaches the store",
+        "T32: a token without the syntax of a session token never reaches the store",
         arguments: [
             "", "sps_", "spt_", "nonsense", "sps_\0", "sps_ünïcödé", "sps_%41", "sps_a+b",
             String(repeating: "s", count: 8192),
@@ -154,7 +154,7 @@ struct HandoffMintTests {
         #expect(world.store.calls == calls)
     }
 
-    @Test("a transfer token is no subject for another one")
+    @Test("a transfer token is not accepted in place of a session token")
     func transferTokenIsNoSessionToken() async throws {
         let world = try World()
         var app = try await world.signIn()
@@ -162,7 +162,7 @@ struct HandoffMintTests {
         #expect(try await world.refused(app) == .credentialMalformed)
     }
 
-    @Test("a store that is away or full is no refusal", arguments: [StoreError.unavailable, .full])
+    @Test("an unavailable or full store is not a refusal", arguments: [StoreError.unavailable, .full])
     func storeAway(error: StoreError) async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -176,7 +176,7 @@ struct HandoffMintTests {
         }
     }
 
-    @Test("one session mints ten at once, then one in six seconds; others are not concerned")
+    @Test("one session mints ten tokens at once, then one every six seconds; others are not affected")
     func sessionLimit() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -197,7 +197,7 @@ struct HandoffMintTests {
         #expect(try await world.throttled(app) == .seconds(6))
     }
 
-    @Test("what a client presents from one address is counted before the store is asked, and from no other")
+    @Test("a client's requests are counted per address before the store is asked")
     func clientLimit() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -215,11 +215,11 @@ struct HandoffMintTests {
         #expect(try await world.refused(unknown, client: another) == .sessionUnknown)
     }
 
-    @Test("what the store could not do is not counted", arguments: [StoreError.unavailable, .full])
+    @Test("requests that the store could not serve are not counted", arguments: [StoreError.unavailable, .full])
     func unavailableIsNotCounted(error: StoreError) async throws {
         let world = try World()
         let app = try await world.signIn()
-        // Far more than one session may, and with those that never reach it more than a client may.
+        // Many more than the limit of one session and, with those that never reach it, more than the limit of a client.
         for calls in [0, 1] {
             for _ in 0..<300 {
                 world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
@@ -232,7 +232,7 @@ struct HandoffMintTests {
         #expect(try await world.throttled(app) == .seconds(6))
     }
 
-    @Test("a session token of another secret is told from a malformed one, and no store is asked")
+    @Test("a session token of another secret is told apart from a malformed one, and the store is not asked")
     func otherKey() async throws {
         let world = try World()
         var app = try await world.signIn()
@@ -243,11 +243,11 @@ struct HandoffMintTests {
         #expect(world.store.calls == calls)
     }
 
-    @Test("a limiter that cannot be asked is a store that is away: nothing is minted")
+    @Test("if the limiter cannot be reached, nothing is minted, as when the store is unavailable")
     func limiterAway() async throws {
         let world = try World()
         let app = try await world.signIn()
-        // First what the client asks for is counted, then what the session has minted.
+        // The first call counts the client's requests, the second one the session's mints.
         for count in [0, 1] {
             let mint = world.mint(limiter: FailingLimiter(after: count))
             let outcome = try await mint.mint(try world.mintRequest(app), on: world.loop).get()
@@ -267,7 +267,7 @@ struct HandoffMintTests {
     }
 }
 
-/// Allows so many times, then cannot be reached.
+/// Allows this many requests, then fails as unavailable.
 private final class FailingLimiter: RateLimiter {
     private let left: Mutex<Int>
 
@@ -293,14 +293,14 @@ private final class FailingLimiter: RateLimiter {
 }
 
 extension World {
-    /// How long minting has to wait; nil when it has not.
+    /// The wait before the next mint; nil if there is none.
     fileprivate func throttled(_ app: NativeApp, from address: String = "1.128.0.1") async throws -> Duration? {
         let request = try self.mintRequest(app, from: address)
         guard case .throttled(let wait) = try await self.mint().mint(request, on: self.loop).get() else { return nil }
         return wait
     }
 
-    /// Why minting is refused; nil when it is not.
+    /// Why minting is refused; nil if it is not refused.
     fileprivate func refused(_ app: NativeApp, client: ClientSettings = .native) async throws -> Reason? {
         let request = try self.mintRequest(app, client: client)
         guard case .refused(let reason) = try await self.mint().mint(request, on: self.loop).get() else { return nil }

@@ -23,7 +23,7 @@ struct HandoffSessionTests {
         #expect(try await world.consume(token).refusal == .handoffBurned)
     }
 
-    @Test("T7: a token that would not have signed in ends nobody's session")
+    @Test("T7: a token that would not sign in does not end another user's session")
     func badTokenEndsNothing() async throws {
         let world = try World()
         let mallory = try await world.signIn("mallory")
@@ -61,7 +61,7 @@ struct HandoffSessionTests {
         #expect(world.records.last?.endedSessionID == old.session.id)
     }
 
-    @Test("the same user's longer session stays, the token is used up, and the audit says both")
+    @Test("the same user's longer session stays, the token is used up, and the audit records both")
     func longerSessionStays() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -82,7 +82,7 @@ struct HandoffSessionTests {
         #expect(try await world.session(old.key) != nil)
     }
 
-    @Test("a replay ends no session that the token did not make, whatever the policy")
+    @Test("a replay does not end a session that the token did not create, whatever the policy")
     func replayLeavesTheLongerSession() async throws {
         let world = try World()
         let client = ClientSettings.web { $0.revokesDerivedOnReplay = true }
@@ -94,7 +94,7 @@ struct HandoffSessionTests {
         #expect(try await world.session(old.key) != nil)
     }
 
-    @Test("a longer session gives way to a higher level, and to a route that it does not satisfy")
+    @Test("a longer session is replaced if the new one has a higher level, or if the route is not satisfied with it")
     func longerSessionGivesWay() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -113,7 +113,7 @@ struct HandoffSessionTests {
         #expect(kept.isAlreadySignedIn, "a handoff lowers no level")
     }
 
-    @Test("a try that left the longer session and lost its answer is completed, and recorded once as such")
+    @Test("if the answer is lost when a longer session stays, the repetition completes and is recorded once")
     func lostAnswerOfAStay() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -127,7 +127,7 @@ struct HandoffSessionTests {
         #expect(world.records.all.map(\.outcome) == [.minted, .unavailable, .sessionStays])
     }
 
-    @Test("a mark tells one value from all others, and is no part of it")
+    @Test("a mark identifies one value and contains no part of it")
     func marks() throws {
         let world = try World()
         let consumer = world.consumer()

@@ -9,9 +9,9 @@ import StoreBench
 import Testing
 import Vocabulary
 
-@Suite("Consuming against a store that races, changes or goes away")
+@Suite("Consuming while the store races, changes or fails")
 struct HandoffStoreTests {
-    @Test("T4: of 64 consumers exactly one is signed in, and exactly one session is made")
+    @Test("T4: of 64 consumers exactly one is signed in, and exactly one session is created")
     func race() async throws {
         let world = try World()
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
@@ -46,7 +46,7 @@ struct HandoffStoreTests {
         try await loops.shutdownGracefully()
     }
 
-    @Test("T4: a consumer that judged too late meets a replay, not a second session")
+    @Test("T4: a consumer that judged too late is refused as a replay and creates no second session")
     func lostRace() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -57,7 +57,7 @@ struct HandoffStoreTests {
         #expect(world.records.all.count { $0.outcome == .signedIn } == 1)
     }
 
-    @Test("T4: one that would have burned the token leaves the winner's session alone")
+    @Test("T4: a consumer that judged too late to burn the token leaves the winner's session alone")
     func lateBurn() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -70,7 +70,7 @@ struct HandoffStoreTests {
         #expect(record.mintedDevice?.address == IPAddress("1.128.0.1"))
     }
 
-    @Test("a parent that ends between the judgement and the act leaves no session behind")
+    @Test("a parent that ends between the judgement and the consumption leaves no session behind")
     func parentEndsMeanwhile() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -81,7 +81,7 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token).refusal == .handoffUnknown)
     }
 
-    @Test("a parent that alone was signed out between the judgement and the act refuses, and burns nothing")
+    @Test("a parent that alone was signed out between the judgement and the consumption causes a refusal, and no burn")
     func parentSignsOutMeanwhile() async throws {
         let world = try World()
         let app = try await world.signIn()
@@ -94,7 +94,7 @@ struct HandoffStoreTests {
         #expect(world.records.all.allSatisfy { $0.outcome != .signedIn })
     }
 
-    @Test("a token of another reign is refused, ends nothing and burns nothing", arguments: ["1.128.0.1", "12.0.0.1"])
+    @Test("a token of another reign is refused, and nothing is ended or burned", arguments: ["1.128.0.1", "12.0.0.1"])
     func quarantined(address: String) async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -112,11 +112,11 @@ struct HandoffStoreTests {
         #expect(!record.burns && record.endedSessionID == nil && record.sessionID == nil)
         let event = try #require(record.auditEvents.first)
         #expect(event.kind == .transferTokenRejected && event.reason == .handoffQuarantined)
-        // The script's answer was about one store; where the reign is the token's own, it is as good as before.
+        // Only that one answer was scripted. In its own reign the token is still valid.
         #expect(try await world.consume(token).signedIn != nil)
     }
 
-    @Test("a record that changed is judged once more")
+    @Test("if the record has changed, the token is judged once more")
     func changedOnce() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -124,7 +124,7 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token).signedIn != nil)
     }
 
-    @Test("a record that keeps changing is refused, and not burned")
+    @Test("if the record keeps changing, the token is refused and not burned")
     func changedTwice() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -133,11 +133,11 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token).signedIn != nil)
     }
 
-    @Test("a store that is away is no refusal and leaves the token as it is", arguments: 0..<3)
+    @Test("an unavailable store is not a refusal and leaves the token as it is", arguments: 0..<3)
     func storeAway(callsBefore: Int) async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
-        // The lookup fails, then the look at the parent, then the act.
+        // The lookup fails, then the read of the parent, then the consumption.
         world.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, callsBefore) }
         #expect(try await world.consume(token).storeError == .unavailable)
         #expect(world.records.last?.outcome == .unavailable)
@@ -146,7 +146,7 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token).signedIn != nil)
     }
 
-    @Test("a mismatch that cannot be burned is no refusal: nobody may learn to try elsewhere")
+    @Test("a mismatch that cannot be burned is not reported as a refusal, so that no client learns to try elsewhere")
     func burnNeedsTheStore() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -154,7 +154,7 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token, from: "12.0.0.1").storeError == .unavailable)
     }
 
-    @Test("no room for the session leaves the token as it is")
+    @Test("without room for the session the token stays as it is")
     func storeFull() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -164,7 +164,7 @@ struct HandoffStoreTests {
         #expect(try await world.consume(token).signedIn != nil)
     }
 
-    @Test("the browser's old session that cannot be ended does not undo the sign-in")
+    @Test("if the browser's old session cannot be ended, the sign-in still succeeds")
     func oldSessionCannotBeEnded() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())
@@ -175,7 +175,7 @@ struct HandoffStoreTests {
         #expect(world.records.last?.endedSessionID == nil)
     }
 
-    @Test("a revocation that cannot be done does not pass for one")
+    @Test("a revocation that fails is not recorded as done")
     func revocationNeedsTheStore() async throws {
         let world = try World()
         let token = try await world.minted(try await world.signIn())

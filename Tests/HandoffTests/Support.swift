@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import Vocabulary
 
-/// What the journal was told.
+/// The records that the journal received.
 final class Records: Sendable {
     private let records = Mutex<[HandoffRecord]>([])
     private let full = Mutex(false)
@@ -18,7 +18,7 @@ final class Records: Sendable {
     var all: [HandoffRecord] { self.records.withLock { $0 } }
     var last: HandoffRecord? { self.all.last }
 
-    /// There is room for no more records, and nothing may happen without one.
+    /// True if no more records fit; then nothing may happen that needs one.
     var isFull: Bool {
         get { self.full.withLock { $0 } }
         set { self.full.withLock { $0 = newValue } }
@@ -33,14 +33,14 @@ final class Records: Sendable {
     }
 }
 
-/// A signed-in native app: its session token, where the store keeps it, and the session.
+/// A signed-in native app: its session token, the key of its session in the store, and the session.
 struct NativeApp: Sendable {
     var token: Secret
     var key: RecordKey
     var session: Session
 }
 
-/// A gateway's handoff with everything around it: a memory store, a clock that stands still, known networks.
+/// A gateway's handoff with its environment: a memory store, a clock that stands still, known networks.
 final class World: Sendable {
     let clock = MovableClock()
     let records = Records()
@@ -58,7 +58,7 @@ final class World: Sendable {
         )
     }
 
-    /// A directory of these `prefix,asn` lines.
+    /// A network directory from these `prefix,asn` lines.
     static func directory(_ lines: String) throws -> ASNDirectory {
         let file = try TemporaryFile(lines)
         defer { file.remove() }
@@ -88,7 +88,7 @@ final class World: Sendable {
         )
     }
 
-    /// Signs `subject` in; a browser's session when `kind` is `web`.
+    /// Signs `subject` in; with a browser's session if `kind` is `web`.
     func signIn(
         _ subject: String = "alice",
         kind: Session.Kind = .native,
@@ -119,7 +119,7 @@ final class World: Sendable {
         return NativeApp(token: token, key: key, session: session)
     }
 
-    /// Mints for the app from `address`; fails the test when it is refused.
+    /// Mints for the app from `address`. Fails the test if minting is refused.
     func minted(
         _ app: NativeApp,
         from address: String = "1.128.0.1",
@@ -171,7 +171,7 @@ final class World: Sendable {
         return try await self.consumer().consume(request, on: self.loop).get()
     }
 
-    /// The live session under `key`, asked of the store.
+    /// The live session under `key`, read from the store.
     func session(_ key: RecordKey) async throws -> Session? {
         try await self.store.session(key, on: self.loop).get()?.record
     }

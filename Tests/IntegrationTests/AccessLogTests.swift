@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// What the access log says of requests through the built binary.
+/// The access log's lines about requests to the built binary.
 @Suite("The access log", .blocking) struct AccessLogTests {
     /// The lines of the log, by path.
     private static func lines(_ output: String) -> [String: [[String: Any]]] {
@@ -25,7 +25,7 @@ import Glibc
         return try #require(Self.lines(gateway.output)[path]?.first)
     }
 
-    @Test("Durations are microseconds, of the whole and of the app's share")
+    @Test("Durations are in microseconds, for the whole request and for the app's part")
     func durations() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -55,7 +55,7 @@ import Glibc
         }
     }
 
-    @Test("What a transfer token came to stands in its request's line, and so does the binding that was judged")
+    @Test("A request's line has the outcome of its transfer token and of the binding that was judged")
     func handoff() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -85,7 +85,7 @@ import Glibc
         }
     }
 
-    @Test("Every request that was answered has its line, up to the last one of a drain under load")
+    @Test("Every answered request has its line, up to the last one of a drain under load")
     func drain() throws {
         let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
         defer { app.stop() }
@@ -121,7 +121,7 @@ import Glibc
     }
 }
 
-/// The paths that were answered, from several threads.
+/// The paths that were answered, collected from several threads.
 private final class Paths: @unchecked Sendable {
     private let lock = NSLock()
     private var paths: [String] = []

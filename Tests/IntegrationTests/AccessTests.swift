@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Who gets in, and what the others are told.
+/// Which requests pass, and how the others are refused.
 @Suite("Access", .blocking) struct AccessTests {
-    @Test("A browser's navigation is sent to login with where it wanted to go; everybody else gets 401 and a reason")
+    @Test("A browser's navigation is redirected to login with its target; every other request gets 401 with a reason")
     func unauthenticated() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "On optional routes no credential is a stranger, a good one a user, and a bad explicit one 401"
+        "On optional routes no credential means anonymous, a valid one a user, and a bad explicit one 401"
     )
     func optional() throws {
         let app = try FakeUpstream()
@@ -82,7 +82,7 @@ import Testing
                 "X-Session-Token: x",
                 "Authorization: DPoP \(token)", "X-Session-Token: \(token)x",
             ] {
-                // A good cookie beside it does not help.
+                // A valid cookie in the same request does not help.
                 for more in [[], ["Cookie: sallyport=\(cookie)"]] {
                     let answer = try gateway.get("/", [field] + more)
                     #expect(answer.status == 401, "\(field): \(answer.lines)")
@@ -90,13 +90,13 @@ import Testing
                 }
             }
             #expect(app.requests.count == count)
-            // A stale cookie is only a stranger.
+            // With a stale cookie the request is anonymous.
             #expect(try gateway.get("/", ["Cookie: sallyport=stale"]).status == 200)
             #expect(app.requests.last?.values("x-auth-subject") == [])
         }
     }
 
-    @Test("CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401")
+    @Test("CVE-2022-29226, T32: a token that is not a session of this gateway gets 401")
     func garbage() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test("What a route requires of the session is judged on every request, and 403 tells what is missing")
+    @Test("A route's requirements are judged on every request, and a 403 says which one is not met")
     func require() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test("Two session cookies sign nobody in, are cleared, and lock nobody out")
+    @Test("Two session cookies do not sign in, are cleared, and do not lock the user out")
     func twoCookies() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -170,13 +170,13 @@ import Testing
                 #expect(open.status == 200 && open.sessionCookie == "")
                 #expect(app.requests.last?.values("x-auth-subject") == [])
             }
-            // Twice the same is once.
+            // The same value twice counts as one cookie.
             #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie); sallyport=\(cookie)"]).status == 200)
             #expect(try gateway.get("/", ["Cookie: sallyport=\(cookie)"]).status == 200, "the session lives on")
         }
     }
 
-    @Test("T8: an id that a client brings along is never adopted; signing in gives a new one and ends the old")
+    @Test("T8: a session id that a client brings is never adopted; sign-in makes a new one and ends the old session")
     func fixation() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("When no session can be kept, signing in is 503 with Retry-After, and nobody is signed out")
+    @Test("If no session can be stored, sign-in gets 503 with Retry-After, and the user is not signed out")
     func storeFull() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Whose address a request comes from (T14).
+/// How the client's address of a request is determined (T14).
 @Suite("Client address", .blocking) struct AddressTests {
-    @Test("T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address")
+    @Test("T14: X-Forwarded-For is used only from trusted proxies, from the right, and the app gets one address")
     func forwardedFor() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -28,7 +28,8 @@ import Testing
                 )
                 #expect(app.requests.last?.values("forwarded") == [])
             }
-            // What is no address is nobody's: never the client's wish further left.
+            // After an entry that is not an address, entries further left, which the client may have written, are not
+            // used.
             for odd in ["198.51.100.1, unknown", "198.51.100.1, _hidden", "198.51.100.1,nonsense"] {
                 let answer = try gateway.get("/", ["X-Forwarded-For: \(odd)"])
                 #expect(
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("Forwarded is read where it is configured, and X-Forwarded-For is not")
+    @Test("If Forwarded is configured, it is read and X-Forwarded-For is not")
     func forwarded() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("A start behind https that names no proxy is warned of")
+    @Test("A start with an https URL and without trusted proxies gives a warning")
     func unnamedProxy() throws {
         let origin = "https://\(Request.host)"
         let plain = Config.file(upstream: 1, routes: "  - path: /**\n", publicURL: origin)
@@ -73,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "A peer that is not believed and says who its client is, is told of once",
+        "One warning is given if a peer that is not trusted sends forwarding fields",
         arguments: ["X-Forwarded-For: 203.0.113.7", "Forwarded: for=203.0.113.7", "X-Real-IP: 203.0.113.7"]
     )
     func strayForwarding(field: String) throws {
@@ -85,7 +86,7 @@ import Testing
         }
         try Gateway.with(Config.open(upstream: app.port, more: "trusted_proxies: [127.0.0.1]\n")) { gateway throws in
             for from in [nil, "127.0.0.2", "127.0.0.3", nil] {
-                // An identity field is stripped anyway and is no sign of a proxy.
+                // An identity field is stripped in any case and is not a sign of a proxy.
                 _ = try gateway.get("/", ["X-Auth-Subject: x"], from: from)
             }
             _ = try gateway.get("/", [field])
@@ -100,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("CVE-2026-33495: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims")
+    @Test("CVE-2026-33495: URLs that the gateway makes have the public URL's scheme, whatever a client or proxy claims")
     func scheme() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -134,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("P32: to trust every address is refused at the start")
+    @Test("P32: settings that trust every address are refused at the start")
     func trustAll() throws {
         for block in ["0.0.0.0/0", "\"::/0\""] {
             #expect(throws: BenchFailure.self) {
@@ -143,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("P33: a PROXY protocol line from anyone is no request")
+    @Test("P33: a PROXY protocol line is not accepted as part of a request")
     func proxyProtocol() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

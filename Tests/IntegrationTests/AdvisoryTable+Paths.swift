@@ -6,19 +6,19 @@ extension Advisory {
             id: "CVE-2026-33494",
             about: "Oathkeeper: the raw path is matched, the normalised one is served",
             tests: [
-                "CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "CVE-2026-33494, CVE-2026-34908: no spelling of a parent segment makes a protected path public",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2026-34908",
             about: "UniFi OS: nginx matches the raw path, the app serves the normalised one",
             tests: [
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
@@ -68,7 +68,7 @@ extension Advisory {
             about: "Oathkeeper: a fix normalises too much and breaks paths of apps (also oathkeeper#1134)",
             tests: [
                 "oathkeeper#1269: targets reach the app byte for byte",
-                "oathkeeper#1269: on protected routes, too",
+                "oathkeeper#1269: targets also reach the app byte for byte on protected routes",
             ]
         ),
         Advisory(
@@ -82,69 +82,69 @@ extension Advisory {
             id: "CVE-2025-54576",
             about: "oauth2-proxy: a rule for paths also matches the query",
             tests: [
-                "CVE-2025-54576: the query is no part of what is matched",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "CVE-2025-54576: the query is not part of the path that is matched",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2026-41059",
             about: "oauth2-proxy: a rule for paths also matches the fragment",
             tests: [
-                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2023-47106",
             about: "Traefik: a rule for paths also matches the fragment",
             tests: [
-                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2021-32779",
             about: "Envoy: a rule for paths also matches the fragment",
             tests: [
-                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing",
-                "nginx serves no protected file to a stranger",
-                "Apache serves no protected file to a stranger",
-                "Python's server serves no protected file to a stranger",
+                "CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path",
+                "nginx serves no protected file to an anonymous client",
+                "Apache serves no protected file to an anonymous client",
+                "Python's server serves no protected file to an anonymous client",
             ]
         ),
         Advisory(
             id: "CVE-2026-32811",
             about: "Heimdall: the query becomes part of the path in ext_authz mode",
-            reason: "this version proxies; it answers no other proxy's questions"
+            reason: "this version forwards requests itself; it does not decide for another proxy"
         ),
         Advisory(
             id: "CVE-2026-48794",
             about: "Authelia: another spelling of the host chooses another rule",
             tests: [
-                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(
             id: "CVE-2026-27588",
             about: "Caddy: another spelling of the host chooses another rule",
             tests: [
-                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(
             id: "CVE-2022-23632",
             about: "Traefik: another spelling of the host chooses another rule",
             tests: [
-                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
-                "CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served",
+                "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
+                "CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served",
             ]
         ),
         Advisory(
@@ -152,21 +152,21 @@ extension Advisory {
             about: "Caddy: percent-encoded letters are compared by case, plain ones are not",
             tests: [
                 "CVE-2026-27587: upper and lower case differ in paths, encoded or not",
-                "A path whose letters are another case of a stricter route's is refused, encoded or not",
+                "A path that differs only in case from a stricter route's path is refused, encoded or not",
             ]
         ),
         Advisory(
             id: "P24",
             about: "a pattern that is not anchored matches too much, or takes exponential time",
             tests: [
-                "Patterns are anchored, a dot is a dot, and no path makes a walk long"
+                "Patterns match the whole path, a dot matches only a dot, and no path takes long to match"
             ]
         ),
         Advisory(
             id: "P25",
             about: "a field or parameter overrides the method after the decision",
             tests: [
-                "P25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing"
+                "P25: CONNECT, TRACE and methods that a route does not accept get 405, and an override changes nothing"
             ]
         ),
     ]

@@ -54,28 +54,28 @@ extension Advisory {
             id: "P57",
             about: "Oathkeeper: the page to return to is built from X-Forwarded-Host of any client",
             tests: [
-                "CVE-2026-33495: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims"
+                "CVE-2026-33495: URLs that the gateway makes have the public URL's scheme, whatever a client or proxy claims"
             ]
         ),
         Advisory(
             id: "CVE-2026-41181",
             about: "Traefik: the client's credentials are sent to the service of error pages",
-            reason: "every refusal is answered here; there is no such service"
+            reason: "the gateway makes its error pages itself; there is no such service"
         ),
         Advisory(
             id: "P59",
             about: "a token stays in the URL or the log after its use",
             tests: [
                 "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
-                "The access log tells path, status and reason of each request, and never a query or a token",
+                "The access log has path, status and reason of each request, and never a query or a token",
             ]
         ),
         Advisory(
             id: "CVE-2026-71324",
             about: "Traefik: unread bytes desynchronise a shared connection",
             tests: [
-                "CVE-2026-71324: bytes after an answer are dropped, and end the connection to the app",
-                "An answer that comes before the body has gone is passed on, and neither connection is used again",
+                "CVE-2026-71324: bytes after an answer are dropped, and the connection to the app is closed",
+                "An answer that arrives before the body is sent is passed on, and neither connection is reused",
             ]
         ),
         Advisory(
@@ -96,42 +96,42 @@ extension Advisory {
             id: "P75",
             about: "request smuggling by framing that two parsers read differently",
             tests: [
-                "T13: a body that breaks its framing is 400, and the app never sees it end",
-                "After an answer of ours a small unread body is read away and a big one ends the connection",
+                "T13: a body that breaks its framing gets 400, and never reaches the app completely",
+                "After an answer by the gateway, a small unread body is discarded, and a large one closes the connection",
             ]
         ),
         Advisory(
             id: "CVE-2026-26998",
             about: "Traefik: the authentication server's body has no size limit",
-            reason: "no provider of this version is asked over the network"
+            reason: "this version asks no provider over the network"
         ),
         Advisory(
             id: "CVE-2024-28869",
             about: "Traefik: slow clients use up the connections",
             tests: [
-                "A head has its time in total: bytes that keep coming do not stretch it",
-                "Hundreds of slow heads do not delay a good client",
+                "The deadline for a head is for all of it: bytes that keep arriving do not extend it",
+                "Hundreds of slow heads do not delay another client",
             ]
         ),
         Advisory(
             id: "GHSA-4hjq-9h5c-252j",
             about: "Traefik: HTTP/2 frames make the server panic",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "CVE-2021-39162",
             about: "Envoy: HTTP/2 resets make the server crash",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "P78",
             about: "HTTP/2 resets and CONTINUATION frames flood a server",
-            reason: "this version speaks HTTP/1 alone"
+            reason: "this version supports only HTTP/1"
         ),
         Advisory(
             id: "CVE-2024-39321",
             about: "Traefik: requests in TLS early data pass the list of allowed addresses",
-            reason: "this version ends no TLS"
+            reason: "this version does not terminate TLS"
         ),
         Advisory(
             id: "P80",
@@ -142,7 +142,7 @@ extension Advisory {
             id: "CVE-2026-31923",
             about: "APISIX: TLS certificates are not verified by default",
             tests: [
-                "TLS to the app: its CA and its name are checked, and it learns the name that was asked for"
+                "TLS to the app: its CA and its name are checked, and it gets the name by SNI"
             ]
         ),
         Advisory(
@@ -156,7 +156,7 @@ extension Advisory {
             id: "CVE-2022-23469",
             about: "Traefik: credentials are written to the log",
             tests: [
-                "No token, cookie or password that the suite was given stands in any gateway's output"
+                "No token, cookie or password that the suite has used appears in any gateway's output"
             ]
         ),
         Advisory(
@@ -165,18 +165,18 @@ extension Advisory {
             tests: [
                 "Comparison sees a difference at every place and of every length",
                 "A wrong password and an unknown user get the same answer",
-                "When the workers are busy, known and unknown users alike are told to come again",
+                "When the workers are busy, known and unknown users get the same answer: unavailable",
             ]
         ),
         Advisory(
             id: "CVE-2026-29777",
             about: "Traefik: rules injected into the configuration",
-            reason: "no configuration is read from anywhere but the file and its variables"
+            reason: "configuration is read only from the file and its variables"
         ),
         Advisory(
             id: "CVE-2026-32695",
             about: "Traefik: rules injected into the configuration",
-            reason: "no configuration is read from anywhere but the file and its variables"
+            reason: "configuration is read only from the file and its variables"
         ),
         Advisory(
             id: "P85",

@@ -1,6 +1,6 @@
 /// The gateway's own threat model.
 extension Advisory {
-    /// Each row is an attack or a fault, and what the gateway does.
+    /// Each row has an attack or a fault, and what the gateway does about it.
     static let threats = [
         Advisory(
             id: "T1",
@@ -9,7 +9,7 @@ extension Advisory {
                 token is burned, and the log names both addresses.
                 """,
             tests: [
-                "T1: from another address the token signs nobody in and is burned; the log names both addresses"
+                "T1: from another address the token does not sign in and is burned; the log names both addresses"
             ]
         ),
         Advisory(
@@ -20,8 +20,8 @@ extension Advisory {
                 """,
             tests: [
                 "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
-                "On a public route with handoff the token does not reach the app, used or not",
-                "No token, cookie or password that the suite was given stands in any gateway's output",
+                "On a public route with handoff the token does not reach the app, whether it is used or not",
+                "No token, cookie or password that the suite has used appears in any gateway's output",
             ]
         ),
         Advisory(
@@ -36,7 +36,7 @@ extension Advisory {
             about: "Two browsers race for one token: exactly one session is made.",
             tests: [
                 "T4: of many browsers that race for one token exactly one is signed in",
-                "T4: of 64 consumers exactly one is signed in, and exactly one session is made",
+                "T4: of 64 consumers exactly one is signed in, and exactly one session is created",
             ]
         ),
         Advisory(
@@ -46,7 +46,7 @@ extension Advisory {
                 the first session lives on.
                 """,
             tests: [
-                "T5: whoever replays a token is not signed in, and the first session lives on"
+                "T5: a replay does not sign in, and the first session lives on"
             ]
         ),
         Advisory(
@@ -63,15 +63,15 @@ extension Advisory {
             id: "T7",
             about: "A victim follows an attacker's handoff link: no session of another user is replaced silently.",
             tests: [
-                "T7: a link on another site signs nobody in, and burns nothing",
-                "T7: another user's session and the token end each other, and login follows",
+                "T7: a link on another site does not sign in and burns nothing",
+                "T7: another user's session and the token end each other, and the user must sign in",
             ]
         ),
         Advisory(
             id: "T8",
             about: "An attacker plants a session cookie: a sign-in always makes a new id and never adopts one.",
             tests: [
-                "T8: an id that a client brings along is never adopted; signing in gives a new one and ends the old"
+                "T8: a session id that a client brings is never adopted; sign-in makes a new one and ends the old session"
             ]
         ),
         Advisory(
@@ -81,45 +81,45 @@ extension Advisory {
                 are refused.
                 """,
             tests: [
-                "T9: two transfer cookies of different value are not used, and both are cleared",
-                "Two session cookies sign nobody in, are cleared, and lock nobody out",
+                "T9: two transfer cookies with different values are not used, and both are cleared",
+                "Two session cookies do not sign in, are cleared, and do not lock the user out",
             ]
         ),
         Advisory(
             id: "T11",
             about: "A client sends identity fields in any spelling: they are removed on every route.",
             tests: [
-                "T11: a client's identity field reaches no app, in no spelling, on no route"
+                "T11: a client's identity field does not reach the app in any spelling on any route"
             ]
         ),
         Advisory(
             id: "T12",
             about: "A client's Connection field names the gateway's fields: they stay.",
             tests: [
-                "T12: Connection cannot take the gateway's fields away, in any case of its letters"
+                "T12: a Connection field cannot remove the gateway's fields, in any letter case"
             ]
         ),
         Advisory(
             id: "T13",
             about: "A request is framed ambiguously: 400, and the connection closes.",
             tests: [
-                "T13: a body that breaks its framing is 400, and the app never sees it end",
-                "Pipelined requests with bodies are cut apart where their framing says, byte by byte",
+                "T13: a body that breaks its framing gets 400, and never reaches the app completely",
+                "Pipelined requests with bodies are separated by their framing, byte by byte",
             ]
         ),
         Advisory(
             id: "T14",
             about: "A client sends forwarding fields: they count only from a trusted proxy.",
             tests: [
-                "T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address",
-                "T14: a peer that is not trusted speaks for itself alone",
+                "T14: X-Forwarded-For is used only from trusted proxies, from the right, and the app gets one address",
+                "T14: for a peer that is not trusted, its own address counts",
             ]
         ),
         Advisory(
             id: "T15",
             about: "One address has several spellings: they are one device.",
             tests: [
-                "T15: one device in two spellings of its address is one device",
+                "T15: two spellings of one address are one device",
                 "T15: ports, brackets, zone ids, case and mapped addresses are spellings of one address",
             ]
         ),
@@ -130,7 +130,7 @@ extension Advisory {
                 compares the network.
                 """,
             tests: [
-                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown"
+                "T16, T17: each mode with networks accepts what its name says, and no unknown network"
             ]
         ),
         Advisory(
@@ -140,8 +140,8 @@ extension Advisory {
                 reload keeps the last good data.
                 """,
             tests: [
-                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
-                "T17: a client that needs networks does not start without any",
+                "T16, T17: each mode with networks accepts what its name says, and no unknown network",
+                "T17: a gateway with a client that needs networks does not start without any",
                 "A reload takes the new file, and keeps the last good content when that is broken or gone (T17)",
             ]
         ),
@@ -149,27 +149,27 @@ extension Advisory {
             id: "T18",
             about: "An address embeds another one (6to4, Teredo): it has no network.",
             tests: [
-                "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
-                "T18: an address that carries another one across has no network, even where a database names one",
+                "T16, T17: each mode with networks accepts what its name says, and no unknown network",
+                "T18: an address that embeds another one has no network, even if a database names one",
             ]
         ),
         Advisory(
             id: "T23",
             about: "A session that a transfer made asks for another transfer token: it is refused.",
             tests: [
-                "T23: a session born of a transfer cannot mint",
-                "T23: a session born of a transfer mints no token",
-                "T23: a session that began with a transfer is unauthorized_client",
+                "T23: a session that a transfer created cannot mint",
+                "T23: a session that a transfer created cannot mint a token",
+                "T23: for a session that began with a transfer the answer is unauthorized_client",
             ]
         ),
         Advisory(
             id: "T30",
             about: "Redis is down, slow, failing over or busy: single use is never given up, and requests get 503.",
             tests: [
-                "F1, F2, F3, F4: what needs Redis is 503, cached sessions are served for a while, and all recovers by itself",
-                "F3: a slow Redis sheds requests; none piles up",
-                "F5, F7: no token is used twice over failovers: primaries killed, cut off and retired",
-                "F23: no token is used twice over kills of gateways and of Redis",
+                "F1, F2, F3, F4: requests that need Redis get 503, cached sessions are served for a while, and service recovers by itself",
+                "F3: with a slow Redis, requests are refused and do not accumulate",
+                "F5, F7: no token is used twice in failovers in which primaries are killed, cut off or retired",
+                "F23: no token is used twice when gateways and Redis are killed",
             ]
         ),
         Advisory(
@@ -178,22 +178,22 @@ extension Advisory {
             tests: [
                 "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
                 "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
-                "T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens",
+                "T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
             ]
         ),
         Advisory(
             id: "T32",
             about: "A token is too long or has the wrong characters: it is refused before the store is asked.",
             tests: [
-                "T32: odd tokens are refused like unknown ones, and never redirect twice to the same URL",
-                "CVE-2022-29226, T32: a token alone proves nothing: what is no session of ours is 401",
+                "T32: odd tokens are refused like unknown ones, and never cause two redirects to the same URL",
+                "CVE-2022-29226, T32: a token that is not a session of this gateway gets 401",
             ]
         ),
         Advisory(
             id: "T36",
             about: "A shared cache could keep a user's page: answers that carry identity are private.",
             tests: [
-                "T36: answers that carry identity are private; what the app forbids stays forbidden"
+                "T36: answers with a user's identity are private; stricter directives of the app stay"
             ]
         ),
     ]

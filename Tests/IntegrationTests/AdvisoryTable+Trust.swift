@@ -6,7 +6,7 @@ extension Advisory {
             id: "CVE-2026-40575",
             about: "oauth2-proxy: any client's X-Forwarded-Uri is believed",
             tests: [
-                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours",
+                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced",
                 "CVE-2026-40575, CVE-2026-33495: a direct client's X-Forwarded-Uri and -Proto never reach the app",
             ]
         ),
@@ -14,43 +14,43 @@ extension Advisory {
             id: "CVE-2026-33495",
             about: "Oathkeeper: any client's X-Forwarded-Proto is believed",
             tests: [
-                "CVE-2026-33495: the scheme of URLs that we make is the public URL's, whatever a client or proxy claims"
+                "CVE-2026-33495: URLs that the gateway makes have the public URL's scheme, whatever a client or proxy claims"
             ]
         ),
         Advisory(
             id: "CVE-2026-35051",
             about: "Traefik: any client's X-Forwarded-Prefix reaches the app",
             tests: [
-                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours"
+                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced"
             ]
         ),
         Advisory(
             id: "CVE-2026-54764",
             about: "Traefik: any client's X-Forwarded-Port reaches the app",
             tests: [
-                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours"
+                "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced"
             ]
         ),
         Advisory(
             id: "oauth2-proxy PR #3478",
             about: "oauth2-proxy: the left-most address of X-Forwarded-For counts, which the client writes",
             tests: [
-                "T14: X-Forwarded-For is believed of trusted proxies only, from the right, and the app gets one address",
-                "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client put before it",
+                "T14: X-Forwarded-For is used only from trusted proxies, from the right, and the app gets one address",
+                "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client wrote before it",
             ]
         ),
         Advisory(
             id: "GHSA-7jmw-8259-q9jx",
             about: "Traefik: an IPv4-mapped address is another address than its IPv4 form",
             tests: [
-                "GHSA-7jmw-8259-q9jx: a mapped address is trusted as the IPv4 address that it is"
+                "GHSA-7jmw-8259-q9jx: a mapped address is trusted like its IPv4 address"
             ]
         ),
         Advisory(
             id: "CVE-2023-27487",
             about: "Envoy: a client sets the proxy's own control fields",
             tests: [
-                "CVE-2023-27487: control fields of a proxy or of ours from outside are stripped"
+                "CVE-2023-27487: a client's control fields of a proxy or of the gateway are stripped"
             ]
         ),
         Advisory(
@@ -64,14 +64,14 @@ extension Advisory {
             id: "P32",
             about: "a configuration that trusts the forwarding fields of every address is accepted",
             tests: [
-                "P32: to trust every address is refused at the start"
+                "P32: settings that trust every address are refused at the start"
             ]
         ),
         Advisory(
             id: "P33",
             about: "a PROXY protocol line is believed from any client",
             tests: [
-                "P33: a PROXY protocol line from anyone is no request"
+                "P33: a PROXY protocol line is not accepted as part of a request"
             ]
         ),
     ]

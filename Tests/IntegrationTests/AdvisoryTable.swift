@@ -1,4 +1,4 @@
-/// A mistake of another gateway, or a threat of our own model, and what keeps it from happening here.
+/// A mistake of another gateway, or a threat from the gateway's own model, and what prevents it here.
 ///
 /// Comments and names of tests cite rows by their id, and `CitationTests` looks each citation up.
 struct Advisory: Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// The table of advisories is complete and true.
+/// The table of advisories is complete and correct.
 @Suite("Advisories", .blocking) struct AdvisoryTests {
     /// Every display name of a test in the Tests folder.
     private static func displayNames() throws -> Set<String> {
@@ -30,7 +30,7 @@ import Testing
         #expect(Set(Advisory.table.map(\.id)).count == Advisory.table.count)
     }
 
-    @Test("Every row of the threat model that this path can meet is in the table")
+    @Test("Every row of the threat model that applies to the request path is in the table")
     func rows() {
         let ids = Set(Advisory.table.map(\.id))
         for number in [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 23, 30, 31, 32, 36] {
@@ -52,9 +52,9 @@ import Testing
         }
     }
 
-    @Test("No token, cookie or password that the suite was given stands in any gateway's output")
+    @Test("No token, cookie or password that the suite has used appears in any gateway's output")
     func secrets() throws {
-        // Each gateway's whole output is searched when it stops; this shows that the search finds what it looks for.
+        // Each gateway's whole output is searched when it stops. This test shows that the search works.
         let app = try FakeUpstream()
         defer { app.stop() }
         try Gateway.with(Config.file(upstream: app.port, more: "log:\n  level: debug\n")) { gateway throws in
@@ -64,7 +64,7 @@ import Testing
             for secret in [native, transfer, browser, "analytical-engine"] {
                 #expect(Secrets.shared.found(in: "{\"a\":\"\(secret)\"}").count == 1, "the search is blind")
             }
-            // Wherever a client may put them, they are not repeated.
+            // Secrets are not repeated in the output, wherever a client puts them.
             for secret in [native, transfer, browser] {
                 _ = try gateway.get(
                     "/public/?token=\(secret)&session_transfer_token=\(secret)",

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Refusals that may be an attack on somebody's session stand in the audit stream.
+/// Refusals that may be attacks on a session are in the audit stream.
 @Suite("Audit of refusals", .blocking) struct AuditTests {
     private let routes = """
           - path: /**
@@ -14,7 +14,7 @@ import Testing
             auth: public
         """
 
-    /// The lines of one kind with this reason, once there are so many.
+    /// The lines of a stream with this reason, as soon as there are `count` of them.
     private func lines(_ gateway: Gateway, _ stream: String, _ reason: String, count: Int) -> [String] {
         func found() -> [String] {
             gateway.output.split(separator: "\n").map(String.init).filter {
@@ -25,7 +25,7 @@ import Testing
         return found()
     }
 
-    @Test("A session at another device, one that another site uses and two session cookies are events with the user")
+    @Test("A binding mismatch, a cross-site request and two session cookies are audited with the user")
     func events() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -55,14 +55,14 @@ import Testing
             #expect(crossSite.count == 1 && crossSite[0].contains(#""event":"session.denied""#))
             #expect(crossSite.first?.contains(#""subject":"user-1906""#) == true, "\(crossSite)")
 
-            // Ada's own cookie, and one that was planted beside it.
+            // Ada's own cookie, and a planted one.
             let planted = String(ada.prefix(58)) + (ada.hasSuffix("A") ? "B" : "A")
             let ambiguous = try gateway.get("/", [cookies(ada, planted)])
             #expect(ambiguous.status == 401 && ambiguous.reason == "credential.ambiguous_cookie")
             #expect(ambiguous.sessionCookie == "")
             let first = self.lines(gateway, "audit", "credential.ambiguous_cookie", count: 1)
             #expect(first.count == 1 && first[0].contains(#""subject":"user-1815""#), "\(first)")
-            // Two users: it is not known which one is the browser's.
+            // With cookies of two users, it is unknown which one is the browser's.
             #expect(try gateway.get("/optional/", [cookies(ada, grace)]).status == 200)
             #expect(app.requests.last?.values("x-auth-subject") == [])
             let second = self.lines(gateway, "audit", "credential.ambiguous_cookie", count: 2)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("A token of a gateway with another secret is refused as such, in either place")
+    @Test("A token of a gateway with another secret is refused with that reason, as bearer token and as cookie")
     func otherKey() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -95,7 +95,7 @@ import Testing
                 let mint = try gateway.exchange(native)
                 #expect(mint.status == 400 && mint.text.contains("invalid_grant"))
                 #expect(!self.lines(gateway, "audit", "credential.other_key", count: 1).isEmpty)
-                // Its own are told from them.
+                // Unknown tokens of its own secret get another reason.
                 let own = try gateway.native()
                 let unknown = String(own.prefix(58)) + (own.hasSuffix("A") ? "B" : "A")
                 #expect(try gateway.get("/", ["Authorization: Bearer \(unknown)"]).reason == "session.unknown")
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("A failed sign-in has the name of the account that the user's own sign-in has, and not what was typed")
+    @Test("A failed sign-in has the same account name as the user's successful one, and not what was typed")
     func failedSignIn() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -2,15 +2,15 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Bodies both ways.
+/// Bodies in both directions.
 @Suite("Bodies", .blocking) struct BodyTests {
-    /// An app that answers with the body that it got.
+    /// An app that answers with the received body.
     private static let mirror = FakeUpstream.answering { link, request in
         link.send("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n")
         link.wire.send(request.body)
     }
 
-    @Test("100 Continue is sent once the request is judged, and the body follows")
+    @Test("100 Continue is sent after the request is judged, and the body follows")
     func expectation() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
@@ -24,7 +24,7 @@ import Testing
             #expect(try wire.answer().text == "hello")
             #expect(app.requests.first?.values("expect") == [], "the expectation was met by us")
 
-            // Refused: the body is never asked for, and nobody can know whether it comes.
+            // A refusal does not ask for the body. The connection closes, since the client may send it or not.
             let refused = try gateway.connect()
             refused.send(head.replacing("/public/x", with: "/private"))
             let answer = try refused.answer()
@@ -95,14 +95,14 @@ import Testing
                 let raw = String(latin1: answer.rawBody)
                 #expect(!raw.contains(";") && !raw.contains("X-Trailer"))
             }
-            // A 1.0 client gets the bytes alone, until the end.
+            // An HTTP/1.0 client gets the bytes without chunks, until the end.
             let old = try gateway.request("GET /3 HTTP/1.0\r\nHost: \(Request.host)\r\nConnection: keep-alive\r\n\r\n")
             #expect(old.isWhole && old.text == "hello world" && old.value("transfer-encoding") == nil)
             #expect(app.connectionCount == 1)
         }
     }
 
-    @Test("Large bodies pass byte for byte, with a length and in chunks, both ways at once")
+    @Test("Large bodies pass byte for byte, with a length and in chunks, in both directions at once")
     func large() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("HEAD, 204 and 304 have no body, and what follows is not taken for one")
+    @Test("HEAD, 204 and 304 have no body, and the following bytes are not read as one")
     func bodyless() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -153,7 +153,7 @@ import Testing
             let none = try wire.request(Request.get("/204"))
             #expect(none.status == 204 && none.value("content-length") == nil && none.value("transfer-encoding") == nil)
             #expect(try wire.request(Request.get("/304")).value("etag") == "\"a\"")
-            // Our own answers to HEAD, too.
+            // The same holds for the gateway's own answers to HEAD.
             let refused = try wire.request(Request.get("/a/../b", method: "HEAD"))
             #expect(refused.status == 400 && refused.value("content-length") != "0")
             #expect(try wire.request(Request.get("/204")).status == 204)
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("An answer that ends with its connection arrives whole, and its end is told as the client's version can")
+    @Test("An answer that ends with its connection arrives completely, and is framed for the client's version")
     func closeDelimited() throws {
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("After an answer of ours a small unread body is read away and a big one ends the connection")
+    @Test("After an answer by the gateway, a small unread body is discarded, and a large one closes the connection")
     func drainOrClose() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -193,7 +193,7 @@ import Testing
             small.send(Request.post("/private", body: smuggled) + Request.get("/public/next"))
             #expect(try small.answer().status == 401)
             #expect(try small.answer().text.hasPrefix("GET /public/next"))
-            // In chunks, and late.
+            // A chunked body that comes late.
             small.send(Request.get("/private", ["Transfer-Encoding: chunked"], method: "POST"))
             #expect(try small.answer().status == 401)
             small.send(
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test("A body over the limit is 413, told in advance or not, and the app never sees it end")
+    @Test("A body over the limit gets 413, with or without a declared length, and never reaches the app completely")
     func limit() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    @Test("T13: a body that breaks its framing is 400, and the app never sees it end")
+    @Test("T13: a body that breaks its framing gets 400, and never reaches the app completely")
     func malformed() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

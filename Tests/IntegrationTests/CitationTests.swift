@@ -2,10 +2,10 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// What comments, names of tests and documents cite can be looked up: in `Advisory.table`, in `Fault.promises`, or
-/// outside.
+/// Every citation in comments, names of tests and documents can be looked up: in `Advisory.table`, in `Fault.promises`,
+/// or outside.
 @Suite("Citations") struct CitationTests {
-    /// The sources, the tests and the documents, by their paths under the repository's root.
+    /// The sources, the tests and the documents, by their paths relative to the repository's root.
     private static func texts() throws -> [String: String] {
         var texts: [String: String] = [:]
         for folder in ["Sources", "Tests", "Config", "deploy"] {
@@ -19,12 +19,13 @@ import Testing
         return texts
     }
 
-    /// The rows that a text cites. A letter and number within a word, a number, a path or an escape is no citation.
+    /// The rows that a text cites. A letter with a number inside a word, a number, a path or an escape is not a
+    /// citation.
     static func citations(in text: String) -> Set<String> {
         Set(text.matches(of: /(?:^|[\s"(,])([TFP][1-9][0-9]?)(?=[:,;.)\s])/).map { String($0.1) })
     }
 
-    @Test("Every row that is cited exists, and every fault is proved by a test that cites it")
+    @Test("Every row that is cited exists, and every fault is cited by a test")
     func rows() throws {
         let known = Set(Advisory.table.map(\.id)).union(Fault.promises.keys.map { "F\($0)" })
         var cited: Set<String> = []
@@ -38,7 +39,7 @@ import Testing
         for number in Fault.promises.keys { #expect(cited.contains("F\(number)"), "no test cites F\(number)") }
     }
 
-    @Test("Advisories are cited by their full ids, and documents outside the repository not at all")
+    @Test("Advisories are cited by their full ids, and documents outside the repository are not cited")
     func outside() throws {
         for (path, text) in try Self.texts() where path != "Tests/IntegrationTests/CitationTests.swift" {
             for match in text.matches(of: /GHSA-[0-9a-z\-]*/) {

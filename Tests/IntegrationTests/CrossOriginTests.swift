@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Other origins: what their scripts may read, and what they may not do in a user's name.
+/// Other origins: what their scripts may read, and which requests they may cause.
 @Suite("Cross-origin", .blocking) struct CrossOriginTests {
     private static let routes = """
           - path: /**
@@ -27,7 +27,7 @@ import Testing
 
     private static let static_ = "Origin: https://static.example.com"
 
-    @Test("A preflight is answered without a session, for the origins that are named and no others")
+    @Test("A preflight is answered without a session, for the configured origins and no others")
     func preflight() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -52,7 +52,7 @@ import Testing
                 )
             }
             #expect(app.requests.isEmpty)
-            // A route without CORS settings leaves preflights to the decision, and with it to the app.
+            // Without CORS settings a preflight is judged like any request, and then forwarded.
             #expect(try gateway.request(Request.get("/plain/x", [Self.static_] + ask, method: "OPTIONS")).status == 401)
             let open = try gateway.request(
                 Request.get("/any/x", ["Origin: https://a.example"] + ask, method: "OPTIONS")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("A preflight is that of the method which it asks about, where OPTIONS itself is not taken")
+    @Test("If the route does not accept OPTIONS, a preflight is judged for the method that it asks about")
     func preflightOfMethod() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test("Our own refusals carry the fields, so that a script can read why")
+    @Test("Refusals carry the CORS fields, so that a script can read the reason")
     func refusals() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("The app's answers carry the fields for the origins that are named, and tell caches what they depend on")
+    @Test("The app's answers carry the CORS fields for the configured origins, and Vary for caches")
     func answers() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test("An answer of ours in the app's place carries them as well")
+    @Test("An answer that the gateway gives in the app's place also carries the CORS fields")
     func upstreamFailures() throws {
         let app = try FakeUpstream()
         app.stop()
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test("The app's own CORS fields are the app's business")
+    @Test("If the app sets CORS fields itself, they are not changed")
     func appFields() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
@@ -167,7 +167,7 @@ import Testing
             #expect(answer.values("access-control-allow-origin") == ["https://a.example"])
             #expect(answer.value("access-control-allow-credentials") == nil && answer.values("vary") == ["Origin"])
         }
-        // A second `true` would void the first.
+        // A second `true` would make the field invalid.
         let partial = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
                 link.answer("200 OK", "access-control-Allow-Credentials: true\r\n", body: "ok")
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("A cookie on an unsafe method needs proof that the request is of this origin, or of a trusted one")
+    @Test("An unsafe method with a cookie needs proof that the request comes from this origin or from a trusted one")
     func unsafe() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -214,14 +214,14 @@ import Testing
                     "\(fields)"
                 )
             }
-            // Reading needs no proof, and explicit credentials are not ambient.
+            // Reading needs no proof, and browsers do not add explicit credentials by themselves.
             #expect(try gateway.get("/plain/x", [cookie, "Origin: https://evil.example"]).status == 200)
             let token = "Authorization: Bearer \(try gateway.native())"
             #expect(
                 try gateway.request(Request.post("/plain/x", [token, "Origin: https://evil.example"], body: "a")).status
                     == 200
             )
-            // Public routes have no user to protect.
+            // A public route uses no session, so there is nothing to protect.
             #expect(
                 try gateway.request(Request.post("/any/x", [cookie, "Origin: https://evil.example"], body: "a")).status
                     == 200

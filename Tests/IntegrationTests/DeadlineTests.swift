@@ -2,11 +2,11 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Clients that take their time.
+/// Slow clients.
 @Suite("Deadlines", .blocking) struct DeadlineTests {
     private static let short = "timeouts:\n  header: 1s\n  idle: 1s\n  body_rate: 1000\n  body_grace: 1s\n  write: 1s\n"
 
-    @Test("A head has its time in total: bytes that keep coming do not stretch it")
+    @Test("The deadline for a head is for all of it: bytes that keep arriving do not extend it")
     func header() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("An idle connection is closed without a word, new or used")
+    @Test("An idle connection is closed without an answer, whether new or used")
     func idle() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("A body below the least rate is 408, towards the app and towards our own endpoints")
+    @Test("A body below the minimum rate gets 408, whether it is for the app or for the gateway's endpoints")
     func bodyRate() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("A body that is read away after our answer has a deadline as well")
+    @Test("There is also a deadline for a body that is discarded after the gateway's answer")
     func draining() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test("A client that takes nothing of its answer is let go of, and the app is, too")
+    @Test("If a client does not read its answer, its connection and the app's are closed")
     func write() throws {
         let gone = Flag()
         let app = try FakeUpstream { link in
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("Hundreds of slow heads do not delay a good client")
+    @Test("Hundreds of slow heads do not delay another client")
     func manySlow() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -7,9 +7,9 @@ import Testing
 import Glibc
 #endif
 
-/// What happens to those who connect until the last moment.
+/// Clients that connect until the port is closed.
 @Suite("Drain", .blocking) struct DrainTests {
-    @Test("Whoever has connected before the end is answered: a proxy may not send a POST again over another connection")
+    @Test("Every client that connects before the port is closed gets an answer, since a proxy may not repeat a POST")
     func lastConnections() throws {
         let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
         defer { app.stop() }
@@ -21,7 +21,7 @@ import Glibc
                 let threads = 12
                 for _ in 0..<threads {
                     Thread.detachNewThread {
-                        // Until the port is closed.
+                        // Repeats until the port is closed.
                         while let wire = try? gateway.connect() {
                             do {
                                 let answer = try wire.request(Request.post("/", body: "a=1"))

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Server-sent events flow as they come and end with the session.
+/// Server-sent events pass at once, and end with the session.
 @Suite("Event streams", .blocking) struct EventStreamTests {
     private static func stream(_ gone: Flag) -> @Sendable (Link) -> Void {
         { link in
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("A silent stream outlives the time that other answers have")
+    @Test("The timeout of other answers does not apply to a silent stream")
     func silence() throws {
         let gone = Flag()
         let app = try FakeUpstream(serve: Self.stream(gone))
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("A stream that the app begins only after the sign-out ends within a second as well")
+    @Test("A stream that begins only after the sign-out also ends within a second")
     func signOutBeforeAnswer() throws {
         let (asked, signedOut, gone) = (Flag(), Flag(), Flag())
         let app = try FakeUpstream { link in
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("Sign-out ends the stream within a second, and not as if it were complete")
+    @Test("Sign-out ends the stream within a second, and the end does not look complete")
     func signOut() throws {
         let gone = Flag()
         let app = try FakeUpstream(serve: Self.stream(gone))

@@ -1,29 +1,29 @@
-/// Faults of the parts around the gateway, and what it promises for each.
+/// Faults of the systems around the gateway, and what it promises for each of them.
 ///
 /// A test that proves a promise begins its name with the row (`F12: ...`).
 enum Fault {
-    /// What happens, and what the gateway does, by the row's number. The numbers have gaps.
+    /// The fault and the gateway's behaviour, by the row's number. The numbers have gaps.
     static let promises: [Int: String] = [
         1: """
-        Redis refuses connections: what needs it is 503 with Retry-After and burns no token, cached sessions \
-        serve for a while, and no cookie is cleared.
+        Redis refuses connections: requests that need it get 503 with Retry-After and burn no token, cached \
+        sessions are served for a while, and no cookie is cleared.
         """,
         2: "Redis accepts connections and does not answer: the same as F1, and no loop waits for it.",
         3: "Redis is slow: requests are refused with 503 instead of queueing without bound.",
         4: """
-        Redis answers -LOADING, -READONLY, -MISCONF, -OOM, -NOREPLICAS, -MOVED, -NOAUTH or -BUSY: it counts \
+        Redis answers -LOADING, -READONLY, -MISCONF, -OOM, -NOREPLICAS, -MOVED, -NOAUTH or -BUSY: it is treated \
         as unavailable.
         """,
         5: "A replica is promoted: no token is used twice, and service comes back.",
         6: "Redis comes back empty or from a backup: users sign in again, and no used token works once more.",
-        7: "Replicas lag or hang: no session, token or limit is read from one.",
+        7: "Replicas lag or hang: no session, token or limit is read from them.",
         8: "Redis sends broken or truncated replies: the connection closes, and no reply reaches another request.",
         9: "The feed of invalidations breaks or falls silent: sessions are read again before they are used.",
         10: "Redis may evict markers of used tokens: the gateway is not ready.",
-        11: "An app refuses, resets or does not answer: 502 or 504, and only what is harmless is sent again, once.",
+        11: "An app refuses, resets or does not answer: 502 or 504, and only an idempotent request is repeated, once.",
         12: """
         An app breaks off within an answer: the client's connection ends too, so that the answer never looks \
-        whole.
+        complete.
         """,
         13: "An app sends a malformed answer: 502, and its connection closes.",
         14: "A client or an app reads slowly: the sender waits, and memory stays bounded.",

@@ -2,12 +2,12 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A handoff that the store could not answer, and the reload that completes it. A memory store never loses an answer,
+/// A handoff that failed because of the store, and the reload that completes it. A memory store never loses an answer,
 /// but it can be full.
 @Suite("Handoff attempts", .blocking) struct HandoffAttemptTests {
     private static let full = "store: {memory: {max_sessions: 2}}"
 
-    /// A gateway with room for two sessions: Ada's native one, and one more that `grace` gives back.
+    /// A gateway with room for two sessions: Ada's native one, and Grace's, which can be ended to make room.
     private func whenFull(
         _ change: (String) -> String = { $0 },
         _ body: (Gateway, FakeUpstream, _ token: String, _ grace: String) throws -> Void
@@ -32,7 +32,7 @@ import Testing
         #expect(answer.status == 204)
     }
 
-    /// The attempt cookie's value; it is a secret from then on.
+    /// The value of the attempt cookie, which is treated as a secret from then on.
     private func attempt(_ answer: Answer, _ name: String = "sallyport-attempt") throws -> String {
         let line = try #require(answer.values("set-cookie").first { $0.hasPrefix("\(name)=") }, "\(answer.lines)")
         let value = String(line.dropFirst(name.count + 1).prefix { $0 != ";" })
@@ -41,7 +41,7 @@ import Testing
         return value
     }
 
-    @Test("A 503 burns nothing, clears nothing and moves nothing; the reload signs in and clears the attempt")
+    @Test("A 503 does not burn, clear or move the token; the reload signs in and clears the attempt cookie")
     func reload() throws {
         for byCookie in [false, true] {
             try self.whenFull { gateway, app, token, grace in
@@ -72,7 +72,7 @@ import Testing
     private static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none"]
 
     @Test(
-        "A browser's token leaves the address bar with the first failure, and a reload of the URL without it signs in"
+        "After a failure a browser's URL no longer has the token, and a reload of that URL signs in"
     )
     func movedOutOfTheURL() throws {
         try self.whenFull { gateway, app, token, grace in
@@ -93,7 +93,7 @@ import Testing
             #expect(page.status == 503 && page.pageReason == "store.full", "\(page.lines)")
             #expect(page.values("retry-after") == ["1"] && !page.text.contains("spt_"))
             #expect(page.values("set-cookie") == [line], "the same attempt goes on")
-            // What may not use a token leaves it alone, and reaches the app as it came.
+            // A request that may not use a token leaves the cookie alone and reaches the app unchanged.
             for target in ["/public/x", "/public/x?y"] {
                 #expect(try gateway.request(Request.post(target, fields, body: "a=b")).status == 200)
                 #expect(app.requests.last?.target == target && app.requests.last?.values("cookie") == [])
@@ -104,7 +104,8 @@ import Testing
             #expect(last.status == 303 && last.value("location") == Request.origin + clean, "\(last.lines)")
             let session = try #require(last.sessionCookie)
             #expect(last.clearedCookies.contains("sallyport-attempt"))
-            // The answer was lost: the reload is the same session. With it, the URL is shown and leads nowhere again.
+            // A reload after a lost answer gets the same session. With that session the URL shows the page and does not
+            // redirect.
             #expect(try gateway.get(clean, fields).sessionCookie == session)
             #expect(try gateway.get(clean, Self.navigation + ["Cookie: sallyport=\(session)"]).status == 200)
             let stranger = try gateway.get("/?session_transfer_token=\(token)", Self.navigation)
@@ -113,7 +114,9 @@ import Testing
         }
     }
 
-    @Test("Another site's token is not moved when the store cannot tell what became of the cookie's")
+    @Test(
+        "If the store fails on the cookie's token, a token in another site's link is not moved into the attempt cookie"
+    )
     func crossSiteTokenIsNotMoved() throws {
         try self.whenFull { gateway, _, token, grace in
             let planted = try gateway.mint(grace)
@@ -123,13 +126,13 @@ import Testing
             let foreign = try gateway.get(target, site + ["Sec-Fetch-Site: cross-site"] + jar)
             #expect(foreign.status == 303 && foreign.value("location") == "\(Request.origin)/hello?a=1")
             _ = try self.attempt(foreign)
-            // The site's own link keeps its token for the reload.
+            // The token of the site's own link is kept for the reload.
             let own = try gateway.get(target, Self.navigation + jar)
             #expect(own.values("set-cookie").contains { $0.hasPrefix("sallyport-attempt=") && $0.contains(planted) })
         }
     }
 
-    @Test("A token that was moved leads no URL back to itself twice, whoever asks for which page")
+    @Test("A moved token never causes a redirect to the same URL twice, from whatever site and for whatever page")
     func movedAndNotWanted() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -152,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("A refused token that was moved goes with its attempt, and the browser is asked to sign in")
+    @Test("A moved token that is refused is cleared with its attempt, and the browser is asked to sign in")
     func movedAndRefused() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -171,7 +174,7 @@ import Testing
         }
     }
 
-    @Test("An attempt that was done is the same session again, and a replay to everybody else")
+    @Test("A completed attempt gives the same session again, and a replay to every other client")
     func sameSession() throws {
         try self.whenFull { gateway, _, token, grace in
             let target = "/?session_transfer_token=\(token)"
@@ -179,7 +182,7 @@ import Testing
             try self.makeRoom(gateway, grace)
             let fields = ["Cookie: sallyport-attempt=\(attempt)"]
             let session = try #require(try gateway.get(target, fields).sessionCookie)
-            // As if the answer had been lost between us and the browser.
+            // Repeats the request as if the answer had been lost.
             #expect(try gateway.get(target, fields).sessionCookie == session)
             #expect(try gateway.get("/", ["Cookie: sallyport=\(session)"]).status == 200)
             for other in [[], ["Cookie: sallyport-attempt=\(String(repeating: "A", count: 43))"]] {
@@ -190,7 +193,7 @@ import Testing
         }
     }
 
-    @Test("Two attempt cookies of different value, or an odd one, count for nothing and go with the answer")
+    @Test("Two different attempt cookies, or a malformed one, are ignored and then cleared")
     func oddCookies() throws {
         try self.whenFull { gateway, _, token, grace in
             let target = "/?session_transfer_token=\(token)"
@@ -209,7 +212,7 @@ import Testing
         }
     }
 
-    @Test("A refusal is final too: it clears the attempt")
+    @Test("A refusal is also final and clears the attempt cookie")
     func refusal() throws {
         try self.whenFull { gateway, _, _, _ in
             let value = String(repeating: "A", count: 43)
@@ -222,7 +225,7 @@ import Testing
         }
     }
 
-    @Test("On https the cookie is __Host-, Secure, HttpOnly, Lax and a minute old at most")
+    @Test("On https the cookie is __Host-, Secure, HttpOnly and Lax, and lives for a minute at most")
     func attributes() throws {
         let secure = { (settings: String) in
             settings.replacing("public_url: http:", with: "public_url: https:")
@@ -237,7 +240,7 @@ import Testing
                     "__Host-sallyport-attempt=\(attempt); Max-Age=60; Path=/; Secure; HttpOnly; SameSite=Lax"
                 ]
             )
-            // What a sibling domain can plant is another name.
+            // A sibling domain can plant a cookie only under another name.
             let planted = try gateway.get(target, ["Cookie: sallyport-attempt=\(attempt)"])
             #expect(try self.attempt(planted, "__Host-sallyport-attempt") != attempt)
             try self.makeRoom(gateway, grace)
@@ -246,7 +249,7 @@ import Testing
         }
     }
 
-    @Test("The app does not see the attempt cookie, on whatever route")
+    @Test("The app does not see the attempt cookie on any route")
     func notForwarded() throws {
         let routes =
             "  - path: /**\n    auth: public\n    client: web\n  - path: /off/**\n    auth: public\n    handoff: false\n"

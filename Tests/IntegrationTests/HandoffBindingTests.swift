@@ -4,7 +4,7 @@ import Testing
 
 /// A transfer token is bound to the device that asked for it (T1, T15 to T18).
 @Suite("Binding of a handoff", .blocking) struct HandoffBindingTests {
-    @Test("T1: from another address the token signs nobody in and is burned; the log names both addresses")
+    @Test("T1: from another address the token does not sign in and is burned; the log names both addresses")
     func otherAddress() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("With on_mismatch keep the right device may still use it, and with a dry run anyone may")
+    @Test("With on_mismatch keep the right device can still use the token, and with a dry run any device can")
     func keepAndDryRun() throws {
         for (more, stolenWorks, ownerWorks) in [
             ("on_mismatch: keep", false, true), ("binding_dry_run: true", true, false),
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "T16, T17: each mode that knows networks accepts what its name says, and nothing unknown",
+        "T16, T17: each mode with networks accepts what its name says, and no unknown network",
         arguments: ["asn", "ip_dual_stack", "ip_or_asn"]
     )
     func networks(binding: String) throws {
@@ -54,7 +54,7 @@ import Testing
             #expect(try attempt("2001:db8:1::7", "203.0.113.7"))
             #expect(try !attempt("203.0.113.7", "2001:db8:2::7"))
             #expect(try !attempt("203.0.113.7", "198.51.100.7"))
-            // Another address of the carrier: a CGNAT pool, a new /64.
+            // Another address in the carrier's network: from a CGNAT pool or a new /64.
             #expect(try attempt("203.0.113.7", "203.0.113.8") == (binding != "ip_dual_stack"))
             #expect(try attempt("2001:db8:1::7", "2001:db8:1:5::7") == (binding != "ip_dual_stack"))
             #expect(try !attempt("192.0.2.1", "2001:db8:9::1"), "two unknown networks are not the same one")
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("T15: one device in two spellings of its address is one device")
+    @Test("T15: two spellings of one address are one device")
     func spellings() throws {
         try Gateway.withApp({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) {
             gateway,
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("T17: a client that needs networks does not start without any")
+    @Test("T17: a gateway with a client that needs networks does not start without any")
     func missingNetworks() throws {
         #expect(throws: BenchFailure.self) {
             try Gateway(Config.file(upstream: 1, clients: Config.clients(binding: "asn"))).stop()
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("A live session bound by ip_or_asn follows its device through the carrier's networks and no further")
+    @Test("A live session with ip_or_asn can be used from all networks of its carrier and from no others")
     func liveNetworkBinding() throws {
         let routes = "  - path: /**\n    binding: ip_or_asn\n"
         let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("A live session that is bound to its device is refused from another one")
+    @Test("A live session with a binding is refused from another device")
     func liveBinding() throws {
         let routes = "  - path: /**\n    client: web\n    binding: ip\n"
         try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in

@@ -2,16 +2,17 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Handoff cookies that a sibling domain or an old version of the app left in the jar, and that our clearing does not reach.
+/// Handoff cookies that were left by a sibling domain or by an old version of the app, and that the gateway cannot
+/// clear.
 @Suite("Handoff cookies that come back", .blocking) struct HandoffCookieTests {
     private static let page = ["Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
 
-    /// The cookie that marks others, as the browser sends it back.
+    /// The cookie that marks handled cookies, as the browser sends it back.
     private func mark(_ answer: Answer, _ name: String = "sallyport-handled") -> String? {
         answer.values("set-cookie").first { $0.hasPrefix("\(name)=") }.map { String($0.prefix { $0 != ";" }) }
     }
 
-    /// Values that are refused, each for a reason of its own.
+    /// Refused values, each with another reason.
     private func refused(_ gateway: Gateway) throws -> [(reason: String, value: String)] {
         let native = try gateway.native(.grace)
         let used = try gateway.mint(native)
@@ -27,7 +28,7 @@ import Testing
         ]
     }
 
-    @Test("A signed-in user keeps reading pages, whatever a handoff cookie brings and however often it comes back")
+    @Test("A signed-in user can read pages whatever a handoff cookie contains and however often it comes back")
     func signedIn() throws {
         try Gateway.withApp { gateway, app throws in
             let session = try gateway.browser(.ada)
@@ -47,18 +48,18 @@ import Testing
                 }
                 #expect(try gateway.metric(#"sallyport_transfer_tokens_total{result="invalid"}"#) == refusals)
                 #expect(app.requests.suffix(3).allSatisfy { $0.values("cookie") == ["a=1"] })
-                // Without the mark it is only judged again.
+                // Without the mark the cookie is judged again, with the same result.
                 #expect(try gateway.get("/hello", ["Cookie: \(cookies)"]).status == 200)
             }
         }
     }
 
-    @Test("A mark cookie longer than any that we set counts for nothing")
+    @Test("A mark cookie that is longer than the gateway ever sets is ignored")
     func longMarks() throws {
         try Gateway.withApp { gateway, _ throws in
             let cookie = "session_transfer_token=x"
             let mark = try #require(self.mark(try gateway.get("/hello", Self.page + ["Cookie: \(cookie)"])))
-            // Marked, it is left alone; in a cookie that we cannot have set, the mark is none.
+            // A marked cookie is left alone. A mark cookie that the gateway cannot have set is ignored.
             let marked = try gateway.get("/hello", Self.page + ["Cookie: \(cookie); \(mark)"])
             #expect(marked.status == 303 && self.mark(marked) == nil)
             let long = try gateway.get(
@@ -69,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("An answer of a public page that clears a handoff cookie is for this browser alone, whatever the app says")
+    @Test("An answer that clears a handoff cookie on a public page is private, whatever the app says")
     func notForCaches() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in link.answer("200 OK", "Cache-Control: public\r\n") }
@@ -84,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("A user who is not signed in gets to login, signs in, and then gets the page")
+    @Test("A user who is not signed in is redirected to login, signs in, and then gets the page")
     func signingIn() throws {
         try Gateway.withApp { gateway, app throws in
             for (reason, value) in try self.refused(gateway) {
@@ -114,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("A good token counts beside a stale one: in the query at once, in a cookie when the stale one is marked")
+    @Test("A good token is used besides a stale one: in the query at once, in a cookie if the stale one is marked")
     func besideAStaleOne() throws {
         try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
@@ -137,7 +138,7 @@ import Testing
             let next = try gateway.get("/hello", ["Cookie: sallyport=\(session); \(cookies); \(both)"])
             #expect(next.status == 200 && next.values("set-cookie").isEmpty, "\(next.lines)")
 
-            // Neither is known: none is used, and a session that is there stays.
+            // Neither is marked: none is used, and an existing session stays.
             let other = try gateway.mint(native)
             let neither = try gateway.get(
                 "/hello",
@@ -150,7 +151,7 @@ import Testing
         }
     }
 
-    @Test("A token that signed in and comes back after the sign-out is neither used nor taken for a replay")
+    @Test("A used token that comes back after the sign-out is neither used nor reported as a replay")
     func afterSignOut() throws {
         try Gateway.withApp { gateway, _ throws in
             let cookie = "session_transfer_token=\(try gateway.transferToken())"
@@ -164,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("Another user's good token still ends both sessions, once: after the next sign-in its cookie does nothing")
+    @Test("Another user's token ends both sessions only once: after the next sign-in its cookie has no effect")
     func otherUser() throws {
         try Gateway.withApp { gateway, _ throws in
             let grace = try gateway.browser(.grace)
@@ -179,7 +180,9 @@ import Testing
         }
     }
 
-    @Test("On https the mark is __Host-, Secure, HttpOnly, Lax and an hour old at most; a planted name is none")
+    @Test(
+        "On https the mark is __Host-, Secure, HttpOnly and Lax, and lives for an hour at most; a planted name is ignored"
+    )
     func attributes() throws {
         let secure = { (port: Int) in
             Config.file(upstream: port).replacing("public_url: http:", with: "public_url: https:")

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Where a token in a link may come from, where it is good, and where it goes.
+/// Tokens in links: from which sites, on which hosts, and where they do not go.
 @Suite("Handoff links", .blocking) struct HandoffLinkTests {
     /// The audit events of a refused token.
     private func refusals(_ gateway: Gateway, _ reason: String) -> [Substring] {
@@ -11,7 +11,7 @@ import Testing
         }
     }
 
-    @Test("A cross-site link, a repeated token and one in a wrong place are audit events, with the device")
+    @Test("A cross-site link, a repeated token and a token in the wrong place are audited with the device")
     func audited() throws {
         let clients = Config.clients(methods: "query")
         try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("A mint's event has its audience where Auth0's has it, a refused token the sentence that Auth0 has for it")
+    @Test("A mint's event has the audience in Auth0's place, and a refused token has Auth0's message")
     func auth0Words() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("A token for a host with endpoints is good on every host, one for another host on that host only")
+    @Test("A token for a host with endpoints is valid on every host, a token for another host only on that host")
     func audience() throws {
         let settings = { (port: Int) in
             """
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("No return_to keeps a token: not in a refusal of ours, whatever the route, and not in what we are given")
+    @Test("No return_to contains a token, neither in a refusal on any route nor in one that a client sends")
     func returnTo() throws {
         let routes = "  - path: /**\n    client: web\n  - path: /off/**\n    handoff: false\n  - path: /none/**\n"
         try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("A Referer with a token in it reaches the app without its query, any other as it came")
+    @Test("A Referer that contains a token reaches the app without its query, any other Referer unchanged")
     func referer() throws {
         let routes = "  - path: /**\n    auth: public\n  - path: /off/**\n    auth: public\n    handoff: false\n"
         try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in

@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// What a token does by the route that it comes to and the session that the browser has.
+/// Effects of a token by the route and by the browser's session.
 @Suite("Handoff by route and session", .blocking) struct HandoffRouteTests {
-    @Test("With handoff off, said so, the parameter and its cookie pass untouched")
+    @Test("With handoff: false, the parameter and its cookie pass unchanged")
     func off() throws {
         let routes =
             "  - path: /**\n  - path: /off/**\n    auth: public\n    client: web\n    handoff: false\n  - path: /none/**\n    auth: public\n    handoff: false\n"
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("On a public route with handoff the token does not reach the app, used or not")
+    @Test("On a public route with handoff the token does not reach the app, whether it is used or not")
     func publicRoute() throws {
         let routes = "  - path: /**\n    auth: public\n    client: web\n"
         try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, app throws in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("A token in a place where the client takes none is removed, not burned, and does not stand in another's way")
+    @Test("A token in a place that the client does not allow is removed, not burned, and does not block another token")
     func methods() throws {
         for (methods, isCookie) in [("cookie", true), ("query", false)] {
             try Gateway.withApp({
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("T7: another user's session and the token end each other, and login follows")
+    @Test("T7: another user's session and the token end each other, and the user must sign in")
     func otherUser() throws {
         try Gateway.withApp { gateway, _ throws in
             for byCookie in [false, true] {
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("The same user's longer session stays when a token is used up, a shorter one is replaced")
+    @Test("The same user's longer session stays and the token is used up; a shorter session is replaced")
     func sameUser() throws {
         try Gateway.withApp { gateway, _ throws in
             for byCookie in [false, true] {

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "By cookie: the session begins, the cookie goes, and the app never sees it",
+        "By cookie: the session begins, the cookie is cleared, and the app never sees it",
         arguments: [
             "auth0_session_transfer_token", "session_transfer_token",
         ]
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("The cookie beats the query, and both are gone afterwards")
+    @Test("The cookie is preferred to the query, and both are removed afterwards")
     func both() throws {
         try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
@@ -62,7 +62,7 @@ import Testing
                 ["Cookie: session_transfer_token=\(first)"]
             )
             #expect(answer.sessionCookie?.isEmpty == false && answer.value("location") == "\(Request.origin)/hello")
-            // The one in the query was not used.
+            // The token in the query was not used.
             #expect(try gateway.get("/hello?session_transfer_token=\(second)").sessionCookie?.isEmpty == false)
             #expect(try gateway.get("/hello?session_transfer_token=\(first)").sessionCookie == nil)
             #expect(app.requests.allSatisfy { !$0.text.contains("spt_") })
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("T7: a link on another site signs nobody in, and burns nothing")
+    @Test("T7: a link on another site does not sign in and burns nothing")
     func crossSite() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("A parameter that stands twice is refused, and burns nothing")
+    @Test("A repeated parameter is refused and burns nothing")
     func repeated() throws {
         try Gateway.withApp { gateway, app throws in
             let native = try gateway.native()
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("T9: two transfer cookies of different value are not used, and both are cleared")
+    @Test("T9: two transfer cookies with different values are not used, and both are cleared")
     func twoCookies() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("T5: whoever replays a token is not signed in, and the first session lives on")
+    @Test("T5: a replay does not sign in, and the first session lives on")
     func replay() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test("T23: a session born of a transfer mints no token")
+    @Test("T23: a session that a transfer created cannot mint a token")
     func nested() throws {
         try Gateway.withApp { gateway, _ throws in
             let token = try gateway.transferToken()
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test("T32: odd tokens are refused like unknown ones, and never redirect twice to the same URL")
+    @Test("T32: odd tokens are refused like unknown ones, and never cause two redirects to the same URL")
     func odd() throws {
         try Gateway.withApp { gateway, app throws in
             for token in [
@@ -244,7 +244,7 @@ import Testing
         }
     }
 
-    @Test("The native session's sign-out ends the web sessions that were born of it, and its tokens")
+    @Test("The native session's sign-out ends its unused tokens and the web sessions that its tokens created")
     func lineage() throws {
         try Gateway.withApp { gateway, _ throws in
             let native = try gateway.native()

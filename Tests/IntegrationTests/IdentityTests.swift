@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Identity headers are the gateway's alone (T11, T12).
+/// Only the gateway sets identity fields (T11, T12).
 @Suite("Identity headers", .blocking) struct IdentityTests {
-    /// Names that a client could try, in spellings that some app reads as ours.
+    /// Names that a client could try, in spellings that some app reads as an identity field.
     private static let spoofs: [String] = {
         let names = [
             "X-Auth-Subject", "X-Auth-Email", "X-Auth-Groups", "X-Auth-Session-Id", "X-Auth-Aal", "X-Auth-Assertion",
@@ -31,7 +31,7 @@ import Testing
         "x_forwarded_for", "X!Forwarded!For", "X|Real|IP", "X.Forwarded.Proto", "CF~Connecting~IP",
     ]
 
-    @Test("T11: a client's identity field reaches no app, in no spelling, on no route")
+    @Test("T11: a client's identity field does not reach the app in any spelling on any route")
     func stripped() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced by ours"
+        "CVE-2026-40575, CVE-2026-35051, CVE-2026-54764: an untrusted client's forwarding fields are replaced"
     )
     func forwardedFamily() throws {
         let app = try FakeUpstream()
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test("T12: Connection cannot take the gateway's fields away, in any case of its letters")
+    @Test("T12: a Connection field cannot remove the gateway's fields, in any letter case")
     func connectionNominates() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -126,7 +126,7 @@ import Testing
                     )
                 }
             }
-            // What else it names is hop-by-hop.
+            // Other fields that it names are hop-by-hop.
             #expect(try gateway.get("/", [token, "Connection: X-Mine, close", "X-Mine: 1"]).status == 200)
             #expect(
                 app.requests.last?.values("x-mine") == []
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("CVE-2026-26308, CVE-2026-31838: credentials that stand twice are refused")
+    @Test("CVE-2026-26308, CVE-2026-31838: repeated credentials are refused")
     func repeated() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test("CVE-2023-27488: bytes that are no UTF-8 neither crash nor pass for something else")
+    @Test("CVE-2023-27488: bytes that are not UTF-8 cause no crash and are not read as something else")
     func oddBytes() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    @Test("Credentials that the gateway consumed do not reach the app, and those of the app do")
+    @Test("Credentials that the gateway uses do not reach the app, and credentials for the app do")
     func credentials() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

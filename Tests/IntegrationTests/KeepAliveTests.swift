@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// One connection, many requests (RFC 9112 9.3).
+/// Many requests on one connection (RFC 9112 9.3).
 @Suite("Connections", .blocking) struct KeepAliveTests {
-    @Test("Requests follow each other on one connection, and the app's connection is used again")
+    @Test("Requests on one connection are answered, and the app's connection is reused")
     func reuse() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -19,11 +19,11 @@ import Testing
         }
     }
 
-    @Test("Ten pipelined requests in one write, the app's and our own mixed, are answered in order")
+    @Test("Ten pipelined requests in one write, to the app and to the gateway, are answered in order")
     func pipelining() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
-                // Slow ones first: their answers must not be overtaken.
+                // The slow answers must not be overtaken by later ones.
                 if request.target.hasSuffix("slow") { usleep(100_000) }
                 link.answer(body: request.target)
             }
@@ -41,13 +41,13 @@ import Testing
                 let answer = try wire.answer()
                 #expect(answer.status == status, "\(target): \(answer.lines)")
                 if target.hasPrefix("/public/") { #expect(answer.text == target) }
-                // What the grammar forbids ends the connection; the rest was never looked at.
+                // A violation of the grammar closes the connection, and the rest is not read.
                 if answer.value("connection") == "close" { return }
             }
         }
     }
 
-    @Test("A refused path does not cost the connection: its framing was never in doubt")
+    @Test("A refused path does not close the connection, because its framing is clear")
     func refusedPath() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("Pipelined requests with bodies are cut apart where their framing says, byte by byte")
+    @Test("Pipelined requests with bodies are separated by their framing, byte by byte")
     func pipelinedBodies() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test("HTTP/1.0 closes, unless the client asked to keep the connection, and then it is told so")
+    @Test("HTTP/1.0 closes, unless the client asks to keep the connection, and then the answer says so")
     func http10() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -95,13 +95,13 @@ import Testing
                     "GET / HTTP/1.0\r\nHost: \(Request.host)\r\nConnection: keep-alive\r\n\r\n"
                 )
                 #expect(answer.value("connection") == "keep-alive")
-                // The app is always spoken to in 1.1.
+                // The app always gets HTTP/1.1.
                 #expect(answer.text.hasPrefix("GET / HTTP/1.1\r\n"))
             }
         }
     }
 
-    @Test("A client that says close is told so and gets no more")
+    @Test("After Connection: close from a client, the answer says close and no further request is served")
     func close() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -110,12 +110,12 @@ import Testing
             wire.send(Request.get("/1", ["Connection: close"]) + Request.get("/2"))
             let answer = try wire.answer()
             #expect(answer.value("connection") == "close" && wire.endsNow() && app.requests.count == 1)
-            // The app's connection is not the client's: it stays.
+            // The app's connection is kept, because it does not belong to the client.
             #expect(try gateway.get("/3").status == 200 && app.connectionCount == 1)
         }
     }
 
-    @Test("An app that closes after its answer is connected to anew, without a failed request")
+    @Test("If an app closes after its answer, the gateway opens a new connection and no request fails")
     func closingApp() throws {
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("A connection ends after as many requests as the limit says")
+    @Test("A connection ends after the configured number of requests")
     func requestLimit() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("The head's limits answer 414 and 431, and what fits passes")
+    @Test("A head over the limits gets 414 or 431, and a head within the limits passes")
     func headLimits() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

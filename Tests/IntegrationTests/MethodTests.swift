@@ -1,9 +1,9 @@
 import GatewayBench
 import Testing
 
-/// Which methods reach an app, and by which route.
+/// Which methods reach an app, and on which route.
 @Suite("Methods", .blocking) struct MethodTests {
-    @Test("P25: CONNECT and TRACE are 405, a route's other methods too, and an override changes nothing")
+    @Test("P25: CONNECT, TRACE and methods that a route does not accept get 405, and an override changes nothing")
     func methods() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -29,7 +29,9 @@ import Testing
         }
     }
 
-    @Test("A method that the most specific path does not take is 405 with Allow, though a wider path would take it")
+    @Test(
+        "A method that the most specific path does not accept gets 405 with Allow, even if a less specific path accepts it"
+    )
     func methodOfNoRoute() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -62,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("A field that names another method reaches no app where methods of the path lead elsewhere")
+    @Test("A method-override field does not reach an app if methods of the path have different routes")
     func methodOverride() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -90,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("OPTIONS * is answered by the gateway, on hosts that it serves")
+    @Test("OPTIONS * is answered by the gateway, for hosts that it serves")
     func optionsAsterisk() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -99,7 +101,7 @@ import Testing
             let answer = try wire.request(Request.get("*", method: "OPTIONS"))
             #expect(answer.status == 204 && answer.body.isEmpty && answer.value("content-length") == nil)
             #expect(answer.values("allow") == ["DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"])
-            // The connection carries on.
+            // The connection is kept.
             #expect(try wire.request(Request.get("*", ["Content-Length: 0"], method: "OPTIONS")).status == 204)
             #expect(try wire.request("OPTIONS * HTTP/1.1\r\nHost: other.example\r\n\r\n").status == 404)
             #expect(try gateway.get("*").status == 400)

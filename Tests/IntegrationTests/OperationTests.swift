@@ -6,9 +6,9 @@ import Testing
 import Glibc
 #endif
 
-/// Stopping, reloading, and outputs that nobody reads.
+/// Stopping, reloading, and outputs without a reader.
 @Suite("Operation", .blocking) struct OperationTests {
-    @Test("F22: SIGTERM fails no request: readiness goes first, connections are told to close, the exit code is 0")
+    @Test("F22: SIGTERM fails no request: readiness ends first, answers say Connection: close, and the exit code is 0")
     func drain() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -29,7 +29,7 @@ import Glibc
                     defer { done.raise() }
                     var wire: Wire?
                     while stopped.count == 0 {
-                        // While the delay lasts new connections are served, and those that are open are not cut off.
+                        // During the delay new connections are served, and open ones are not cut off.
                         guard let current = wire ?? (try? gateway.connect()) else { return failed.raise() }
                         wire = current
                         guard let answer = try? current.request(Request.get("/short")), answer.text == "ok" else {
@@ -59,7 +59,7 @@ import Glibc
         }
     }
 
-    @Test("F22: what does not end in time is cut off, and the exit code is still 0")
+    @Test("F22: a request that does not end in time is cut off, and the exit code is still 0")
     func drainTimeout() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -75,7 +75,7 @@ import Glibc
         }
     }
 
-    @Test("F22: a second SIGTERM ends it at once")
+    @Test("F22: a second SIGTERM ends the process at once")
     func secondSignal() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -95,7 +95,7 @@ import Glibc
         }
     }
 
-    @Test("F24: a reload takes the good settings whole and keeps the old ones when the new are bad")
+    @Test("F24: a reload applies good settings completely and keeps the old ones if the new ones are bad")
     func reload() throws {
         let first = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "first") })
         let second = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "second") })
@@ -137,7 +137,7 @@ import Glibc
         }
     }
 
-    @Test("F24: what is in flight through a reload ends by the settings it began with")
+    @Test("F24: a request that is running during a reload ends with the settings it began with")
     func reloadInFlight() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -165,7 +165,7 @@ import Glibc
         }
     }
 
-    @Test("A connection to the app that was in use during a reload is not kept for ever")
+    @Test("A connection to the app that was in use during a reload is not kept forever")
     func reloadConnections() throws {
         let closed = Flag()
         let app = try FakeUpstream { link in
@@ -187,7 +187,7 @@ import Glibc
         }
     }
 
-    @Test("F24: bad settings do not start, and the complaint names the place")
+    @Test("F24: with bad settings the gateway does not start, and the message names the place")
     func badStart() throws {
         let error = #expect(throws: BenchFailure.self) {
             try Gateway(Config.open(upstream: 1) + "\nroutess: []\n").stop()
@@ -195,7 +195,7 @@ import Glibc
         #expect(error?.description.contains("settings.yaml:") == true && error?.description.contains("routess") == true)
     }
 
-    @Test("F26: an output without a reader costs no request anything, and what was dropped is counted")
+    @Test("F26: an output without a reader does not delay requests, and dropped lines are counted")
     func blockedOutput() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -221,7 +221,7 @@ import Glibc
         process.standardError = FileHandle.nullDevice
         try process.run()
         defer { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
-        // Nobody reads the pipe: it holds 64 KiB, these lines come to several times that.
+        // The pipe has no reader and holds 64 KiB, and these lines are several times as long.
         #expect(eventually(within: 10) { (try? Wire(to: port)) != nil })
         let wire = try Wire(to: port)
         for index in 0..<1500 {
@@ -239,7 +239,7 @@ import Glibc
         #expect(eventually(within: 10) { !process.isRunning } && process.terminationStatus == 0)
     }
 
-    @Test("F26: a log whose reader has gone away ends nothing")
+    @Test("F26: if the reader of the log closes it, the gateway keeps running")
     func closedOutput() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -270,7 +270,7 @@ import Glibc
         #expect(eventually(within: 10) { !process.isRunning } && process.terminationStatus == 0)
     }
 
-    @Test("The access log tells path, status and reason of each request, and never a query or a token")
+    @Test("The access log has path, status and reason of each request, and never a query or a token")
     func accessLog() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -3,12 +3,12 @@ import GatewayBench
 import Testing
 
 enum OryClient {
-    /// The interpreter that has it.
+    /// The path of the Python interpreter that has the client installed.
     static let python = Servers.find([Gateway.root.appending(path: ".build/clients/bin/python").path])
 }
 
-/// Ory's generated client, unmodified, against the binary. `deploy/test.sh` installs it where PyPI can be reached; what it
-/// demands of the documents is checked without it as well (`OryDocumentTests`).
+/// Runs Ory's generated client, unmodified, against the binary. `deploy/test.sh` installs the client if PyPI can be
+/// reached. `OryDocumentTests` checks the documents' types without it.
 @Suite("Ory's client", .blocking, .enabled(if: OryClient.python != nil, "ory-client is not installed"))
 struct OryClientTests {
     @Test("ory-client signs in, reads the session and signs out")
@@ -16,7 +16,7 @@ struct OryClientTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
-            // The client sends its host as the authority, so that of the settings is put in its place.
+            // The client sends its own host as the authority, so it is replaced by the settings' host.
             let script = """
                 import ory_client, sys
                 from ory_client.api.frontend_api import FrontendApi

@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// No spelling of a path makes a real server serve a protected file to a stranger.
+/// No spelling of a path makes a real server serve a protected file to an anonymous client.
 @Suite("Spellings of a path", .blocking) struct PathSpellingTests {
-    /// Ways to write the path of `protected`, a file that a public route must not open.
+    /// Ways to write the path of a protected file, next to a public path `open`.
     private static func spellings(_ path: String, beside open: String) -> [String] {
         let parts = path.split(separator: "/").map(String.init)
         let first = parts.first ?? ""
@@ -42,7 +42,7 @@ import Testing
         ]
     }
 
-    /// A set of routes, and which files they protect.
+    /// A set of routes, and the files that they protect.
     private struct Pair {
         var routes: String
         var protected: [String]
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("nginx serves no protected file to a stranger")
+    @Test("nginx serves no protected file to an anonymous client")
     func nginx() throws {
         guard let program = Servers.find(["/usr/sbin/nginx"]) else { return Servers.missing("nginx") }
         try self.check("nginx") { folder, port in
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test("Apache serves no protected file to a stranger")
+    @Test("Apache serves no protected file to an anonymous client")
     func apache() throws {
         let modules = "/usr/lib/apache2/modules"
         guard let program = Servers.find(["/usr/sbin/apache2"]), FileManager.default.fileExists(atPath: modules) else {
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("Python's server serves no protected file to a stranger")
+    @Test("Python's server serves no protected file to an anonymous client")
     func python() throws {
         guard let program = Servers.find(["/usr/bin/python3"]) else { return Servers.missing("python3") }
         try self.check("Python") { folder, port in

@@ -2,11 +2,11 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Readers that do not read, clients that leave, and more of them than fit.
+/// Clients that do not read, clients that leave, and more clients than the gateway can serve.
 @Suite("Pressure", .blocking, .serialized) struct PressureTests {
     static let soak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 
-    /// An app that sends without end and counts what it got rid of.
+    /// An app that sends an endless answer and counts the answers that were sent completely.
     private static func fountain(_ sent: Flag) -> @Sendable (Link) -> Void {
         { link in
             while let request = link.next() {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The test holds both ends of every stream: more descriptors than a shell allows by itself.
+    /// The test holds both ends of every stream, which needs more descriptors than a shell allows by default.
     private static func raiseDescriptorLimit() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return }  // RLIMIT_NOFILE
@@ -30,14 +30,14 @@ import Testing
         _ = setrlimit(__rlimit_resource_t(7), &limit)
     }
 
-    @Test("F14: readers that stall stop no other client, and cost little memory")
+    @Test("F14: readers that stall do not stop other clients, and cost little memory")
     func stalledReaders() throws {
         let count = Self.soak ? 1000 : 40
         Self.raiseDescriptorLimit()
         let sent = Flag()
         let app = try FakeUpstream(serve: Self.fountain(sent))
         defer { app.stop() }
-        // A thousand at once overrun the listen queue of an app that starts a thread for each.
+        // A thousand connections at once would overrun the listen queue of an app that starts a thread for each.
         let more = "limits:\n  connections: 5000\ntimeouts:\n  connect: 30s\n"
         try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
             #expect(try gateway.get("/warm").status == 200)
@@ -54,12 +54,12 @@ import Testing
             let grown = gateway.residentBytes - before
             #expect(grown < count * 300_000 + 8_000_000, "\(count) stalled streams cost \(grown) bytes")
             #expect(sent.count == 0)
-            // They are held until here: a connection ends with its last use.
+            // Keeps the connections until here: a connection closes with its last use.
             for wire in stalled { wire.close() }
         }
     }
 
-    @Test("F14: a stream that is read slowly arrives whole and is not held in memory")
+    @Test("F14: a stream that is read slowly arrives completely and is not held in memory")
     func slowReader() throws {
         let total = Self.soak ? 1 << 30 : 64 << 20
         let app = try FakeUpstream { link in
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("F14: an app that does not read stalls its uploader, and not the gateway's memory")
+    @Test("F14: if an app does not read, its uploader has to wait, and the gateway's memory does not grow")
     func slowApp() throws {
         let total = Self.soak ? 1 << 30 : 64 << 20
         let app = try FakeUpstream { link in
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "F21: when the client leaves, the app's exchange is cancelled, whatever its state",
+        "F21: when the client leaves, the exchange with the app is cancelled in any state",
         arguments: ["GET", "POST"]
     )
     func abort(method: String) throws {
@@ -137,12 +137,12 @@ import Testing
                 wire.close()
                 #expect(eventually { cancelled.count == index + 1 }, "\(target)")
             }
-            // Nobody is taken for being there any more.
+            // The gateway has closed the connections of the clients that left.
             #expect(eventually { gateway.descriptorCount < 40 })
         }
     }
 
-    @Test("F19: with few descriptors the gateway lets in as many as it can serve, burns no time, and recovers")
+    @Test("F19: with few descriptors the gateway accepts as many clients as it can serve, does not spin, and recovers")
     func descriptors() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -152,12 +152,12 @@ import Testing
             for _ in 0..<200 { if let wire = try? gateway.connect() { crowd.append(wire) } }
             #expect(crowd.count > 100)
             usleep(200_000)
-            // Those who are in are served, connections to the app included.
+            // Accepted clients are served, including the connections to the app.
             var served = 0
             for wire in crowd.prefix(10) where (try? wire.request(Request.get()).status) == 200 { served += 1 }
             #expect(served == 10)
             #expect(gateway.descriptorCount < 128, "some are kept back")
-            // Operators can still look.
+            // The admin listener still answers.
             #expect(try gateway.admin("/healthz").status == 200)
             let start = try self.processorSeconds(gateway)
             sleep(1)
@@ -174,7 +174,7 @@ import Testing
         return (user + system) / 100
     }
 
-    @Test("The connection limit makes clients wait in the backlog, and the limit per address turns them away")
+    @Test("At the connection limit clients wait in the backlog, and at the limit per address they are refused")
     func connectionLimits() throws {
         let go = Flag()
         let app = try FakeUpstream(
@@ -192,8 +192,8 @@ import Testing
             let fifth = try gateway.connect()
             fifth.send(Request.get())
             #expect(fifth.endsNow())
-            // All who are in are busy: the third of these waits until one of them is done.
-            // They come one after the other: in a crowd, those that have not asked yet are closed.
+            // All accepted clients are busy, so the third of these waits until one of them is done.
+            // They connect one after the other, because in a crowd connections without a request are closed.
             let others = try (5...7).map { count in
                 let wire = try gateway.connect(from: "127.0.0.2")
                 wire.send(Request.get())
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test("Many clients at once, with aborts among them, get their own answers and nobody else's")
+    @Test("Many clients at once, some of which abort, get their own answers and never another's")
     func noMixUp() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in

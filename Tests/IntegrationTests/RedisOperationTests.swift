@@ -6,11 +6,11 @@ import Testing
 import Glibc
 #endif
 
-/// What the operator of a gateway with Redis sees: readiness, metrics, logs, `check --network`, a rotation of the secret.
-@Suite("Operation with Redis", .blocking) struct RedisOperationTests {
+/// What the operator of a gateway with Redis sees: readiness, metrics, logs, `check --network`, and a rotation of the
+@Suite("secret.", .blocking) struct RedisOperationTests {
     private static let password = "redis-password-canary-0123456789"
 
-    /// Settings and secrets of gateways that share `redis`.
+    /// The settings and the secrets of gateways that share `redis`.
     private static func settings(app: Int, url: String, more: String = "") throws -> (folder: URL, yaml: String) {
         let folder = try Servers.folder()
         try Data("\(String(repeating: "s", count: 48))\n".utf8).write(to: folder.appending(path: "secret"))
@@ -34,7 +34,7 @@ import Glibc
         )
     }
 
-    @Test("two gateways on one Redis know each other's sessions, and metrics and readiness say how it stands")
+    @Test("two gateways on one Redis accept each other's sessions, and metrics and readiness show the state of Redis")
     func sharesSessions() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -68,7 +68,9 @@ import Glibc
         }
     }
 
-    @Test("a Redis that goes and comes back empty is not ready, then ready, logged as a change and audited")
+    @Test(
+        "if Redis goes away and comes back empty, the gateway is not ready, then ready, and logs and audits the change"
+    )
     func goesAndComes() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -95,7 +97,7 @@ import Glibc
         }
     }
 
-    @Test("a gateway starts and serves public routes while its Redis is away")
+    @Test("a gateway starts and serves public routes while its Redis is unavailable")
     func startsWithout() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -110,7 +112,7 @@ import Glibc
         }
     }
 
-    @Test("an eviction policy that may push out markers is not ready, unless the operator has said that he knows")
+    @Test("with an eviction policy that may evict markers, the gateway is not ready unless the settings allow it")
     func eviction() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -134,7 +136,7 @@ import Glibc
     }
 
     @Test(
-        "a Redis without an append-only file is not ready where the operator demands one, and check says what remains"
+        "without an append-only file the gateway is not ready if the settings require one, and check says what may be lost"
     )
     func appendOnly() throws {
         let app = try FakeUpstream()
@@ -156,7 +158,7 @@ import Glibc
         }
     }
 
-    @Test("a rotation of the secret signs nobody out, whichever step each gateway has reached")
+    @Test("a rotation of the secret signs no user out, whichever step each gateway has reached")
     func rotation() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -192,7 +194,7 @@ import Glibc
         }
     }
 
-    @Test("check --network says precisely what is wrong with a Redis, one verdict a line, and never a password")
+    @Test("check --network says exactly what is wrong with a Redis, one verdict per line, and never shows a password")
     func network() throws {
         let acl = "sallyport on >\(Self.password) ~sp:* +@all -wait -client|tracking resetchannels"
         let redis = try RedisProcess(
@@ -246,7 +248,7 @@ import Glibc
     }
 }
 
-/// A `redis-server` on a free loopback port, which can be stopped and started again.
+/// A `redis-server` on a free loopback port. It can be stopped and started again.
 final class RedisProcess {
     let port: Int
     private let folder: URL

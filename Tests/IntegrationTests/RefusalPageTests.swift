@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// What a person sees of a refusal, and what a program sees of the same one.
+/// The page for people and the document for programs of the same refusal.
 @Suite("Pages of refusals", .blocking) struct RefusalPageTests {
     private static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none"]
     private static let form =
@@ -58,7 +58,7 @@ import Testing
         #expect(answer.text.contains("<code>\(id)</code>"), sourceLocation: place)
     }
 
-    @Test("A navigation gets a page and a program the problem document, whatever the refusal comes from")
+    @Test("A navigation gets a page and a program gets the problem document, whatever causes the refusal")
     func everyStatus() throws {
         let closed = try ServerPorts.take()
         let silent = try FakeUpstream(serve: { _ in sleep(3) })
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("A program's problem document is what it always was, byte for byte")
+    @Test("A program's problem document is the documented one, byte for byte")
     func problem() throws {
         try self.with { gateway, _ in
             let answer = try gateway.get("/x")
@@ -123,7 +123,9 @@ import Testing
         }
     }
 
-    @Test("A form without a session is told that its data went nowhere, and sign-in leads back to the form")
+    @Test(
+        "After a form without a session, the page says that the data was not sent on, and sign-in leads back to the form"
+    )
     func formWithoutSession() throws {
         try self.with { gateway, app in
             func post(_ fields: [String]) throws -> Answer {
@@ -160,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("Who may not see a page is told so and can sign in as somebody else; another site's form is refused")
+    @Test("A user who may not see a page can sign in with another account; a form from another site is refused")
     func forbidden() throws {
         try self.with { gateway, _ in
             let grace = "Cookie: sallyport=\(try gateway.browser(.grace))"
@@ -174,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("What is too large or too long is told as a page, as far as the sender can be known")
+    @Test("Requests that are too large or too long get a page if the head shows a browser")
     func tooLarge() throws {
         try self.with { gateway, _ in
             let body = String(repeating: "x", count: 100)
@@ -192,13 +194,13 @@ import Testing
             #expect(try gateway.get("/", ["Accept: */*"] + cookies).reason == "request.fields_too_large")
             let long = try gateway.get("/\(String(repeating: "x", count: 9000))", ["Accept: text/html"])
             #expect(long.status == 414 && (long.pageReason ?? long.reason) == "request.line_too_long")
-            // A head that cannot be read does not say what sent it.
+            // A malformed head does not show what sent it.
             let malformed = "GET / HTTP/1.1\r\nAccept: text/html\r\nHost : app.example.com\r\n\r\n"
             #expect(try gateway.request(malformed).reason == "request.malformed")
         }
     }
 
-    @Test("A page of ours keeps the connection, and one after another is answered on it")
+    @Test("A page of the gateway keeps the connection, and further requests on it are answered")
     func keepsTheConnection() throws {
         try self.with { gateway, _ in
             let wire = try gateway.connect()
@@ -211,7 +213,7 @@ import Testing
         }
     }
 
-    @Test("When nobody can be signed in or out for the moment, a browser gets a page with Retry-After")
+    @Test("While sign-in and sign-out are impossible, a browser gets a page with Retry-After")
     func outage() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// What the gateway changes in messages, and that it changes nothing else.
+/// The gateway changes certain parts of messages, and no others.
 @Suite("Rewriting", .blocking) struct RewritingTests {
     @Test(
         "oathkeeper#1269: targets reach the app byte for byte",
@@ -19,7 +19,7 @@ import Testing
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port, "allow_encoded_slashes: true")) { gateway throws in
             let answer = try gateway.get(target)
-            // What the grammar does not allow at all may be refused, but never altered.
+            // A target that the grammar forbids may be refused, but is never changed.
             if answer.status == 400 {
                 #expect(target.contains { "|{}^`\"<>[]".contains($0) }, "\(target) is refused: \(answer.text)")
                 #expect(app.requests.isEmpty)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("oathkeeper#1269: on protected routes, too")
+    @Test("oathkeeper#1269: targets also reach the app byte for byte on protected routes")
     func protectedTargets() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("The app sees the public Host, or the one that the route names; absolute-form becomes origin-form")
+    @Test("The app sees the public Host or the route's; absolute-form becomes origin-form")
     func host() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("CVE-2026-48794: a host is the same in any case, with its port and with the root's dot; no other is served")
+    @Test("CVE-2026-48794: a host matches in any case, with its port and with a final dot; no other host is served")
     func hostSpellings() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -94,12 +94,12 @@ import Testing
                 #expect(try gateway.request("GET /public/ HTTP/1.1\r\n\(head)\r\n\r\n").status == 400, "\(head)")
             }
             #expect(app.requests.allSatisfy { $0.target == "/public/" })
-            // However it is spelled, the app sees one.
+            // The app sees the same host for every spelling.
             #expect(app.requests.count >= 4 && app.requests.allSatisfy { $0.values("host") == [Request.host] })
         }
     }
 
-    @Test("A Location on the app's own origin becomes the public one; every other stays as it is")
+    @Test("A Location on the app's own origin gets the public origin; any other stays as it is")
     func location() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("Set-Cookie of the app passes byte for byte and in order, but for our own names")
+    @Test("The app's Set-Cookie fields pass byte for byte and in order, except those with the gateway's cookie names")
     func setCookie() throws {
         let lines = [
             "Set-Cookie: a=b; Path=/; Expires=Wed, 21 Oct 2037 07:28:00 GMT", "set-cookie:c=d",
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test("All other fields of an answer pass in order and byte for byte; hop-by-hop ones do not")
+    @Test("All other fields of an answer pass in order and byte for byte, except hop-by-hop fields")
     func answerFields() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(
-        "Our cookies leave the Cookie field, and every other byte of it stays",
+        "The gateway's cookies are removed from the Cookie field, and every other byte of it stays",
         arguments: [
             ("a=1; sallyport=TOKEN; b=2", "a=1; b=2"), ("sallyport=TOKEN; b=\"x; y\"", "b=\"x; y\""),
             ("a=1;sallyport=TOKEN", "a=1"),
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test("T36: answers that carry identity are private; what the app forbids stays forbidden")
+    @Test("T36: answers with a user's identity are private; stricter directives of the app stay")
     func cacheControl() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in

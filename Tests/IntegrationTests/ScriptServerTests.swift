@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A server that hands requests to scripts as CGI does (RFC 3875): it runs `/secret.sh` for `/secret.sh/x`, and it writes
-/// every byte of a field's name that is neither a letter nor a digit as `_`.
-@Suite("A server of scripts", .blocking) struct ScriptServerTests {
+/// A server that runs scripts by CGI (RFC 3875). It runs `/secret.sh` for `/secret.sh/x`, and it writes every byte of a
+/// field's name that is neither a letter nor a digit as `_`.
+@Suite("A server with CGI scripts", .blocking) struct ScriptServerTests {
     private func withScripts(_ routes: String, _ body: (Gateway) throws -> Void) throws {
         guard let program = Servers.find(["/usr/sbin/lighttpd"]) else { return Servers.missing("lighttpd") }
         let folder = try Servers.folder()
@@ -39,7 +39,7 @@ import Testing
             allow_encoded_slashes: true
         """
 
-    @Test("No path that goes on behind a protected script runs it for a stranger")
+    @Test("No path that continues a protected script's path runs the script for an anonymous client")
     func pathInfo() throws {
         try self.withScripts(Self.routes) { gateway in
             #expect(try gateway.get("/open.sh/x").text.contains("PATH_INFO=/x"), "path information reaches scripts")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("path_info: follow serves what goes on behind a protected script to those who may run it")
+    @Test("path_info: follow serves continuations of a protected script's path to users who may run it")
     func follow() throws {
         try self.withScripts(Self.routes + "\n    path_info: follow\n") { gateway in
             #expect(try gateway.get("/secret.sh/x").status == 401)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("No field whose name only looks like ours to a script reaches it")
+    @Test("No field with a name that a script would read as the gateway's reaches the script")
     func forgedNames() throws {
         try self.withScripts(Self.routes) { gateway in
             #expect(

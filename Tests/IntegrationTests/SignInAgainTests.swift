@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Routes that demand a recent or a stronger sign-in.
+/// Routes that require a recent or a stronger sign-in.
 @Suite("Signing in again", .blocking) struct SignInAgainTests {
     private static let routes = """
           - path: /**
@@ -21,7 +21,7 @@ import Testing
         try Gateway.withApp({ Config.file(upstream: $0, routes: Self.routes) }, body)
     }
 
-    @Test("A page that wants a recent sign-in asks for it, leads back, and lets in once; programs and forms are told")
+    @Test("A page that needs a recent sign-in redirects to login, which leads back; programs and forms get a refusal")
     func maxAge() throws {
         try self.with { gateway, app in
             let old = "Cookie: sallyport=\(try gateway.browser())"
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("A level that signing in does not reach is refused with a page, and leads nobody round in circles")
+    @Test("A level that a new sign-in does not reach is refused with a page, without a redirect loop")
     func assurance() throws {
         try self.with { gateway, _ in
             let grace = "Cookie: sallyport=\(try gateway.browser(.grace))"

@@ -2,11 +2,11 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Clients that open connections and say nothing, or too little, keep no other client out.
+/// Clients that open connections and send nothing, or too little, do not keep other clients out.
 @Suite("Silent clients", .blocking, .serialized) struct SilentClientTests {
     private static let crowd = "limits:\n  connections: 40\n  connections_per_address: 0\n"
 
-    /// An app that answers `/slow` when it is told to.
+    /// An app that answers `/slow` only after `go` is raised.
     private static func patient(_ go: Flag) throws -> FakeUpstream {
         try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    @Test("A connection that says nothing ends when a head would have to, not when an idle one would")
+    @Test("The header timeout, not the idle timeout, closes a new connection without bytes")
     func firstByte() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "What one address opens and leaves silent, or with half a head, keeps nobody else out",
+        "Silent connections and unfinished heads of one address do not keep other clients out",
         arguments: ["", "GET / HTTP/1.1\r\nHos"],
         [1, 2]
     )
@@ -51,13 +51,13 @@ import Testing
                 #expect(answer.status == 200)
             }
             #expect(try gateway.metric(#"sallyport_connections_evicted_total{listener="public"}"#) > 100)
-            // The longest silent ones went.
+            // The oldest silent connections were closed.
             #expect(silent[0].endsNow(within: 1))
             #expect(silent.last?.receive(seconds: 0.2) == .silence)
         }
     }
 
-    @Test("Connections that carry a request are never closed for others, nor those that were let in last")
+    @Test("To make room, neither a connection with a request is closed nor the newest ones")
     func busyOnesStay() throws {
         let go = Flag()
         let app = try Self.patient(go)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("A house full of idle connections lets everybody in without delay")
+    @Test("A gateway full of idle connections accepts every new client without delay")
     func idleOnesGo() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -89,7 +89,9 @@ import Testing
         }
     }
 
-    @Test("One address has half of the room by default; more are turned away and counted, others are served")
+    @Test(
+        "One address gets half of the room by default; more of its connections are refused and counted, others are served"
+    )
     func perAddress() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -113,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("When all that strangers may use is busy, who is signed in still gets in")
+    @Test("When all places for unknown addresses are busy, an address with a signed-in user still gets in")
     func reserved() throws {
         let go = Flag()
         let app = try Self.patient(go)
@@ -122,7 +124,7 @@ import Testing
             let cookie = try gateway.browser(from: "127.0.0.9")
             let fields = ["Cookie: sallyport=\(cookie)"]
             #expect(try gateway.get("/", fields, from: "127.0.0.9").status == 200)
-            // One after the other: in a crowd, those that have not asked yet are closed.
+            // One after the other, because in a crowd connections without a request are closed.
             let busy = try (1...36).map { count in
                 let wire = try gateway.connect()
                 wire.send(Request.get("/public/slow"))
@@ -138,12 +140,12 @@ import Testing
             )
             go.raise()
             for wire in busy { #expect(try wire.answer().status == 200) }
-            // They are idle now, and go as soon as that is seen.
+            // These connections are idle now, and are closed at the next check.
             #expect(eventually(within: 2) { (try? gateway.get("/public/", from: "127.0.0.2").status) == 200 })
         }
     }
 
-    @Test("An unfinished head keeps no large buffer, whatever the connection carried before")
+    @Test("A connection with an unfinished head holds no large buffer, whatever it carried before")
     func unfinishedHeads() throws {
         let app = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.answer(body: "ok") })
         defer { app.stop() }
@@ -152,11 +154,11 @@ import Testing
             let body = String(repeating: "a", count: 400_000)
             let wires = try (0..<count).map { _ in try gateway.connect() }
             for wire in wires { #expect(try wire.request(Request.get()).status == 200) }
-            // What one upload needs is there before.
+            // The memory that one upload needs is allocated before the measurement.
             #expect(try gateway.request(Request.post("/", body: body)).status == 200)
             let before = gateway.residentBytes
             for wire in wires {
-                // The head comes behind a body, so that it is read into what the body was read into.
+                // The head follows a body, so that it is read into the body's buffer.
                 wire.send(Request.post("/", body: body) + "GET / HTTP/1.1\r\nHos")
                 #expect(try wire.answer().status == 200)
             }

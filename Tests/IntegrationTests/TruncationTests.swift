@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Answers that break off and answers that nobody can read.
+/// Answers that break off, and answers that are malformed.
 @Suite("Broken answers", .blocking) struct TruncationTests {
-    @Test("F12: an answer that breaks off never looks whole, and the connection ends", arguments: [false, true])
+    @Test("F12: an answer that breaks off never looks complete, and the connection ends", arguments: [false, true])
     func truncated(byReset: Bool) throws {
         let app = try FakeUpstream { link in
             guard let request = link.next() else { return }
@@ -24,7 +24,7 @@ import Testing
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             var targets = ["/length", "/nothing", "/chunked", "/inside", "/size", "/last", "/garbage"]
-            // Without a length only a reset tells that it is not the end.
+            // Without a length, only a reset shows that the answer is not complete.
             if byReset { targets.append("/close") }
             for target in targets {
                 let new = try gateway.connect()
@@ -32,7 +32,7 @@ import Testing
                 #expect(answer.status == 200 && !answer.isWhole, "\(target): \(answer.text)")
                 #expect(!String(latin1: answer.rawBody).hasSuffix("0\r\n\r\n"), "\(target)")
                 #expect(new.endsNow(), "\(target)")
-                // A 1.0 client has nothing but the end of the stream to go by: it must be a reset.
+                // An HTTP/1.0 client sees only the end of the stream, so it must be a reset.
                 let old = try gateway.request("GET \(target) HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
                 #expect(!old.isWhole && old.ended == .reset, "\(target): \(String(describing: old.ended))")
             }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("F12: the gateway's own log tells that the answer broke off")
+    @Test("F12: the gateway's own log says that the answer broke off")
     func logged() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("F12: an app that goes silent within its answer is given up on")
+    @Test("F12: if an app falls silent within its answer, the gateway ends the exchange")
     func silent() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Bytes that are not an answer that every reader reads alike.
+    /// Answers that not every reader would read in the same way.
     private static let malformed = [
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
@@ -100,7 +100,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nContent-Le",
     ]
 
-    @Test("F13: a malformed answer is 502, its connection is closed, and nothing of it is passed on")
+    @Test("F13: a malformed answer gives 502, its connection is closed, and no byte of it is passed on")
     func malformed() throws {
         let app = try FakeUpstream { link in
             guard let request = link.next(), let index = Int(request.target.dropFirst()) else { return }
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("CVE-2026-71324: bytes after an answer are dropped, and end the connection to the app")
+    @Test("CVE-2026-71324: bytes after an answer are dropped, and the connection to the app is closed")
     func leftOver() throws {
         let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
         let app = try FakeUpstream(
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test("Interim answers of the app are between it and the gateway")
+    @Test("Interim answers of the app are not passed on")
     func interim() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in

@@ -2,9 +2,9 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// Apps behind names and behind TLS.
+/// Apps that are addressed by name, and apps with TLS.
 @Suite("Apps by name and by TLS", .blocking) struct UpstreamAddressTests {
-    @Test("A name with several addresses finds the one where the app listens")
+    @Test("If a name has several addresses, the one on which the app listens is found")
     func name() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("A name that nobody knows is 502, and the gateway starts in spite of it")
+    @Test("An unknown name gives 502, and does not keep the gateway from starting")
     func unknownName() throws {
         let settings = Config.open(upstream: 1).replacing("http://127.0.0.1:1", with: "http://no-such-name.invalid")
         try Gateway.with(settings) { gateway throws in
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Answers every request, and says what name and which certificate the client brought.
+    /// Answers every request with the requested name and the name in the client's certificate.
     private static let server = """
         import http.server, ssl, sys
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -54,7 +54,7 @@ import Testing
         server.serve_forever()
         """
 
-    /// A CA, a certificate of `app.internal` and one of a client, all of this test's making.
+    /// Makes a CA, a certificate of `app.internal` and a client's certificate.
     private func certificates() throws -> URL? {
         guard Servers.find(["/usr/bin/openssl"]) != nil, Servers.find(["/usr/bin/python3"]) != nil else { return nil }
         let folder = try Servers.folder()
@@ -101,7 +101,7 @@ import Testing
         return Config.open(upstream: 1, "upstream: app", more: lines.joined(separator: "\n"))
     }
 
-    @Test("TLS to the app: its CA and its name are checked, and it learns the name that was asked for")
+    @Test("TLS to the app: its CA and its name are checked, and it gets the name by SNI")
     func tls() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("F12: over TLS the end of the stream without close_notify is not the end of an answer")
+    @Test("F12: with TLS, an end of the stream without close_notify is not the end of an answer")
     func tlsTruncation() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("TLS to the app: it knows the gateway by its certificate, and refuses it without")
+    @Test("TLS to the app: the app identifies the gateway by its certificate, and refuses it without one")
     func clientCertificate() throws {
         guard let folder = try self.certificates() else { return Servers.missing("openssl or python3") }
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test("A CA file that is none refuses the start")
+    @Test("With an invalid CA file the gateway does not start")
     func badCA() throws {
         #expect(throws: BenchFailure.self) {
             let folder = try Servers.folder()

@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// Apps that are not there, hang or break off before they answer.
+/// Apps that do not listen, hang, or break off before they answer.
 @Suite("Failures of the app", .blocking) struct UpstreamFailureTests {
     private func expectProblem(
         _ answer: Answer,
@@ -21,7 +21,7 @@ import Glibc
         )
     }
 
-    @Test("F11: a refused connection is 502, and the app is found again as soon as it is back")
+    @Test("F11: a refused connection gives 502, and the app is used again as soon as it is back")
     func refused() throws {
         let port = try ServerPorts.take()
         try Gateway.with(Config.open(upstream: port)) { gateway throws in
@@ -34,9 +34,9 @@ import Glibc
         }
     }
 
-    @Test("F11: an app that accepts no connection is given up on after the connect timeout")
+    @Test("F11: if an app does not accept a connection, the connect timeout ends the attempt")
     func connectTimeout() throws {
-        // A listener whose backlog is full: the kernel answers no further SYN.
+        // A listener with a full backlog: the kernel answers no further SYN.
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
         let port = try ServerPorts.take()
@@ -59,7 +59,7 @@ import Glibc
         }
     }
 
-    @Test("F11: an app that does not answer is 504 after the route's time, and what it sends later is dropped")
+    @Test("F11: if an app does not answer, the route's timeout gives 504, and a late answer is dropped")
     func responseTimeout() throws {
         let app = try FakeUpstream { link in
             while let request = link.next() {
@@ -78,7 +78,7 @@ import Glibc
     }
 
     @Test(
-        "F11: an app that closes or resets before it answers is 502, and nothing is sent twice",
+        "F11: if an app closes or resets before it answers, the answer is 502, and the request is not repeated",
         arguments: ["GET", "POST"],
         [false, true]
     )
@@ -97,7 +97,7 @@ import Glibc
         }
     }
 
-    /// Answers the first request of each connection and dies with the second; a mark of the time says when it was told.
+    /// Answers the first request of each connection, and resets the connection at the second after sending `partial`.
     private func dyingApp(saying partial: String = "") throws -> FakeUpstream {
         try FakeUpstream { link in
             guard link.next() != nil else { return }
@@ -108,7 +108,7 @@ import Glibc
         }
     }
 
-    @Test("F11: what a kept connection lost without a byte of an answer is sent once more if that is harmless")
+    @Test("F11: if a kept connection is lost before a byte of the answer, an idempotent request is repeated once")
     func retry() throws {
         for method in ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
             let app = try self.dyingApp()
@@ -126,7 +126,7 @@ import Glibc
         }
     }
 
-    @Test("F11: a POST whose body was sent is not sent again, nor anything after a byte of an answer")
+    @Test("F11: a POST is not repeated after its body was sent, and no request is repeated after a byte of the answer")
     func noRetry() throws {
         for (request, partial) in [
             (Request.post("/once", body: "hello"), ""), (Request.get("/once", method: "POST"), ""),
@@ -144,7 +144,7 @@ import Glibc
         }
     }
 
-    @Test("F11: a POST of which only the head was sent is not sent again: the app may have acted on it")
+    @Test("F11: a POST is not repeated even if only its head was sent, because the app may have acted on it")
     func noRetryOfHead() throws {
         let again = Flag()
         let app = try FakeUpstream { link in
@@ -168,7 +168,7 @@ import Glibc
         }
     }
 
-    @Test("F11: retries do not multiply: an app that dies every time is asked twice, not more")
+    @Test("F11: a request is repeated only once, even if the app fails every time")
     func noStorm() throws {
         let app = try FakeUpstream { link in
             if link.number == 0 {
@@ -205,7 +205,7 @@ import Glibc
         }
     }
 
-    @Test("Idle connections to the app are closed after their time")
+    @Test("Idle connections to the app are closed after the keep-alive time")
     func keepAliveTime() throws {
         let closed = Flag()
         let app = try FakeUpstream { link in
@@ -220,7 +220,7 @@ import Glibc
         }
     }
 
-    @Test("When all connections to the app are in use the next request is 503 with Retry-After")
+    @Test("If all connections to the app are in use, the next request gets 503 with Retry-After")
     func overloaded() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -241,7 +241,7 @@ import Glibc
         }
     }
 
-    @Test("An answer that comes before the body has gone is passed on, and neither connection is used again")
+    @Test("An answer that arrives before the body is sent is passed on, and neither connection is reused")
     func earlyAnswer() throws {
         let app = try FakeUpstream { link in
             guard let head = link.nextHead() else { return }

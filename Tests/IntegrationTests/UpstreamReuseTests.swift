@@ -6,7 +6,7 @@ import Testing
 import Glibc
 #endif
 
-/// Apps that send more than their answer: it must not be taken for the answer to the next user's request.
+/// Apps that send more than their answer. The rest must not be taken for the answer to the next user's request.
 @Suite("Late bytes of the app", .blocking) struct UpstreamReuseTests {
     private static let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON"
     private static let unasked = #"sallyport_upstream_unasked_total{upstream="http://127.0.0.1:"#
@@ -15,7 +15,7 @@ import Glibc
         try gateway.metric(Self.unasked + "\(app.port)\"}")
     }
 
-    /// A request, and the body that the app must get exactly once.
+    /// Requests with the body that the app must get exactly once.
     private static let requests: [(request: String, body: String)] = [
         (Request.get("/second"), ""),
         (Request.get("/second", method: "POST"), ""),
@@ -28,8 +28,8 @@ import Glibc
         (Request.post("/second", body: String(repeating: "x", count: 60_000)), String(repeating: "x", count: 60_000)),
     ]
 
-    /// Lets a request and what the app does when `cue` is raised arrive while the gateway is stopped, the request first, so that
-    /// it finds both in one turn of its loop; expects the answer to that request.
+    /// Stops the gateway, sends it a request, and then raises `cue`, on which the app acts. The gateway finds both in
+    /// one turn of its loop. Expects the answer to that request.
     private func expectSecond(_ gateway: Gateway, _ request: String, _ cue: Flag, done: Flag) throws {
         let wire = try gateway.connect()
         #expect(try wire.request(Request.get("/first")).text == "/first")
@@ -46,7 +46,7 @@ import Glibc
         #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
     }
 
-    @Test("Bytes that come before the next request has left close the connection; the request goes over another one")
+    @Test("Unexpected bytes before the next request is sent close the connection; the request uses another one")
     func beforeTheRequestLeaves() throws {
         for (request, body) in Self.requests {
             let late = Flag()
@@ -71,7 +71,7 @@ import Glibc
         }
     }
 
-    @Test("An app that closes before the next request has left costs no request, whatever its method")
+    @Test("An app that closes before the next request is sent fails no request, whatever its method")
     func closedBeforeTheRequestLeaves() throws {
         for (request, body) in Self.requests {
             let leave = Flag()
@@ -95,7 +95,7 @@ import Glibc
     }
 
     @Test(
-        "What follows an answer without content, or another answer, a moment later reaches nobody",
+        "Bytes that come a moment after an answer, with or without content, reach no client",
         arguments: [
             ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: \(poison.utf8.count)\r\n\r\n"),
             ("GET", "HTTP/1.1 204 No Content\r\n\r\n"),
@@ -126,14 +126,14 @@ import Glibc
                 #expect(eventually { poisoned.count > index })
                 let next = try wire.request(Request.get("/own/\(index)"))
                 #expect(next.text == "/own/\(index)", "\(next.lines)")
-                // And so on another client's connection, at once.
+                // Nor does another client's connection get them.
                 #expect(try gateway.get("/other/\(index)").text == "/other/\(index)")
             }
             #expect(eventually { ((try? self.unaskedCount(gateway, app)) ?? 0) > 0 })
         }
     }
 
-    @Test("Of two answers the second reaches nobody")
+    @Test("If an app sends two answers, the second reaches no client")
     func twoAnswers() throws {
         let poisoned = Flag()
         let app = try FakeUpstream { link in
@@ -157,7 +157,7 @@ import Glibc
         }
     }
 
-    @Test("What follows an answer that began before the request was whole reaches nobody")
+    @Test("Bytes after an answer that began before the request was complete reach no client")
     func earlyAnswer() throws {
         let poisoned = Flag()
         let app = try FakeUpstream { link in
@@ -189,7 +189,7 @@ import Glibc
         }
     }
 
-    @Test("An app that speaks before it is asked is no HTTP: 502, and not asked again and again")
+    @Test("An app that sends bytes before any request gives 502, and is not tried repeatedly")
     func greeting() throws {
         let app = try FakeUpstream { link in
             link.send("220 mail.example.com ESMTP\r\n")
@@ -214,7 +214,7 @@ import Glibc
         ).replacing("upstream: http://127.0.0.1:\(app.port)\n", with: "upstream: app\n", maxReplacements: 1)
     }
 
-    @Test("With reuse: strict a connection serves one session, and requests without one never share it")
+    @Test("With reuse: strict a connection serves one session, and requests without a session never share it")
     func strictReuse() throws {
         for (reuse, expected) in [
             ("shared", ["0", "0", "0", "0", "0", "0"]), ("strict", ["0", "1", "2", "0", "1", "2"]),
@@ -235,7 +235,7 @@ import Glibc
         }
     }
 
-    @Test("With reuse: strict idle connections of others make room when there may be no more")
+    @Test("With reuse: strict idle connections of other sessions are closed if no more may be opened")
     func strictRoom() throws {
         let app = try Self.numbering()
         defer { app.stop() }

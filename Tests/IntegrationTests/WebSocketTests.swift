@@ -2,7 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// WebSockets: tunnelled after the decision, and ended with the session.
+/// WebSockets pass after the decision, and end with the session.
 @Suite("WebSocket", .blocking) struct WebSocketTests {
     private static func upgrade(_ target: String = "/socket", _ fields: [String] = []) -> String {
         Request.get(
@@ -18,7 +18,7 @@ import Testing
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-    /// An app that agrees and sends everything back.
+    /// An app that accepts the upgrade and sends everything back.
     private static let mirror: @Sendable (Link) -> Void = { link in
         guard let request = link.next() else { return }
         guard request.values("upgrade") == ["websocket"] else { return link.answer(body: String(latin1: request.head)) }
@@ -26,7 +26,7 @@ import Testing
         while case .bytes(let bytes) = link.wire.receive(seconds: 20) { link.wire.send(bytes) }
     }
 
-    @Test("With a session the socket is tunnelled, its identity set, and bytes pass both ways")
+    @Test("With a session the socket is opened, its identity is set, and bytes pass in both directions")
     func tunnel() throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("T11: without a session there is no upgrade, and the app is never asked", arguments: [false, true])
+    @Test("T11: without a session there is no upgrade, and the app gets no request", arguments: [false, true])
     func refused(withText: Bool) throws {
         let app = try FakeUpstream(serve: Self.mirror)
         defer { app.stop() }
@@ -81,13 +81,13 @@ import Testing
                 #expect(answer.status == 403 && answer.reason == "request.cross_site", "\(fields): \(answer.lines)")
             }
             #expect(app.requests.isEmpty)
-            // A native app has no ambient credential.
+            // A native app's token is not added by a browser, so it needs no proof of origin.
             let token = try gateway.native()
             #expect(try gateway.request(Self.upgrade("/socket", ["Authorization: Bearer \(token)"])).status == 101)
         }
     }
 
-    @Test("Bytes that a client sends before it is answered are not lost")
+    @Test("Bytes that a client sends before the upgrade is accepted are not lost")
     func early() throws {
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("An app that does not agree answers like any other, and what the client sent behind is nobody's request")
+    @Test("An app can decline with an ordinary answer, and bytes that the client sent after the upgrade are no request")
     func declined() throws {
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
@@ -116,7 +116,7 @@ import Testing
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
-            // It was meant for the socket, and may look like anything.
+            // These bytes are meant for the socket, and may look like a request.
             wire.send(Self.upgrade() + Request.get("/after"))
             let answer = try wire.answer()
             #expect(answer.status == 426 && answer.value("connection") == "close")
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test("When either side leaves, the other is told")
+    @Test("If either side closes, the other side's connection is closed as well")
     func leaving() throws {
         let left = Flag()
         let app = try FakeUpstream { link in
@@ -180,7 +180,7 @@ import Testing
         let left = Flag()
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }
-            // Frames of every length form, the last one whole.
+            // Frames with every form of length; the last one is complete.
             let frames = [0x81, 0x02, 0x68, 0x69] + [0x82, 0x7E, 0x01, 0x00] + [UInt8](repeating: 0x88, count: 256)
             link.send(Self.accepted)
             link.wire.send(frames)
@@ -208,12 +208,12 @@ import Testing
             }
             #expect(Date().timeIntervalSince(start) < 1.5)
             #expect(eventually { left.count == 3 })
-            // Somebody else's session lives on.
+            // The native app's session lives on.
             #expect(sockets[3].receive(seconds: 0.3) == .silence)
         }
     }
 
-    @Test("Within a frame no close frame is put: the stream only ends")
+    @Test("If the session ends within a frame, no close frame is inserted, and the stream just ends")
     func signOutInsideFrame() throws {
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }

@@ -10,7 +10,7 @@ import Vocabulary
 
 @Suite("Static provider")
 struct StaticProviderTests {
-    /// A hash at the least cost that is accepted: these tests are about who, not about how hard.
+    /// A hash of the lowest accepted cost, because these tests are not about its strength.
     private static func hash(_ password: String) throws -> Secret {
         let salt = Random.bytes(16)
         let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)
@@ -37,7 +37,7 @@ struct StaticProviderTests {
         return authentication.identity.id
     }
 
-    @Test("The right password signs in with the user's traits and level")
+    @Test("The right password gives the user's traits and level")
     func rightPassword() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com"))
         let result = await provider.authenticate(
@@ -50,7 +50,7 @@ struct StaticProviderTests {
         #expect(result == .authenticated(expected))
     }
 
-    @Test("A wrong password, an unknown user and no users at all are the same refusal")
+    @Test("A wrong password, an unknown user and a provider without users give the same refusal")
     func refusals() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "bob@example.com"))
         for (identifier, password) in [
@@ -69,7 +69,7 @@ struct StaticProviderTests {
     }
 
     /// CVE-2025-24806.
-    @Test("Identifiers are bytes after ASCII case folding: no other spelling is the user")
+    @Test("Identifiers are compared as bytes after ASCII case folding, so no other spelling is the same user")
     func spelling() async throws {
         let provider = StaticProvider(users: try self.users("alice@example.com", "zo\u{EB}", "kim"))
         func subject(_ identifier: String) async -> String? {
@@ -86,7 +86,7 @@ struct StaticProviderTests {
         #expect(UserIdentifier("zo\u{EB}") != UserIdentifier("zoe\u{308}"))
     }
 
-    @Test("When the workers are busy, known and unknown users alike are told to come again")
+    @Test("When the workers are busy, known and unknown users get the same answer: unavailable")
     func overload() async throws {
         let workers = PasswordWorkers(atOnce: 1, waitingLimit: 0)
         let provider = StaticProvider(users: try self.users("alice@example.com"), workers: workers)
@@ -119,7 +119,7 @@ struct StaticProviderTests {
         #expect(self.subject(result) == "id of alice@example.com")
     }
 
-    @Test("Whoever is answered finds the place free again")
+    @Test("When an answer arrives, its place is free again")
     func oneAfterTheOther() async {
         let workers = PasswordWorkers(atOnce: 1, waitingLimit: 0)
         var refused = 0
@@ -127,7 +127,7 @@ struct StaticProviderTests {
         #expect(refused == 0)
     }
 
-    @Test("No more than the configured number run at once, and all that may wait are served")
+    @Test("At most the configured number run at once, and all that may wait are served")
     func concurrency() async {
         let workers = PasswordWorkers(atOnce: 2, waitingLimit: 78)
         let gauge = Gauge()
@@ -149,24 +149,24 @@ struct StaticProviderTests {
         #expect(gauge.most <= 2)
     }
 
-    /// A user from an IPv4 /24 of their own.
+    /// A sign-in from an IPv4 /24 that no other has.
     private static func stranger(_ number: Int) -> SignInSource {
         SignInSource(IPAddress(v4: 0x0A00_0001 + UInt32(number) << 8), isFamiliar: false)
     }
 
     @Test(
-        "No network fills the places: newcomers get some and are served next, whoever is familiar gets those that are kept"
+        "No network takes all places: newcomers get a share and are served next, and some places are kept for familiar users"
     )
     func shares() async throws {
         let queue = Queue(PasswordWorkers(atOnce: 1, waitingLimit: 39))
-        // One household with many /64s: it holds half of the 30 places that strangers may have, and no more.
+        // One household with many /64s gets half of the 30 places for strangers, and no more.
         for number in 0..<100 {
             let address = try #require(IPAddress("2001:db8:0:\(number)::1"))
             let isLetIn = await queue.enter("household", SignInSource(address, isFamiliar: false))
             #expect(isLetIn == (number < 15))
         }
         for number in 0..<10 { #expect(await queue.enter("newcomer", Self.stranger(number))) }
-        // Strangers from everywhere: the last quarter is not for them.
+        // Strangers from many networks do not get the last quarter.
         for number in 10..<100 {
             #expect(await queue.enter("flood", Self.stranger(number)) == (number < 15))
         }
@@ -177,19 +177,19 @@ struct StaticProviderTests {
         let order = await queue.open()
         #expect(order.count == 39)
         #expect(order.first == "household")
-        // Everybody else has had a turn before the household has its third.
+        // All others are served before the household is served a third time.
         let third = order.indices.filter { order[$0] == "household" }[2]
         #expect(order[..<third].count { $0 != "household" } == 24)
     }
 
-    @Test("A place that is free again is anybody's")
+    @Test("A place that is free again can be taken from any network")
     func places() async {
         let workers = PasswordWorkers(atOnce: 1, waitingLimit: 3)
         for number in 0..<1000 { #expect(await workers.run(for: Self.stranger(number), { number }) == number) }
         for number in 0..<1000 { #expect(await workers.run(for: Self.home, { number }) == number) }
     }
 
-    /// Work that comes in one after the other and is not begun before the gate opens.
+    /// Work that is submitted one item after the other and begins when the gate opens.
     private final class Queue: Sendable {
         private let workers: PasswordWorkers
         private let gate = DispatchSemaphore(value: 0)
@@ -201,7 +201,7 @@ struct StaticProviderTests {
             self.workers = workers
         }
 
-        /// Whether the work was let in.
+        /// Submits work; true if it gets a place.
         func enter(_ name: String, _ source: SignInSource) async -> Bool {
             let (places, refusals) = (self.workers.occupiedPlaces, self.refusals.withLock { $0 })
             let isFirst = places == 0
@@ -220,7 +220,7 @@ struct StaticProviderTests {
             }
         }
 
-        /// Lets the work begin; the names in the order in which it was done.
+        /// Opens the gate and returns the names in the order in which the work was done.
         func open() async -> [String] {
             self.gate.signal()
             for task in self.tasks.withLock({ $0 }) { await task.value }
@@ -228,7 +228,7 @@ struct StaticProviderTests {
         }
     }
 
-    /// How many are inside now, and how many were at most.
+    /// The number of callers inside now, and the largest number so far.
     private final class Gauge: Sendable {
         private let count = Mutex((now: 0, most: 0))
 

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// A provider of tokens that begin with its prefix, which answers what the test says and when.
+/// A provider of tokens with its prefix; a test scripts its answers and when it gives them.
 final class ScriptedTokens: TokenProvider {
     private struct State {
         var verdicts: [String: TokenVerdict] = [:]
@@ -26,10 +26,10 @@ final class ScriptedTokens: TokenProvider {
         self.prefix = prefix
     }
 
-    /// The tokens that it was asked for.
+    /// The tokens for which it was asked.
     var calls: [String] { self.state.withLock { $0.calls } }
 
-    /// What it says of `token` from now on; nil: unknown.
+    /// Sets its answer for `token`; nil: unknown.
     func say(_ known: KnownToken?, of token: String) {
         self.state.withLock { $0.verdicts[token] = known.map { .known($0) } }
     }
@@ -38,7 +38,7 @@ final class ScriptedTokens: TokenProvider {
         self.state.withLock { $0.isAway = isAway }
     }
 
-    /// From now on it answers nothing before `release`.
+    /// From now on answers are held until `release`.
     func hold() {
         self.state.withLock { $0.isHeld = true }
     }
@@ -56,7 +56,7 @@ final class ScriptedTokens: TokenProvider {
 
     func introspect(_ token: Secret) async -> TokenVerdict {
         let text = String(decoding: token.bytes, as: UTF8.self)
-        // What it knows when it is asked, however late it answers.
+        // The answer that is set when it is asked, however late it is given.
         let verdict: TokenVerdict = self.state.withLock { state in
             state.calls.append(text)
             return state.isAway ? .unavailable : state.verdicts[text] ?? .unknown
@@ -71,15 +71,15 @@ final class ScriptedTokens: TokenProvider {
         return verdict
     }
 
-    /// Waits until it was asked so many times.
+    /// Waits until it was asked this many times.
     func waitForCalls(_ count: Int) async throws {
         while self.calls.count < count { try await Task.sleep(for: .milliseconds(1)) }
     }
 }
 
-/// The resolver of one event loop over a memory store and scripted providers of tokens.
+/// The resolver of one event loop, with a memory store and scripted token providers.
 struct TokenDesk {
-    /// What a resolution came to.
+    /// The result of a resolution.
     enum Outcome: Sendable, Equatable {
         case hit(Session)
         case found(Session)
@@ -115,7 +115,7 @@ struct TokenDesk {
         }.get()
     }
 
-    /// Resolves the tokens in one tick.
+    /// Resolves the tokens in one turn of the loop.
     func resolve(_ tokens: [String], as kind: Session.Kind = .native) async throws -> [Outcome] {
         try await self.loop.flatSubmit {
             EventLoopFuture.whenAllSucceed(tokens.map { self.begin($0, kind) }, on: self.loop)
@@ -144,12 +144,12 @@ struct TokenDesk {
         return promise.futureResult
     }
 
-    /// Tells every loop of an end and waits until this one has heard of it.
+    /// Tells every loop of an end and waits until this one has processed it.
     func end(_ ended: Invalidation) async throws {
         try await self.loop.flatSubmit { self.caches.invalidate(ended, on: self.loop) }.get()
     }
 
-    /// A token's verdict: alice, for an hour.
+    /// A verdict: the token is alice's and lasts for an hour.
     func alice(sessionID: String? = "ses-1", life: Duration = .seconds(3600), cached: Duration? = nil) -> KnownToken {
         KnownToken(
             identity: Identity(id: "alice", traits: ["email": "alice@example.com"]),

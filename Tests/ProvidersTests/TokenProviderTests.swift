@@ -10,7 +10,7 @@ struct TokenProviderTests {
     private let provider = ScriptedTokens()
     private let token = "ory_st_one"
 
-    @Test("A foreign token is asked for once, then the loop knows its session")
+    @Test("A foreign token is asked for once, then its session is in the loop's cache")
     func known() async throws {
         let desk = try await TokenDesk([self.provider])
         self.provider.say(desk.alice(), of: self.token)
@@ -23,7 +23,7 @@ struct TokenProviderTests {
         #expect(desk.store.sessionCount == 0)
     }
 
-    @Test("Two requests at once ask the provider once, whatever it says")
+    @Test("Two simultaneous requests ask the provider once, whatever it answers")
     func singleFlight() async throws {
         let desk = try await TokenDesk([self.provider])
         for known in [desk.alice(), nil] {
@@ -39,7 +39,7 @@ struct TokenProviderTests {
         #expect(self.provider.calls == [self.token, "ory_st_none"])
     }
 
-    @Test("That the provider does not know a token is remembered for two seconds and no longer")
+    @Test("A token that the provider does not know is remembered as unknown for two seconds and no longer")
     func negative() async throws {
         let desk = try await TokenDesk([self.provider])
         #expect(try await desk.resolve(self.token) == .none)
@@ -50,14 +50,14 @@ struct TokenProviderTests {
         desk.clock.advance(by: .milliseconds(1))
         #expect(try await desk.resolve(self.token).session?.subject == "alice")
         #expect(self.provider.calls.count == 2)
-        // A clock that was set back remembers nothing.
+        // After the clock was set back, nothing is remembered.
         #expect(try await desk.resolve("ory_st_two") == .none)
         desk.clock.advance(by: .seconds(-10))
         _ = try await desk.resolve("ory_st_two")
         #expect(self.provider.calls.count == 4)
     }
 
-    @Test("A session that ended elsewhere is not served again; those of others are", arguments: [true, false])
+    @Test("A session that ended elsewhere is no longer served; those of other users are", arguments: [true, false])
     func ended(byLineage: Bool) async throws {
         let desk = try await TokenDesk([self.provider])
         var bob = desk.alice(sessionID: "ses-2")
@@ -77,7 +77,7 @@ struct TokenProviderTests {
         }
     }
 
-    @Test("An answer that an end has overtaken is not believed")
+    @Test("An answer from before an end is not used")
     func overtaken() async throws {
         let desk = try await TokenDesk([self.provider])
         self.provider.say(desk.alice(), of: self.token)
@@ -91,7 +91,7 @@ struct TokenProviderTests {
         #expect(self.provider.calls.count == 2)
     }
 
-    @Test("No session outlives its token, and a token that has expired is none")
+    @Test("No session outlives its token, and an expired token has no session")
     func expiry() async throws {
         let desk = try await TokenDesk([self.provider])
         self.provider.say(desk.alice(life: .seconds(3)), of: self.token)
@@ -127,7 +127,7 @@ struct TokenProviderTests {
         }
     }
 
-    @Test("An entry in use is asked for again before it is too old, and a changed user is seen")
+    @Test("An entry in use is asked for again before it is too old, and a changed user is noticed")
     func refresh() async throws {
         let desk = try await TokenDesk([self.provider])
         self.provider.say(desk.alice(), of: self.token)
@@ -144,7 +144,9 @@ struct TokenProviderTests {
         #expect(self.provider.calls.count == 2)
     }
 
-    @Test("A provider that cannot be reached is no refusal, is not remembered, and what is known serves on")
+    @Test(
+        "If a provider cannot be reached, that is not a refusal and is not remembered, and known sessions are still served"
+    )
     func unavailable() async throws {
         let desk = try await TokenDesk([self.provider])
         self.provider.say(desk.alice(), of: self.token)
@@ -161,7 +163,7 @@ struct TokenProviderTests {
         #expect(try await desk.resolve(self.token) == .found(session))
     }
 
-    @Test("A provider is asked for no token of ours, no cookie and nothing that it cannot know")
+    @Test("A provider is never asked for the gateway's own tokens, for cookies or for tokens that it cannot know")
     func notAsked() async throws {
         let desk = try await TokenDesk([self.provider])
         let lineage = desk.authority.newLineage()
@@ -177,7 +179,7 @@ struct TokenProviderTests {
         #expect(try await without.resolve(self.token) == .malformed)
     }
 
-    @Test("A foreign token may be as long as one of ours")
+    @Test("A foreign token may be as long as one of the gateway's")
     func sameLength() async throws {
         let desk = try await TokenDesk([self.provider])
         let token = "ory_st_" + String(repeating: "x", count: TokenAuthority.tokenLength - 7)
@@ -186,7 +188,7 @@ struct TokenProviderTests {
         #expect(try await desk.resolve(token) == .hit(session))
     }
 
-    @Test("Of two providers each is asked for its own, and the same session id of both is two lineages")
+    @Test("Each of two providers is asked for its own tokens, and the same session id at both gives two lineages")
     func twoProviders() async throws {
         let other = ScriptedTokens(name: "idp", prefix: "idp_")
         let desk = try await TokenDesk([self.provider, other])
@@ -198,7 +200,7 @@ struct TokenProviderTests {
         #expect(self.provider.calls == [self.token] && other.calls == ["idp_one"])
     }
 
-    @Test("A token of no session stands for itself, under an id that tells nothing of it")
+    @Test("A token without a session id counts as its own session, with an id that reveals nothing about the token")
     func noSessionID() async throws {
         let desk = try await TokenDesk([self.provider])
         for token in [self.token, "ory_st_two"] { self.provider.say(desk.alice(sessionID: nil), of: token) }
@@ -208,7 +210,7 @@ struct TokenProviderTests {
         #expect(first.lineage != desk.authority.foreignLineage(session: self.token, of: "kratos"))
     }
 
-    @Test("Whatever times a provider names, nothing overflows")
+    @Test("No time that a provider returns causes an overflow")
     func extremes() async throws {
         let desk = try await TokenDesk([self.provider])
         for time in [Int64.min, 0, .max] {

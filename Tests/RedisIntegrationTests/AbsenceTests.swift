@@ -3,9 +3,9 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// A gateway whose Redis cannot be used says so at once, and why.
+/// A gateway that cannot use its Redis reports that at once, with the reason.
 @Suite("Redis that cannot be used", .blocking) struct AbsenceTests {
-    /// Runs `body` with a gateway whose Redis is at this URL, and with how long its start has taken.
+    /// Runs `body` with a gateway whose Redis is at this URL.
     private static func with(_ url: String, _ body: (Gateway) async throws -> Void) async throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -22,7 +22,9 @@ import Testing
         gateway.output.components(separatedBy: text).count - 1
     }
 
-    @Test("One that is away at the start, or later, is told in the log and in the readiness, and so is its return")
+    @Test(
+        "If Redis is unavailable at the start or later, the log and the readiness say so, and also say when it is back"
+    )
     func away() async throws {
         let server = try RedisServer()
         defer { server.remove() }
@@ -51,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("What it lacks or mistrusts is told at the start")
+    @Test("What Redis lacks, or why it is not trusted, is reported at the start")
     func reasons() async throws {
         let (good, others) = (try Certificates(), try Certificates())
         func expect(_ url: String, _ reason: String) async throws {

@@ -4,11 +4,11 @@ import RedisServers
 import Synchronization
 import Testing
 
-/// Whoever is told anything is told of their own.
+/// Every answer belongs to the session of its own request.
 @Suite("Canaries", .blocking) struct CanaryTests {
     private struct Canary: Sendable {
         let request: String
-        /// What an app is told of this session and of no other.
+        /// Text that an app receives for this session and for no other.
         let mark: String
     }
 
@@ -23,7 +23,7 @@ import Testing
     private static let duration: Duration = isSoak ? .seconds(600) : .seconds(10)
     private static let threadCount = 6
 
-    @Test("F31: no answer tells of another's session, whatever clients and connections break off")
+    @Test("F31: no answer contains data of another session, even if clients and connections break off")
     func aborts() async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in
@@ -42,7 +42,7 @@ import Testing
                         thread.stackSize = 1 << 20
                         thread.start()
                     }
-                    // The feed breaks, so that every session is read again, and what is read breaks in the midst of replies.
+                    // The feed breaks, so that every session is read again, and the connections break within replies.
                     while ContinuousClock.now < end {
                         try await proxy.set(.cut(after: Int.random(in: 0...6000)))
                         try server.command("CLIENT", "KILL", "TYPE", "pubsub")
@@ -78,8 +78,8 @@ import Testing
         return Canary(request: request, mark: mark)
     }
 
-    /// Sends requests of changing sessions over a few connections, several at once over each in turn, and gives some up:
-    /// before the answer, and before the whole request.
+    /// Sends requests of several sessions over a few connections, several at once on each, and gives up some of them:
+    /// before the answer, or before the request is complete.
     private static func ask(
         _ canaries: [Canary],
         of gateway: Gateway,

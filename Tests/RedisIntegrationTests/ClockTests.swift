@@ -5,14 +5,14 @@ import Testing
 
 /// Gateways on machines whose clocks are wrong (T31).
 @Suite("Clocks that differ", .blocking) struct ClockTests {
-    @Test("T31: gateways whose machines' clocks differ by minutes take each other's sessions and tokens")
+    @Test("T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens")
     func skew() async throws {
         try await RedisServer.with { server in
             let url = RedisURLs.standalone(server.port)
             let skews: [Duration] = [.zero, .seconds(300), .seconds(-300)]
             try await Fleet.with([url, url, url], skews: skews) { fleet in
                 try await fleet.waitUntilReady()
-                // The machines' clocks are wrong indeed, and each gateway knows by how much.
+                // The clocks really differ, and each gateway knows by how much.
                 for (index, skew) in skews.enumerated() {
                     let offset = try fleet[index].metric("sallyport_redis_clock_offset_seconds")
                     #expect(abs(offset + Double(skew.components.seconds)) < 3, "gateway \(index): \(offset)")
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Signs in and mints at one gateway, and uses what was made at the other.
+    /// Signs in and mints at one gateway, and uses the session and the token at the other.
     private func share(_ writer: Gateway, _ reader: Gateway, from address: String) throws {
         let cookie = ["Cookie: sallyport=\(try patiently { try writer.browser(.ada, from: address) })"]
         let native = try patiently { try writer.native(.ada, from: address) }
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("check --network tells by how much Redis's clock and the machine's differ")
+    @Test("check --network reports the difference between Redis's clock and the machine's")
     func check() async throws {
         try await RedisServer.with { server in
             let folder = try Servers.folder()

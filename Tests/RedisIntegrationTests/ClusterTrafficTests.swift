@@ -2,9 +2,9 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Of all who present a token, one at most is signed in, whatever happens to a cluster meanwhile.
+/// A token is accepted at most once, whatever happens to the cluster.
 @Suite("Exactly once in a cluster", .blocking, .serialized) struct ClusterTrafficTests {
-    @Test("Slots that move while tokens are used lose none and let none be used twice")
+    @Test("When slots move while tokens are used, no token is used twice, and none is lost without a reason")
     func migration() async throws {
         try await RedisCluster.with { cluster in
             let url = RedisURLs.cluster(cluster)
@@ -12,7 +12,7 @@ import Testing
                 try await fleet.waitUntilReady()
                 let traffic = Traffic(fleet)
                 try await traffic.waitUntilServed()
-                // Slots of what is in use now, moved a few keys at a time, again and again.
+                // Moves slots of records that are in use, a few keys at a time, again and again.
                 var moved = 0
                 for round in 0..<(isSoak ? 30 : 3) {
                     let old = cluster.primaries[round % 3]
@@ -31,8 +31,8 @@ import Testing
                 traffic.replay()
                 traffic.report("\(moved) slots moved")
                 #expect(traffic.ledger.totals.acceptedTwice == 0)
-                // A slot that moves comes under another primary's reign: its tokens of the last minute are refused
-                // (README, Redis), for that reason and no other. Who repeats one after its minute finds nothing.
+                // A moved slot belongs to another primary's reign. Its tokens of the last minute are refused (README,
+                // Redis), and for no other reason. A repetition after the token's lifetime finds no token.
                 let refusals = fleet.refusals()
                 for token in traffic.ledger.refusedToAll {
                     let reasons = refusals[Consumer.label(of: token)] ?? []
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("F5: no token is used twice when primaries of a cluster are killed, and all slots are served again")
+    @Test("F5: when primaries of a cluster are killed, no token is used twice, and all slots are served again")
     func failover() async throws {
         try await RedisCluster.with(replicated: true) { cluster in
             let url = RedisURLs.cluster(cluster)
@@ -54,11 +54,11 @@ import Testing
                     try await traffic.waitUntilServed()
                     let old = try await cluster.killPrimary(of: round % 3)
                     let elected = ContinuousClock.now
-                    // Every loop has reached every primary that there is now.
+                    // Now every loop is connected to every current primary.
                     try await fleet.waitUntilReady()
                     let ready = ContinuousClock.now
                     try await traffic.waitUntilServed(60)
-                    // It comes back as the replica of its successor.
+                    // The old primary comes back as a replica.
                     try await old.start()
                     try await cluster.waitUntilComplete()
                     try await traffic.waitUntilServed()

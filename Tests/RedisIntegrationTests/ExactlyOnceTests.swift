@@ -3,12 +3,12 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Of all who present a token, exactly one is signed in.
+/// Of all browsers that present a token, exactly one is signed in.
 @Suite("Exactly once", .blocking, .serialized) struct ExactlyOnceTests {
     private static let tokenCount = 1000
     private static let consumerCount = 64
 
-    /// Lets 64 browsers race for each token through two gateways, and compares what they saw with what Redis holds.
+    /// Lets 64 browsers race for each token at two gateways, and compares their results with the contents of Redis.
     private func race(_ url: String, nodes: [RedisServer]) async throws {
         try await Fleet.with([url, url], logsAccess: false) { fleet in
             try await fleet.waitUntilReady()
@@ -23,7 +23,7 @@ import Testing
                 let token = try patiently { try minter.mint() }
                 for consumer in consumers { #expect(consumer.present(token)) }
                 var outcomes = consumers.map { $0.answer() }
-                // On a busy machine Redis may be late: who is told so completes its attempt.
+                // On a busy machine Redis may be late: a browser that gets 503 completes its attempt.
                 for (index, consumer) in consumers.enumerated() {
                     while case .unavailable(let attempt) = outcomes[index] {
                         outcomes[index] = consumer.consume(token, attempt: attempt)
@@ -37,7 +37,7 @@ import Testing
             #expect(wrong == 0, "tokens that were not refused to all but one")
             let expected = Ledger.Totals(tokens: Self.tokenCount, accepted: Self.tokenCount)
             #expect(ledger.totals == expected)
-            // What is in Redis is what was handed out: a marker and a session for each token, and no token.
+            // Redis contains a marker and a session for each token, and no token.
             let keys = try nodes.flatMap { try $0.keys("sp:*") }
             #expect(keys.filter { $0.hasPrefix("sp:m:") }.count == Self.tokenCount)
             #expect(keys.filter { $0.hasPrefix("sp:t:") }.isEmpty)
@@ -50,28 +50,28 @@ import Testing
         }
     }
 
-    @Test("One of 64 browsers at two gateways gets each token: one Redis")
+    @Test("Exactly one of 64 browsers at two gateways gets each token: one Redis")
     func standalone() async throws {
         try await RedisServer.with { server in
             try await self.race(RedisURLs.standalone(server.port), nodes: [server])
         }
     }
 
-    @Test("One of 64 browsers at two gateways gets each token: Sentinel, with replicas that confirm")
+    @Test("Exactly one of 64 browsers at two gateways gets each token: Sentinel, with replicas that confirm")
     func sentinel() async throws {
         try await RedisSentinelGroup.with(downAfter: 10_000) { group in
             try await self.race(RedisURLs.sentinels(group), nodes: [try group.primary()])
         }
     }
 
-    @Test("One of 64 browsers at two gateways gets each token: Cluster")
+    @Test("Exactly one of 64 browsers at two gateways gets each token: Cluster")
     func cluster() async throws {
         try await RedisCluster.with { cluster in
             try await self.race(RedisURLs.cluster(cluster), nodes: cluster.primaries)
         }
     }
 
-    @Test("F5, F7: no token is used twice over failovers: primaries killed, cut off and retired")
+    @Test("F5, F7: no token is used twice in failovers in which primaries are killed, cut off or retired")
     func failovers() async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             let url = RedisURLs.sentinels(group)
@@ -91,7 +91,7 @@ import Testing
                         }
                     let new = try await group.waitForPrimary(otherThan: old)
                     let elected = ContinuousClock.now
-                    // A primary that is only cut off from its group still serves: what it says counts no more.
+                    // A primary that is only cut off from its group still answers, but gateways must no longer use it.
                     for index in 0..<fleet.count {
                         try await waitUntil("gateway \(index) has moved") {
                             try fleet[index].admin("/readyz?verbose").text.contains(
@@ -102,7 +102,7 @@ import Testing
                     durations.append(ContinuousClock.now - elected)
                     try await traffic.waitUntilServed()
                     traffic.stop()
-                    // While an old primary that was cut off still answers, too.
+                    // An old primary that was cut off still answers at this point.
                     traffic.replay()
                     if kind == 0 { try await old.start() }
                     try await group.proxy(of: old)?.set(.none)
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("F23: no token is used twice over kills of gateways and of Redis")
+    @Test("F23: no token is used twice when gateways and Redis are killed")
     func kills() async throws {
         try await RedisServer.with(["--appendonly", "yes", "--appendfsync", "everysec"]) { server in
             let url = RedisURLs.standalone(server.port)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("F6: a backup brings back no token that was used after it")
+    @Test("F6: a restore from a backup does not make used tokens valid again")
     func backup() async throws {
         try await RedisServer.with(["--dbfilename", "backup.rdb"]) { server in
             let url = RedisURLs.standalone(server.port)
@@ -162,7 +162,7 @@ import Testing
                     Issue.record("the token signs nobody in")
                     return
                 }
-                // Without a save at its end: it comes back as it was when both tokens were there.
+                // Without a final save, Redis comes back in the state of the backup, with both tokens.
                 server.kill()
                 try await server.start()
                 #expect(try server.keys("sp:t:*").count == 2)
@@ -174,7 +174,7 @@ import Testing
                     }
                 }
                 #expect(eventually { fleet[0].output.contains("handoff.quarantined") })
-                // What is minted from now on is good.
+                // Tokens that are minted from now on are valid.
                 guard case .signedIn = consumer.consume(try patiently { try minter.mint() }) else {
                     Issue.record("no token can be used after a restart")
                     return

@@ -4,10 +4,10 @@ import NIOCore
 import RedisServers
 import Testing
 
-/// How Redis can be away.
+/// The ways in which Redis can be unavailable.
 enum Outage: Sendable, CustomTestStringConvertible {
     case fault(FaultProxy.Fault)
-    /// The process is stopped.
+    /// The process is stopped by SIGSTOP.
     case stopped
 
     var testDescription: String {
@@ -43,8 +43,8 @@ enum Outage: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// What the built binary does without its Redis, and afterwards.
-@Suite("Redis away", .blocking) struct OutageTests {
+/// What the built binary does while its Redis is unavailable, and afterwards.
+@Suite("Unavailable Redis", .blocking) struct OutageTests {
     private func with(_ body: (Gateway, FaultProxy, RedisServer) async throws -> Void) async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in
@@ -57,7 +57,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
     }
 
     @Test(
-        "F1, F2, F3, F4: what needs Redis is 503, cached sessions are served for a while, and all recovers by itself",
+        "F1, F2, F3, F4: requests that need Redis get 503, cached sessions are served for a while, and service recovers by itself",
         arguments: Outage.all
     )
     func outage(_ outage: Outage) async throws {
@@ -69,9 +69,9 @@ enum Outage: Sendable, CustomTestStringConvertible {
             #expect(eventually { (try? gateway.get("/", cached).status) == 200 })
             try await outage.begin(proxy, server)
 
-            // Sessions that were read lately go on; a part of the five seconds may be over.
+            // Sessions that were read recently are still served; part of their five seconds may be over.
             #expect(try gateway.get("/", cached).status == 200)
-            // Everything else is told at once. The first may be what finds out, after its deadline.
+            // All other requests fail at once, except that the first may have to wait for its deadline.
             expectUnavailable(try gateway.exchange(native), "mint")
             expectUnavailable(try gateway.get("/?session_transfer_token=\(token)"), "handoff by query")
             expectUnavailable(
@@ -82,10 +82,10 @@ enum Outage: Sendable, CustomTestStringConvertible {
             #expect(throws: BenchFailure.self, "sign-in") { try gateway.browser(.mary) }
             #expect(try gateway.get("/public/a").status == 200)
             #expect(try gateway.admin("/healthz").status == 200)
-            // A Redis that is connected and answers with errors is asked how it stands every few seconds.
+            // A Redis that is connected and answers with errors is checked every few seconds.
             #expect(eventually(within: 15) { (try? gateway.admin("/readyz").status) == 503 })
 
-            // No longer than the hard lifetime is anything served that cannot be read.
+            // A session that cannot be read is served for no longer than five seconds.
             #expect(eventually(within: 10) { (try? gateway.get("/", cached).status) == 503 })
             for fields in [cached, other] { expectUnavailable(try gateway.get("/", fields), "stale session") }
             #expect(try gateway.get("/public/a").status == 200)
@@ -96,7 +96,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
             print("report: \(outage.testDescription): served again after \(ContinuousClock.now - ended)")
             #expect(eventually { (try? gateway.get("/", other).status) == 200 })
             #expect(eventually(within: 15) { (try? gateway.admin("/readyz").status) == 200 })
-            // Nothing was burnt.
+            // No token was burned.
             let consumer = Consumer { gateway.port }
             let outcome = consumer.complete(token)
             if case .signedIn = outcome {} else { Issue.record("the token is gone: \(outcome)") }
@@ -104,10 +104,10 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("F3: a slow Redis sheds requests; none piles up")
+    @Test("F3: with a slow Redis, requests are refused and do not accumulate")
     func slow() async throws {
         try await self.with { gateway, proxy, _ in
-            // None of them was ever read, so each request asks.
+            // None of these sessions was read before, so each request asks Redis.
             let cookies = try (0..<30).map { number in
                 try patiently { try gateway.browser(.ada, from: "127.2.4.\(number / 9 + 1)") }
             }
@@ -124,7 +124,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("F6: a Redis that comes back empty means signing in again, not an error")
+    @Test("F6: after Redis comes back empty, users have to sign in again and get no error")
     func restartedEmpty() async throws {
         try await self.with { gateway, _, server in
             let native = try patiently { try gateway.native() }
@@ -148,7 +148,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("F6: FLUSHALL ends what is cached, too")
+    @Test("F6: FLUSHALL also ends cached sessions")
     func flushed() async throws {
         try await self.with { gateway, _, server in
             let cookie = ["Cookie: sallyport=\(try patiently { try gateway.browser() })"]
@@ -158,7 +158,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("F10: a Redis that may evict markers is none to be ready with")
+    @Test("F10: with a Redis that may evict markers, the gateway is not ready")
     func eviction() async throws {
         try await self.with { gateway, _, server in
             try server.command("CONFIG", "SET", "maxmemory", "100mb")

@@ -3,11 +3,11 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Every way in which the built binary reaches one Redis, and what `check --network` says of each that fails.
+/// All ways to connect the built binary to one Redis, and what `check --network` reports for those that fail.
 @Suite("Reaching Redis", .blocking) struct ReachingRedisTests {
     private static let password = "redis-password-canary-9876543210"
 
-    /// Signs in, uses the session, and hands it over to a browser.
+    /// Signs in, uses the session, and transfers it to a browser.
     private func expectService(_ url: String) async throws {
         try await Fleet.with([url]) { fleet in
             try await fleet.waitUntilReady()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Runs `sallyport check --network` on this URL, and looks for its verdict.
+    /// Runs `sallyport check --network` on this URL and expects its verdict.
     private func expectVerdict(_ url: String, _ status: Int32, _ finding: String) throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -58,7 +58,7 @@ import Testing
         #expect(!result.output.contains(Self.password))
     }
 
-    @Test("By TLS with an authority and a certificate of the gateway's own")
+    @Test("By TLS with a private authority and a client certificate")
     func tls() async throws {
         let certificates = try Certificates()
         let others = try Certificates()
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("One that is full, or has too few replicas, is reached and refuses to write")
+    @Test("A Redis that is full or has too few replicas is reachable but refuses to write")
     func refusesWrites() async throws {
         try await RedisServer.with(["--maxmemory", "1"]) { server in
             try self.expectVerdict(RedisURLs.standalone(server.port), 1, "writes: its memory is full")

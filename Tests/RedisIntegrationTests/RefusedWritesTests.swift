@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Why a Redis that can be read refuses to write.
+/// Reasons why a Redis that can be read refuses to write.
 enum WriteRefusal: String, Sendable, CaseIterable {
     case memory = "OOM"
     case replicas = "NOREPLICAS"
@@ -14,7 +14,7 @@ enum WriteRefusal: String, Sendable, CaseIterable {
         case .memory: try server.command("CONFIG", "SET", "maxmemory", "1")
         case .replicas: try server.command("CONFIG", "SET", "min-replicas-to-write", "1")
         case .disk:
-            // No file can be renamed to the name of a directory.
+            // Saving fails, because a file cannot be renamed to the name of a directory.
             try FileManager.default.createDirectory(at: Self.dump(server), withIntermediateDirectories: false)
             try await Self.save(server, ends: "err")
         }
@@ -38,14 +38,14 @@ enum WriteRefusal: String, Sendable, CaseIterable {
     }
 }
 
-/// What the built binary does with a Redis that answers and takes no writes.
+/// What the built binary does with a Redis that answers and refuses writes.
 @Suite("Redis that refuses writes", .blocking) struct RefusedWritesTests {
     @Test(
-        "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once",
+        "Sessions are served; sign-in and handoff get 503 and burn nothing; readiness and one audit event report it",
         arguments: WriteRefusal.allCases
     )
     func refused(_ refusal: WriteRefusal) async throws {
-        // A snapshot an hour: what makes a failed save count.
+        // Hourly snapshots are configured, because only then a failed save matters.
         try await RedisServer.with(["--save", "3600", "1"]) { server in
             try await Fleet.with([RedisURLs.standalone(server.port)]) { fleet in
                 try await fleet.waitUntilReady()
@@ -65,17 +65,17 @@ enum WriteRefusal: String, Sendable, CaseIterable {
                 #expect(readiness.status == 503 && readiness.text.contains("store_writes"), "\(readiness.text)")
                 let detail = try gateway.admin("/readyz?verbose").text
                 #expect(detail.contains("(\(refusal.rawValue))"), "\(detail)")
-                // It was never read: it comes from Redis, not from memory.
+                // The session was not read before, so it comes from Redis and not from memory.
                 #expect(eventually { (try? gateway.get("/", session).status) == 200 })
                 #expect(try gateway.metric("sallyport_redis_primaries_refusing_writes") == 1)
                 let series = #"sallyport_redis_refused_writes_total{code="\#(refusal.rawValue)"}"#
                 #expect(try gateway.metric(series) >= 5)
 
-                // A sign-out needs no room, so it works when memory is out.
+                // A sign-out needs no room, so it works when Redis is out of memory.
                 let isEnded = eventually { (try? gateway.signOut(leaving).status) == 303 }
                 #expect(isEnded == (refusal == .memory))
                 try await refusal.end(server)
-                // Nobody asks for anything meanwhile.
+                // No request is sent in the meantime.
                 #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
                 #expect(try gateway.metric("sallyport_redis_primaries_refusing_writes") == 0)
                 #expect(eventually { gateway.output.contains("store.writes_taken") })

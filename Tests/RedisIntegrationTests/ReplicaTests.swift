@@ -3,11 +3,13 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Replicas confirm what must not be lost, and are asked for nothing else.
+/// Replicas confirm writes that must not be lost, and are used for nothing else.
 @Suite("Replicas", .blocking) struct ReplicaTests {
-    @Test("F7: of replicas that hang nothing is read, and while none confirms nothing is handed out or burnt")
+    @Test(
+        "F7: nothing is read from replicas that hang, and while none confirms, no session is returned and no token is burned"
+    )
     func frozen() async throws {
-        // Neither sentinels nor the primary give the silent ones up while the test goes on.
+        // Neither the sentinels nor the primary may give up the silent replicas during the test.
         try await RedisSentinelGroup.with(arguments: ["--repl-timeout", "600"], downAfter: 120_000) { group in
             let primary = try group.primary()
             let replicas = group.nodes.filter { $0 !== primary }
@@ -22,7 +24,7 @@ import Testing
                     #expect(eventually { (try? gateway.get("/", fields).status) == 200 })
                 }
 
-                // One hangs: the other confirms. What ends is still there on the one that hangs.
+                // One replica hangs, and the other confirms. The ended session still exists on the one that hangs.
                 replicas[0].pause()
                 defer { for replica in replicas { replica.resume() } }
                 try patiently {
@@ -34,7 +36,7 @@ import Testing
                     #expect([401, 503].contains(status))
                 }
 
-                // Both hang: nobody could swear that a failover would not forget it.
+                // Both hang: no confirmation means that a failover could lose the write.
                 replicas[1].pause()
                 let consumer = Consumer { gateway.port }
                 guard case .unavailable(let attempt) = consumer.consume(token), attempt != nil else {
@@ -45,9 +47,9 @@ import Testing
                     expectUnavailable(try gateway.exchange(native), "mint")
                     #expect(throws: BenchFailure.self, "sign-in") { try gateway.browser(.ada, from: "127.2.5.1") }
                 }
-                // Reading needs none of them.
+                // Reading needs no replica.
                 #expect(eventually { (try? gateway.get("/", kept).status) == 200 })
-                // Who would sign in is to be sent elsewhere.
+                // The front must send sign-ins to another gateway.
                 #expect(eventually { (try? gateway.admin("/readyz").text) == "not ready: store_writes\n" })
                 #expect(try gateway.admin("/readyz?verbose").text.contains("no replica confirms writes"))
 
@@ -63,7 +65,7 @@ import Testing
                 #expect(try patiently { try gateway.mint(native) }.isEmpty == false)
                 #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             }
-            // Whatever they did, they did as replicas: nobody has asked them for a session, a token or a script.
+            // The replicas were only replicated to: they got no read of a session or a token and no script.
             for replica in replicas {
                 for command in ["get", "mget", "eval", "evalsha"] { #expect(try replica.calls(of: command) == 0) }
             }

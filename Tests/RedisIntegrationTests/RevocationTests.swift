@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// What one gateway ends, every gateway ends; and what is cached is asked for no more than it must be.
+/// An end at one gateway takes effect at every gateway, and cached sessions are read no more often than necessary.
 @Suite("Sessions of two gateways", .blocking) struct RevocationTests {
     @Test("A sign-out at one gateway is seen at the other within a second")
     func signOut() async throws {
@@ -15,7 +15,7 @@ import Testing
                 for round in 0..<20 {
                     let cookie = try patiently { try fleet[0].browser(.ada, from: "127.2.0.\(round / 5 + 1)") }
                     let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
-                    // Cached on every loop, with connections enough to reach each.
+                    // Cached on every loop: there are enough connections to reach each of them.
                     let wires = try (0..<6).map { _ in try fleet[1].connect() }
                     for wire in wires { #expect(eventually { (try? wire.request(request).status) == 200 }) }
                     try patiently { try fleet[0].endSession(cookie) }
@@ -24,7 +24,7 @@ import Testing
                         #expect(eventually(within: 1) { (try? wire.request(request).status) == 401 })
                     }
                     delays.append(ContinuousClock.now - ended)
-                    // At its own gateway it had ended before the answer.
+                    // At the first gateway the session had ended before the answer.
                     #expect(try fleet[0].request(request).status == 401)
                 }
                 print("report: a sign-out is seen at the other gateway after a median of \(delays.sorted()[10])")
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("The end of a native session ends what was born of it at the other gateway")
+    @Test("The end of a native session also ends the sessions that its tokens created at the other gateway")
     func lineage() async throws {
         try await RedisServer.with { server in
             let url = RedisURLs.standalone(server.port)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("Requests on one session cost a read for each loop every four seconds, which none of them waits for")
+    @Test("Requests with one session cause one read per loop every four seconds, and no request waits for it")
     func reads() async throws {
         let (seconds, readsAllowed) = isSoak ? (20.0, 5) : (6.0, 2)
         try await RedisServer.with { server in
@@ -81,7 +81,7 @@ import Testing
                     for wire in wires { #expect(try wire.request(request).status == 200) }
                     count += wires.count
                 }
-                // Two gateways with two loops each; a session is read with MGET.
+                // There are two gateways with two loops each. A session is read with MGET.
                 let reads = try server.calls(of: "mget")
                 #expect(reads <= 4 * readsAllowed && reads > 0)
                 #expect(try waits() == before)
@@ -100,7 +100,7 @@ import Testing
                     let cookie = try patiently { try fleet[0].browser(.ada, from: "127.2.1.\(round + 1)") }
                     let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
                     #expect(eventually { (try? fleet[1].request(request).status) == 200 })
-                    // Both are there, or are there again since the last round.
+                    // Both feeds are connected, or connected again since the last round.
                     #expect(
                         eventually {
                             let feeds = try? server.command("CLIENT", "LIST", "TYPE", "pubsub")
@@ -119,7 +119,7 @@ import Testing
 extension Gateway {
     /// Signs a browser out.
     ///
-    /// - Throws: `BenchFailure` when the answer is not that it is.
+    /// - Throws: `BenchFailure` if the sign-out does not succeed.
     fileprivate func endSession(_ cookie: String) throws {
         let answer = try self.signOut(cookie)
         guard answer.status == 303 else { throw BenchFailure("no sign-out: \(answer.lines)") }

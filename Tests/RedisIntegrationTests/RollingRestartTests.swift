@@ -8,12 +8,12 @@ import Testing
 import Glibc
 #endif
 
-/// Two gateways on one Redis behind the fronts of `deploy/front`.
+/// Two gateways with one Redis behind the fronts of `deploy/front`.
 @Suite("Rolling restart", .blocking) struct RollingRestartTests {
-    /// With what the fronts are shipped with, or with a fifth of each time.
+    /// With the times in the delivered configuration of the fronts, or with a fifth of each.
     private static let delay = isSoak ? "5s" : "1s"
 
-    /// An app that takes its time for `/slow`.
+    /// An app that answers `/slow` after a delay.
     private static func app() throws -> FakeUpstream {
         try FakeUpstream { link in
             while let request = link.nextHead() {
@@ -45,7 +45,7 @@ import Glibc
         )
     }
 
-    /// Both gateways, and how to start one again where it was.
+    /// Both gateways, and how to restart one of them on the same port.
     private final class Pair: Sendable {
         let ports: [(port: Int, admin: Int)]
         private let app: Int
@@ -84,7 +84,7 @@ import Glibc
             }
         }
 
-        /// Stops it as an orchestrator does, and starts another in its place.
+        /// Stops a gateway as an orchestrator does, and starts another in its place.
         func restart(_ index: Int) throws {
             let old = self[index]
             old.signal(SIGTERM)
@@ -101,7 +101,7 @@ import Glibc
         }
     }
 
-    /// Requests over one kept connection until they are stopped; what failed, in words.
+    /// Sends requests over one kept connection until it is stopped, and collects a text for each failure.
     private final class Load: Sendable {
         private struct State {
             var sent = 0
@@ -150,7 +150,7 @@ import Glibc
         }
     }
 
-    @Test("Gateways that are restarted one after the other fail no request, whichever front is before them")
+    @Test("When gateways are restarted one after the other, no request fails, whichever front is used")
     func restarts() async throws {
         let fronts = Front.allCases.compactMap { front in front.program.map { (front, $0) } }
         let app = try Self.app()
@@ -196,7 +196,7 @@ import Glibc
     }
 
     @Test(
-        "Without Redis both fronts still serve public pages, and tell everyone else why not",
+        "Without Redis both fronts still serve public pages, and other requests get the reason of the failure",
         arguments: Front.allCases
     )
     func unready(_ front: Front) async throws {
@@ -215,7 +215,7 @@ import Glibc
             redis.kill()
             #expect(eventually { (try? get("/private").reason) == "store.unavailable" })
             for index in 0..<2 { #expect(eventually { (try? pair[index].admin("/readyz").status) == 503 }) }
-            // The checks of the front have noticed by now.
+            // By now the health checks of the front have noticed.
             try await Task.sleep(for: .seconds(1))
             for _ in 0..<6 { #expect(try get("/public/").status == 200) }
             // For five seconds a session may be served from memory.
@@ -239,7 +239,7 @@ import Glibc
                 if case .bytes(let bytes) = link.wire.receive() { link.wire.send(bytes) }
             case "/public/events":
                 link.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 0\n\n")
-                // The stream stays open: a front that waits for its end passes nothing on.
+                // The stream stays open: a front that waits for the end of the answer passes nothing on.
                 _ = link.wire.receive(seconds: 20)
             default: link.answer(body: "\(request.body.count) \(request.values("x-forwarded-for"))")
             }
@@ -266,7 +266,7 @@ import Glibc
             let answer = try Wire(to: port).request(
                 Request.post("/public/", ["X-Forwarded-For: 203.0.113.9"], body: body)
             )
-            // What a client claims of its address is not believed.
+            // The address that the client claims is not used.
             #expect(answer.text == #"\#(3 << 20) ["127.0.0.1"]"#, "\(answer.lines) \(answer.text)")
         }
     }

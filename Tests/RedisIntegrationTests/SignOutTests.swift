@@ -10,7 +10,7 @@ private enum Replacement: String, CaseIterable {
     case cutOff = "primary that was cut off"
     case lagging = "promotion of a replica that lags"
 
-    /// How often in the long form.
+    /// The number of rounds in the long form.
     var soakCount: Int {
         switch self {
         case .planned, .killed: 20
@@ -20,12 +20,12 @@ private enum Replacement: String, CaseIterable {
     }
 }
 
-/// A user who was told to be signed out stays signed out, whatever becomes of Redis.
+/// After a sign-out was acknowledged, the user stays signed out, whatever happens to Redis.
 @Suite("Sign-outs survive", .blocking, .serialized) struct SignOutTests {
     private static let rate = 200
     private static let perRound = isSoak ? 1000 : 160
 
-    @Test("No sign-out comes back to life in a failover, whatever brings it about", arguments: Replacement.allCases)
+    @Test("No failover revives a session that was signed out, whatever causes it", arguments: Replacement.allCases)
     private func failovers(_ replacement: Replacement) async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             let url = RedisURLs.sentinels(group)
@@ -36,7 +36,7 @@ private enum Replacement: String, CaseIterable {
                     let sessions = try SignOuts.sessions(Self.perRound, of: fleet, minter)
                     let before = try self.restoredEnds(fleet)
                     try await self.fail(group, replacement, fleet, sessions)
-                    // Or the replica did not lag.
+                    // Otherwise the replica did not lag.
                     if replacement == .lagging { #expect(try self.restoredEnds(fleet) > before) }
                     try await group.waitUntilComplete()
                     try await fleet.waitUntilReady()
@@ -58,7 +58,7 @@ private enum Replacement: String, CaseIterable {
         let old = try group.primary()
         let replicas = group.nodes.filter { $0 !== old }
         if replacement == .lagging {
-            // It reads nothing, and what is sent to it from now on is lost with its link.
+            // The replica reads nothing, and what is sent to it from now on is lost with its link.
             replicas[0].pause()
             try await group.proxy(of: old)?.set(.refused, from: RedisSentinelGroup.backbone)
             try await group.proxy(of: old)?.set(.none, from: RedisSentinelGroup.backbone)
@@ -96,7 +96,7 @@ private enum Replacement: String, CaseIterable {
         #expect(signOuts.doneCount > Self.perRound / 4)
     }
 
-    @Test("No sign-out comes back to life in a restart from an old snapshot")
+    @Test("A restart from an old snapshot revives no session that was signed out")
     func oldSnapshot() async throws {
         try await RedisServer.with(["--dbfilename", "dump.rdb"]) { server in
             let url = RedisURLs.standalone(server.port)
@@ -125,7 +125,7 @@ private enum Replacement: String, CaseIterable {
         }
     }
 
-    @Test("A sign-out that no replica has is not done, however often it is repeated")
+    @Test("A sign-out that no replica confirms is not done, however often it is repeated")
     func repeated() async throws {
         try await RedisSentinelGroup.with(proxied: true, downAfter: 120_000) { group in
             try await Fleet.with([RedisURLs.sentinels(group)], logsAccess: false) { fleet in
@@ -147,7 +147,7 @@ private enum Replacement: String, CaseIterable {
         }
     }
 
-    @Test("A gateway that is alone with the old primary soon serves nobody")
+    @Test("A gateway that reaches only the old primary soon stops serving sessions")
     func splitBrain() async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             try await Fleet.with([RedisURLs.sentinels(group)], logsAccess: false) { fleet in

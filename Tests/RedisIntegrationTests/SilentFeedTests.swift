@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// A feed of invalidations that stands and tells nothing.
+/// A feed of invalidations that stays connected but sends nothing.
 @Suite("Silent feed", .blocking) struct SilentFeedTests {
     @Test("F9: a gateway whose feed falls silent reads each session before it uses it")
     func silence() async throws {
@@ -20,7 +20,7 @@ import Testing
                     try await proxy.set(.deaf)
                     let began = ContinuousClock.now
                     try self.end(cookie, at: own)
-                    // The promise is 3 s, here with room for a busy machine.
+                    // The promised limit is 3 s; the test allows more for a busy machine.
                     #expect(eventually(within: 15) { (try? deaf.get("/", fields).status) == 401 })
                     print("report: a silent feed: what ended is refused after \(ContinuousClock.now - began)")
                     #expect(
@@ -30,14 +30,14 @@ import Testing
                         }
                     )
 
-                    // From now on without any delay, though the session was used a moment ago.
+                    // From now on an end takes effect at once, even if the session was used a moment ago.
                     var proofs = 0
                     for round in 0..<10 {
                         let cookie = try patiently { try own.browser(.ada, from: "127.2.6.\(round / 5 + 2)") }
                         let fields = ["Cookie: sallyport=\(cookie)"]
                         #expect(eventually { (try? deaf.get("/", fields).status) == 200 })
                         try self.end(cookie, at: own)
-                        // A Redis that is late may be done without for five seconds: that proves nothing.
+                        // If Redis is late, the session may be served for five seconds, so such a round proves nothing.
                         let series = "sallyport_l1_doubted_uses_total"
                         let before = try deaf.metric(series)
                         let status = try deaf.get("/", fields).status

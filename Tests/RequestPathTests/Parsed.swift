@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-/// Lends the parsed head of a request with these fields.
+/// Calls a closure with the parsed head of a request with these fields.
 func withHead<Value>(
     _ method: String = "GET",
     _ fields: [String] = [],

@@ -12,7 +12,7 @@ import Vocabulary
 struct BrowserSignInTests {
     private let login = "/.sallyport/login"
 
-    @Test("The page cannot be framed, runs no script, and its one style is the one that the policy allows")
+    @Test("The page cannot be framed, runs no script, and has only the style that the policy allows")
     func page() async throws {
         let gateway = try Gateway()
         let page = try await gateway.send("GET", "\(self.login)?return_to=/reports?year=2026")
@@ -36,7 +36,7 @@ struct BrowserSignInTests {
         #expect(page.values("set-cookie").isEmpty)
     }
 
-    @Test("A user who has to sign in once more is told so, and the new session takes the place of the old one")
+    @Test("The page tells a user who must sign in again, and the new session replaces the old one")
     func again() async throws {
         let gateway = try Gateway()
         let old = try await gateway.signInBrowser()
@@ -56,7 +56,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("The right password gives a new session and leads to where the user wanted to go")
+    @Test("The right password gives a new session and a redirect to the page that the user wanted")
     func signIn() async throws {
         let gateway = try Gateway()
         let answer = try await gateway.post(self.login, "return_to=%2Freports%3Fyear%3D2026&\(Gateway.credentials)")
@@ -112,7 +112,7 @@ struct BrowserSignInTests {
     }
 
     /// T8: an attacker's cookie in the jar must not become the victim's session.
-    @Test("A planted session never becomes the user's, and always goes")
+    @Test("A planted session never becomes the user's and is always ended")
     func fixation() async throws {
         let gateway = try Gateway()
         let planted = try await gateway.signInBrowser()
@@ -127,7 +127,7 @@ struct BrowserSignInTests {
     }
 
     /// CVE-2026-34454.
-    @Test("A new sign-in ends the browser's old session and says so in the audit stream; a failed one does not")
+    @Test("A new sign-in ends the browser's old session and records that in the audit stream; a failed one does not")
     func rotation() async throws {
         let gateway = try Gateway()
         let old = try await gateway.signInBrowser()
@@ -148,12 +148,12 @@ struct BrowserSignInTests {
 
     /// Login CSRF.
     @Test(
-        "A form posted from elsewhere signs nobody in",
+        "A form posted from another site does not sign in",
         arguments: [
             [("origin", "https://evil.example")], [("origin", "null")], [], [("sec-fetch-site", "cross-site")],
             [("sec-fetch-site", "same-site"), ("origin", "https://sub.example.com")],
             [("sec-fetch-site", "none")], [("origin", "https://app.example.com.evil.example")],
-            // What the client says about the host counts for nothing.
+            // The client's own claim about the host does not count.
             [("origin", "https://evil.example"), ("host", "evil.example"), ("x-forwarded-host", "evil.example")],
         ] as [[(String, String)]]
     )
@@ -174,7 +174,7 @@ struct BrowserSignInTests {
         #expect(event.account != nil && event.subject == nil)
     }
 
-    /// The whole corpus of such paths runs against the rule itself.
+    /// The whole corpus of such paths is tested in `ReturnToTests`.
     @Test(
         "An unsafe return_to becomes / on the page and after the post",
         arguments: [
@@ -197,7 +197,7 @@ struct BrowserSignInTests {
         #expect(signOut.value("location") == "/")
     }
 
-    @Test("No return_to keeps a transfer token, on sign-in and on sign-out")
+    @Test("A transfer token is removed from return_to, on sign-in and on sign-out")
     func tokenInReturnTo() async throws {
         let gateway = try Gateway()
         for target in [
@@ -213,13 +213,13 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("A return_to that stands twice is no return_to")
+    @Test("A repeated return_to is ignored")
     func repeatedReturnTo() async throws {
         let page = try await Gateway().send("GET", "\(self.login)?return_to=/a&return_to=/b")
         #expect(page.text.contains(#"name="return_to" value="/""#))
     }
 
-    @Test("Too many tries and outages show the form with a Retry-After and leave the cookie alone")
+    @Test("Throttling and outages show the form with a Retry-After and leave the cookie alone")
     func later() async throws {
         let gateway = try Gateway()
         let old = try await gateway.signInBrowser()
@@ -238,7 +238,7 @@ struct BrowserSignInTests {
         #expect(throttled.cookie == nil)
     }
 
-    @Test("A sign-in that cannot be recorded where nothing may go unrecorded does not happen; a sign-out does")
+    @Test("If every event must be recorded and cannot be, a sign-in fails, but a sign-out succeeds")
     func unrecorded() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -251,7 +251,7 @@ struct BrowserSignInTests {
         #expect(try await gateway.session(token).status == 401)
     }
 
-    @Test("A failed sign-in says whose account was tried, and never what was typed")
+    @Test("A failed sign-in records a name for the account that was tried, and never what was typed")
     func failedAccount() async throws {
         let gateway = try Gateway()
         func failed(_ identifier: String) async throws -> SignInRecord {
@@ -265,27 +265,27 @@ struct BrowserSignInTests {
         #expect(try await failed("ALICE%40Example.com").account == account, "in any spelling")
         let unknown = try await failed("hunter2")
         #expect(unknown.account != nil && unknown.account != account)
-        // The sign-in that succeeds has it beside the subject: so a failed one is matched to its user.
+        // A successful sign-in records the same name with the subject, so that failed ones can be matched to the user.
         _ = try await gateway.signInBrowser()
         #expect(gateway.audit.records.last?.subject == "9f1c")
         #expect(gateway.audit.records.last?.account == account)
         for _ in 0...10 { _ = try await failed("alice%40example.com") }
         #expect(gateway.audit.records.last?.reason == .signInThrottled)
         #expect(gateway.audit.records.last?.account == account)
-        // Text that cannot be an identifier has no name.
+        // Text that cannot be an identifier gets no name.
         #expect(try await failed(String(repeating: "x", count: 300)).account == nil)
         for record in gateway.audit.records {
             for text in ["alice", "ALICE", "hunter2", "xxx"] {
                 #expect(!"\(record)\(record.auditEvent)".contains(text))
             }
         }
-        // Another deployment calls the same account another name.
+        // Another deployment uses another name for the same account.
         let other = try Gateway(successor: Secret("the secret that followed, of thirty-two bytes too"))
         _ = try await other.post(self.login, "identifier=alice%40example.com&password=wrong")
         #expect(other.audit.records.last?.account != account)
     }
 
-    @Test("The audit event names the session by its public id, and where it came from")
+    @Test("The audit event has the session's public id and the client's host and address")
     func auditEvent() async throws {
         let gateway = try Gateway()
         let old = try await gateway.signInBrowser()

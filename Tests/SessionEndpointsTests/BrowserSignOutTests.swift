@@ -14,8 +14,8 @@ import Vocabulary
 struct BrowserSignOutTests {
     private let logout = "/.sallyport/logout"
 
-    /// The deletion has the attributes of the cookie.
-    @Test("Sign-out ends the session before it answers, clears the cookie and leads away")
+    /// Clearing uses the attributes with which the cookie was set.
+    @Test("Sign-out ends the session before it answers, clears the cookie and redirects")
     func signOut() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -31,7 +31,7 @@ struct BrowserSignOutTests {
         #expect(gateway.audit.records.map(\.code.rawValue) == ["s", "slo"])
     }
 
-    @Test("Scripts get 204; without a body or a session it succeeds as well")
+    @Test("Scripts get 204; sign-out also succeeds without a body or without a session")
     func scripts() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -48,7 +48,7 @@ struct BrowserSignOutTests {
         #expect(gateway.audit.records.map(\.code.rawValue) == ["s", "slo"])
     }
 
-    @Test("A page of another host, a link and an image sign nobody out")
+    @Test("A page of another host, a link or an image cannot sign a user out")
     func crossSite() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -75,7 +75,7 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(token).status == 200)
     }
 
-    @Test("While the store cannot answer, nobody is told to be signed out")
+    @Test("While the store cannot answer, a sign-out is not reported as done")
     func outage() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -92,7 +92,7 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(token).status == 200)
     }
 
-    @Test("A sign-out that is repeated is done when the store is certain, though the session is found no more")
+    @Test("A repeated sign-out of an ended session succeeds if the store is certain of the end, and otherwise gets 503")
     func uncertain() async throws {
         let gateway = try Gateway()
         let (token, native) = (try await gateway.signInBrowser(), try await gateway.nativeToken())
@@ -111,7 +111,7 @@ struct BrowserSignOutTests {
         }
     }
 
-    @Test("Of two cookies none signs in, both are cleared and both end with a sign-out")
+    @Test("Two session cookies do not sign in; both are cleared, and a sign-out ends both sessions")
     func twoCookies() async throws {
         let gateway = try Gateway()
         let first = try await gateway.signInBrowser()
@@ -133,7 +133,7 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(second).status == 401)
     }
 
-    @Test("A session is worth nothing on another host, and cannot be ended there")
+    @Test("A session is not valid on another host and cannot be ended there")
     func otherHost() async throws {
         let gateway = try Gateway()
         let other = try Gateway(host: "other.example.com", beside: gateway)
@@ -145,7 +145,7 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(token).status == 200)
     }
 
-    @Test("A session born of a handoff ends alone; the native session that it came from ends both")
+    @Test("A session from a handoff ends alone; the end of its native session ends the whole family")
     func handoffBorn() async throws {
         let gateway = try Gateway()
         let native = try await gateway.nativeToken()
@@ -167,7 +167,7 @@ struct BrowserSignOutTests {
         #expect(try await gateway.session(second).status == 401)
     }
 
-    /// A web session in the family of `parent`, as a consumed transfer token leaves it.
+    /// A web session in the family of `parent`, like one that a transfer token created.
     private func transferBorn(_ gateway: Gateway, of parent: RecordKey) async throws -> String {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let store = gateway.store
@@ -184,7 +184,7 @@ struct BrowserSignOutTests {
     }
 
     /// CVE-2024-39315.
-    @Test("What the browser's session document shows is no credential")
+    @Test("The session document contains no credential")
     func noCredentials() async throws {
         let gateway = try Gateway()
         let token = try await gateway.signInBrowser()
@@ -204,7 +204,7 @@ struct BrowserSignOutTests {
         }
     }
 
-    @Test("Without a session the document is a 401 that says so")
+    @Test("Without a session the document is a 401 with a reason")
     func anonymous() async throws {
         let answer = try await Gateway().session()
         #expect(answer.status == 401)

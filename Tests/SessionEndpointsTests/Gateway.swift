@@ -12,7 +12,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// The endpoints of one host over a real store and a real provider, with a clock that moves only when told.
+/// The endpoints of one host with a real store and a real provider, and a clock that the test moves.
 struct Gateway {
     static let password = "correct horse battery staple"
     static let secret = Secret("a secret of at least thirty-two bytes, for tests")
@@ -25,8 +25,8 @@ struct Gateway {
     private let endpoints: [Endpoint]
 
     /// - Parameters:
-    ///   - sibling: Another host of the same process, whose store, clock and audit stream it shares.
-    ///   - successor: A secret that has followed the first, which is still accepted.
+    ///     - sibling: Another host of the same process, whose store, clock and audit stream are shared.
+    ///     - successor: A new secret; the first one is still accepted.
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
@@ -116,7 +116,7 @@ struct Gateway {
         )
     }
 
-    /// What a page of this host would post.
+    /// Posts a form as a page of this host does.
     func post(
         _ path: String,
         _ form: String,
@@ -140,7 +140,7 @@ struct Gateway {
         tokens.isEmpty ? [] : [("cookie", tokens.map { "__Host-sallyport=\($0)" }.joined(separator: "; "))]
     }
 
-    /// Signs a browser in and answers its token.
+    /// Signs a browser in and returns its token.
     func signInBrowser() async throws -> String {
         let answer = try await self.post("/.sallyport/login", Self.credentials)
         return try #require(answer.cookie)
@@ -148,7 +148,7 @@ struct Gateway {
 
     static let credentials = "identifier=alice%40example.com&password=correct+horse+battery+staple"
 
-    /// A new native flow's id.
+    /// Starts a native flow and returns its id.
     func flow() async throws -> String {
         let answer = try await self.send("GET", "/self-service/login/api")
         return try #require(answer.document?["id"]?.string)
@@ -170,7 +170,7 @@ struct Gateway {
         )
     }
 
-    /// Signs a native app in and answers its token.
+    /// Signs a native app in and returns its token.
     func nativeToken() async throws -> String {
         try #require(try await self.signInNative().document?["session_token"]?.string)
     }
@@ -195,7 +195,7 @@ extension EndpointResponse {
         return values.count == 1 ? values[0] : nil
     }
 
-    /// The session token that the answer sets; nil when it sets none or takes it away.
+    /// The session token that the answer sets; nil if it sets none or clears it.
     var cookie: String? {
         guard let set = self.value("set-cookie"), set.hasPrefix("__Host-sallyport="), !set.contains("Max-Age=0") else {
             return nil
@@ -203,7 +203,7 @@ extension EndpointResponse {
         return String(set.dropFirst("__Host-sallyport=".count).prefix { $0 != ";" })
     }
 
-    /// 503 that asks to come again and leaves the browser's cookie alone.
+    /// True for a 503 with Retry-After that leaves the browser's cookie alone.
     var isOutage: Bool {
         self.status == 503 && self.value("retry-after") != nil && self.values("set-cookie").isEmpty
     }
@@ -215,7 +215,7 @@ final class Ledger: Sendable {
 
     var records: [SignInRecord] { self.entries.withLock { $0 } }
 
-    /// From now on there is no room, and nothing may happen unrecorded.
+    /// From now on no record fits, and nothing may happen that needs one.
     func fill() {
         self.isFull.withLock { $0 = true }
     }

@@ -11,7 +11,7 @@ import Vocabulary
 
 @Suite("Native sign-in")
 struct NativeSignInTests {
-    @Test("A flow is a form that names where to submit it")
+    @Test("A flow is a form and names the URL to submit it to")
     func flow() async throws {
         let gateway = try Gateway()
         let answer = try await gateway.send("GET", "/self-service/login/api")
@@ -29,7 +29,10 @@ struct NativeSignInTests {
         #expect(try await gateway.flow() != id)
     }
 
-    @Test("The password earns a session token and the session", arguments: ["alice@example.com", "ALICE@example.com"])
+    @Test(
+        "The right password gives a session token and the session",
+        arguments: ["alice@example.com", "ALICE@example.com"]
+    )
     func password(identifier: String) async throws {
         let gateway = try Gateway()
         let body = #"{"method":"password","identifier":"\#(identifier)","password":"\#(Gateway.password)"}"#
@@ -52,7 +55,7 @@ struct NativeSignInTests {
         #expect(gateway.audit.records.first?.subject == "9f1c")
     }
 
-    @Test("A form is as good as JSON")
+    @Test("A form works as well as JSON")
     func form() async throws {
         let gateway = try Gateway()
         let answer = try await gateway.send(
@@ -87,7 +90,7 @@ struct NativeSignInTests {
         #expect(gateway.store.sessionCount == 0)
     }
 
-    @Test("What is missing is said where it is missing")
+    @Test("A missing field is reported at that field")
     func missing() async throws {
         let gateway = try Gateway()
         for (body, name) in [
@@ -126,7 +129,7 @@ struct NativeSignInTests {
         #expect(text.status == 415)
     }
 
-    @Test("A flow that is not ours is not found; one bit makes it so")
+    @Test("A flow that the gateway did not issue is not found, even if only one bit differs")
     func unknownFlow() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()
@@ -148,14 +151,16 @@ struct NativeSignInTests {
         #expect(gateway.store.sessionCount == 0)
     }
 
-    @Test("A flow and a session that began under the former secret are good under its successor, new ones are its own")
+    @Test(
+        "Flows and sessions that began under the former secret stay valid; new ones are made under the current secret"
+    )
     func rotation() async throws {
         let before = try Gateway()
         let after = try Gateway(beside: before, successor: Secret("the secret that followed, of thirty-two bytes too"))
         #expect(try await after.signInNative(flow: try await before.flow()).status == 200)
         let old = try await before.nativeToken()
         #expect(try await after.whoami(("x-session-token", old)).status == 200)
-        // Whoever has not heard of the successor knows nothing of what it makes.
+        // A gateway without the new secret does not accept what is made with it.
         #expect(try await before.signInNative(flow: try await after.flow()).status == 404)
         let new = try await after.nativeToken()
         let unknown = try await before.whoami(("x-session-token", new))
@@ -167,7 +172,7 @@ struct NativeSignInTests {
         #expect(try await after.whoami(("x-session-token", new)).status == 200)
     }
 
-    @Test("An expired flow is gone and names one to go on with")
+    @Test("An expired flow is gone, and the answer names a new one")
     func expiredFlow() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()
@@ -182,7 +187,7 @@ struct NativeSignInTests {
         #expect(try await gateway.signInNative(flow: next).status == 200)
     }
 
-    @Test("A valid session makes a flow need refresh=true")
+    @Test("With a valid session a flow needs refresh=true")
     func alreadySignedIn() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -193,7 +198,7 @@ struct NativeSignInTests {
         let refresh = try await gateway.send("GET", "/self-service/login/api?refresh=true", fields: fields)
         #expect(refresh.status == 200)
         #expect(refresh.document?["refresh"] == true)
-        // The words of kratos selfservice/flow/login/error.go.
+        // The text of kratos selfservice/flow/login/error.go.
         #expect(refused.document?["error"]?["message"] == "you are already logged in")
         for level in ["aal2", "aal3"] {
             let target = "/self-service/login/api?aal=\(level)"
@@ -214,8 +219,8 @@ struct NativeSignInTests {
         #expect(try await gateway.send("GET", "/self-service/login/api?aal=aal1").status == 200)
     }
 
-    /// The count is kept under one spelling of the identifier and the address.
-    @Test("Too many tries are turned away, from that address and for that user only, in any spelling")
+    /// Tries are counted under one spelling of the identifier and of the address.
+    @Test("Too many tries are refused for that address and that user only, in any spelling")
     func throttling() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()
@@ -238,14 +243,14 @@ struct NativeSignInTests {
         #expect(gateway.audit.records.contains { $0.reason == .signInThrottled })
     }
 
-    @Test("An address that tries many users is turned away as well")
+    @Test("An address that tries many users is refused as well")
     func spraying() async throws {
         let gateway = try Gateway(provider: Refusing())
         let flow = try await gateway.flow()
         var statuses: [Int] = []
         for number in 0..<51 {
             let body = #"{"method":"password","identifier":"user\#(number)","password":"wrong"}"#
-            // One /64 is one address.
+            // One /64 counts as one address.
             let answer = try await gateway.signInNative(flow: flow, body, from: "2001:db8::\(number)")
             statuses.append(answer.status)
         }
@@ -253,7 +258,7 @@ struct NativeSignInTests {
         #expect(statuses.last == 429)
     }
 
-    @Test("A success frees the user who signed in, and neither the address nor anybody else")
+    @Test("A success resets the count of the user who signed in, but not that of the address or of other users")
     func forgiven() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()
@@ -262,7 +267,7 @@ struct NativeSignInTests {
             return try await gateway.signInNative(flow: flow, body).status
         }
         for _ in 0..<10 { #expect(try await attempt("bob@example.com") == 400) }
-        // 40 of the address's 50 are left; each round is four tries of alice's, and her success.
+        // 40 of the address's 50 tries are left. Each round uses four wrong passwords for alice, then the right one.
         for _ in 0..<8 {
             for _ in 0..<4 { #expect(try await attempt("alice@example.com") == 400) }
             #expect(try await gateway.signInNative(flow: flow).status == 200)
@@ -273,7 +278,7 @@ struct NativeSignInTests {
         #expect(try await gateway.signInNative(flow: flow).status == 200)
     }
 
-    @Test("When tries cannot be counted, that is an outage, and no password is looked at")
+    @Test("If tries cannot be counted, the answer is an outage, and no password is checked")
     func uncounted() async throws {
         let gateway = try Gateway(provider: Untouchable(), limiter: UnreachableLimiter())
         let answer = try await gateway.signInNative()
@@ -317,7 +322,7 @@ struct NativeSignInTests {
         { .unavailable }
     }
 
-    @Test("A store or provider that cannot answer is an outage, not a refusal")
+    @Test("A store or provider that cannot answer causes an outage, not a refusal")
     func outage() async throws {
         let gateway = try Gateway()
         let flow = try await gateway.flow()

@@ -6,8 +6,8 @@ import SignIn
 import Testing
 import Vocabulary
 
-/// What Ory's generated clients demand of documents: the models of `ory-client` 1.22 and `ory-kratos-client` 25.4, whose
-/// validation fails on the first member of another type.
+/// What Ory's generated clients require of documents: the models of `ory-client` 1.22 and `ory-kratos-client` 25.4,
+/// whose validation fails at the first member of another type.
 @Suite("Documents for Ory's clients")
 struct OryDocumentTests {
     private struct Invalid: Error, CustomStringConvertible {
@@ -28,7 +28,7 @@ struct OryDocumentTests {
         }
     }
 
-    /// Demands of the members of `value`; those whose name ends with `!` must be there.
+    /// Checks the types of the members of `value`; members whose name ends with `!` must be present.
     private func check(_ value: JSONValue?, _ demands: [String: Demand], at path: String) throws {
         guard let value else { throw Invalid(description: "\(path) is missing") }
         for (name, demand) in demands {
@@ -104,7 +104,7 @@ struct OryDocumentTests {
         return elements
     }
 
-    @Test("Flows, sign-ins, sessions and refused passwords are of the types that the clients read them as")
+    @Test("Flows, sign-ins, sessions and refused passwords have the types that the clients expect")
     func types() async throws {
         let gateway = try Gateway()
         try self.check(flow: try await gateway.send("GET", "/self-service/login/api").document)
@@ -119,7 +119,9 @@ struct OryDocumentTests {
         try self.check(flow: try await gateway.signInNative(#"{"method":"password","identifier":"a"}"#).document)
     }
 
-    @Test("The ids of a session, its device and its user are three, and the same wherever and whenever they are shown")
+    @Test(
+        "The ids of a session, its device and its user are different, and stay the same wherever and whenever they are shown"
+    )
     func stable() async throws {
         let gateway = try Gateway()
         let signedIn = try #require(try await gateway.signInNative().document)
@@ -131,10 +133,10 @@ struct OryDocumentTests {
         }
         let ids = [session["id"], session["identity"]?["id"], session["devices"]?.first?["id"]].map { $0?.string }
         #expect(Set(ids).count == 3)
-        // Apps keep it: this very value, for ever.
+        // Apps store this id, so its value must never change.
         #expect(session["identity"]?["id"] == "6d05c16e-6dca-8b04-8425-1a2e78eeed0e")
         #expect(session["identity"]?["external_id"] == "9f1c")
-        // Logs and headers have the gateway's and the provider's own.
+        // Logs and headers have the gateway's own session id and the provider's own user id.
         #expect(gateway.audit.records.last?.sessionID?.hasPrefix("ses_") == true)
         let answer = try await gateway.whoami(("x-session-token", token))
         #expect(answer.value("x-kratos-authenticated-identity-id") == "9f1c")
@@ -143,7 +145,7 @@ struct OryDocumentTests {
         #expect(other?["id"] != session["id"] && other?["devices"]?.first?["id"] != session["devices"]?.first?["id"])
     }
 
-    @Test("A user whose id is a UUID already keeps it, as it is spelled")
+    @Test("A user id that is already a UUID stays as it is spelled")
     func ownUUID() async throws {
         for id in ["9f425a8d-7efc-4768-8f23-7647a74fdf13", "9F425A8D-7EFC-4768-8F23-7647A74FDF13"] {
             let gateway = try Gateway(provider: StaticProvider(users: [try Gateway.alice(id: id)]))

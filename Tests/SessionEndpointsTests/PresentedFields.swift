@@ -1,8 +1,8 @@
 import Endpoints
 import RequestPath
 
-/// The credentials of a request with these fields, as the request path reads them. It refuses a field that stands twice
-/// before a credential is read, so that is said here.
+/// The credentials of a request with these fields, as the request path reads them. The request path refuses a repeated
+/// field before it reads a credential, so this function checks that first.
 func presented(_ fields: [(name: String, value: String)]) -> PresentedCredentials {
     let fields = fields.filter { ["cookie", "authorization", "x-session-token"].contains($0.name) }
     let names = fields.map(\.name)

@@ -9,7 +9,7 @@ import Vocabulary
 
 @Suite("Whoami and native sign-out")
 struct WhoamiTests {
-    @Test("A native token is known in either field, with the identity's id beside the session")
+    @Test("A native token is accepted in either field, and the answer has the identity's id in a field")
     func native() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -24,7 +24,9 @@ struct WhoamiTests {
         }
     }
 
-    @Test("The explicit token wins over the cookie, the cookie over Bearer, and what is judged never falls back")
+    @Test(
+        "X-Session-Token is preferred to the cookie and the cookie to Bearer, and a token that is refused does not fall back"
+    )
     func precedence() async throws {
         let gateway = try Gateway()
         let native = try await gateway.nativeToken()
@@ -46,7 +48,7 @@ struct WhoamiTests {
         #expect(try await id(("cookie", "__Host-sallyport=\(ended)"), ("authorization", "Bearer \(other)")) == nil)
     }
 
-    @Test("Missing, malformed, unknown and ended credentials get one and the same 401")
+    @Test("Missing, malformed, unknown and ended credentials get the same 401")
     func unauthorized() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -71,7 +73,7 @@ struct WhoamiTests {
         }
     }
 
-    @Test("A credential field that stands twice is refused")
+    @Test("A repeated credential field is refused")
     func repeated() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -82,8 +84,8 @@ struct WhoamiTests {
         }
     }
 
-    /// T8: what presents a session is part of it.
-    @Test("A browser's token is no bearer token, and a native one no cookie")
+    /// T8: a session is bound to the kind of credential that presents it.
+    @Test("A browser's token is not accepted as a bearer token, and a native token not as a cookie")
     func kinds() async throws {
         let gateway = try Gateway()
         let web = try await gateway.signInBrowser()
@@ -95,7 +97,7 @@ struct WhoamiTests {
         #expect(try await gateway.session(web).status == 200)
     }
 
-    @Test("Sessions end with their lifetime")
+    @Test("Sessions end at the end of their lifetime")
     func lifetime() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -103,7 +105,7 @@ struct WhoamiTests {
         #expect(try await gateway.whoami(("x-session-token", token)).status == 401)
     }
 
-    @Test("A store that cannot answer is 503, never 401")
+    @Test("If the store cannot answer, the answer is 503, never 401")
     func outage() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -116,8 +118,8 @@ struct WhoamiTests {
         #expect(try await gateway.whoami(("x-session-token", token)).status == 200)
     }
 
-    /// Kratos's logout/handler_test.go has the statuses of a retry and of a body without the token.
-    @Test("Sign-out ends the session, once or again; a token that can be no session's is forbidden")
+    /// Kratos's logout/handler_test.go has the statuses for a retry and for a body without the token.
+    @Test("Sign-out ends the session and can be repeated; a token that cannot be a session's is forbidden")
     func signOut() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -165,7 +167,10 @@ struct WhoamiTests {
         }
     }
 
-    @Test("Every method of Kratos's route is answered, OPTIONS too", arguments: ["OPTIONS", "POST", "PUT", "DELETE"])
+    @Test(
+        "Every method of Kratos's route is answered, including OPTIONS",
+        arguments: ["OPTIONS", "POST", "PUT", "DELETE"]
+    )
     func methods(method: String) async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()
@@ -175,7 +180,7 @@ struct WhoamiTests {
         #expect(answer.value("x-kratos-authenticated-identity-id") == "9f1c")
     }
 
-    @Test("Tokenising is refused, not ignored")
+    @Test("A request for tokenization is refused, not ignored")
     func tokenize() async throws {
         let gateway = try Gateway()
         let token = try await gateway.nativeToken()

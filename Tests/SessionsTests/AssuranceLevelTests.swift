@@ -12,7 +12,7 @@ struct AssuranceLevelTests {
     }
 
     @Test(
-        "A text that names no level is below every level that can be demanded",
+        "A text that is not the name of a level is below every level that can be demanded",
         arguments: ["urn:mace:incommon:iap:silver", "phrh", "", "AAL3", "aal4", "aal10", " aal3", "aal3\u{0}", "zzz"]
     )
     func unknown(_ text: String) {
@@ -20,7 +20,7 @@ struct AssuranceLevelTests {
         #expect(AssuranceLevel.demandable.allSatisfy { AssuranceLevel(named: text) < $0 })
     }
 
-    @Test("A foreign value is worth what it is mapped to, byte for byte, and nothing otherwise")
+    @Test("A foreign value has the level that it is mapped to, compared byte for byte, and otherwise the lowest level")
     func mapping() {
         let mapping = AssuranceMapping(["urn:example:gold": .aal3, "phr": .aal2, "\u{E9}": .aal1])
         #expect(mapping.level(of: "urn:example:gold") == .aal3)

@@ -5,33 +5,34 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// Mistakes of other gateways with caches and shared reads, each under its id.
+/// Mistakes of other gateways in caches and shared reads, each with its id.
 @Suite struct CacheAdvisoryTests {
     private let fixture = ResolverFixture()
 
-    @Test("CVE-2026-33496, CVE-2021-32701: a session is kept and no decision on it")
+    @Test("CVE-2026-33496, CVE-2021-32701: the cache keeps sessions, not decisions")
     func decisionsAreNotKept() throws {
         let holder = self.fixture.holder(kind: .web)
         self.fixture.warm(holder)
-        // What one verifier accepts, another refuses, however often and in whatever order they are asked.
+        // The two verifiers differ, however often and in whatever order they are asked.
         for _ in 0..<3 {
             #expect(self.fixture.resolve(holder.token, as: .web).outcome == .hit("alice"))
             #expect(self.fixture.resolve(holder.token, as: .native).outcome == .noSession)
         }
-        // What was made ready under one configuration is nothing to the next.
+        // Bytes that were prepared under one configuration are not used under the next.
         let entry = try #require(self.fixture.resolve(holder.token, as: .web).entry)
         entry.setRendering([1], generation: 7)
         #expect(entry.rendering(generation: 8) == nil)
     }
 
     @Test(
-        "CVE-2026-71326, CVE-2026-88010: keys are not joined from parts, and one token's read never answers another's"
+        "CVE-2026-71326, CVE-2026-88010: keys are not concatenated, and a read for one token never answers another token"
     )
     func keysAreNotConcatenated() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
         let (tag, digest) = (holder.key.lineage.tag, holder.key.digest)
-        // A digest has its own length and type, so the parts cannot be divided elsewhere; each of them counts.
+        // A digest has a fixed length and its own type, so the boundary between the parts cannot move; each part
+        // counts.
         let others = [
             RecordKey(kind: .session, lineage: Lineage(tag: String(tag.dropLast())), digest: digest),
             RecordKey(kind: .session, lineage: Lineage(tag: tag + String(digest.base64URL.prefix(1))), digest: digest),
@@ -43,7 +44,7 @@ import Vocabulary
             self.fixture.cache.invalidate(.session(other))
             #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
         }
-        // `ab` + `c` and `a` + `bc`: neither a longer nor a shorter token is this one, and neither waits for its read.
+        // `ab` + `c` and `a` + `bc`: a longer or shorter token is another token and does not share the read.
         self.fixture.cache.invalidate(.all)
         let pending = self.fixture.resolve(holder.token)
         for odd in [Array(holder.token.bytes.dropLast()), holder.token.bytes + [UInt8(ascii: "A")]] {
@@ -54,7 +55,7 @@ import Vocabulary
         #expect(pending.outcome == .found("alice"))
     }
 
-    @Test("oathkeeper PR #1282: an entry that is too old is read anew with each use until a read succeeds")
+    @Test("oathkeeper PR #1282: an entry that is too old is read again at each use until a read succeeds")
     func expiredEntry() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -75,7 +76,7 @@ import Vocabulary
         self.fixture.warm(holder)
         var changed = holder.session
         changed.identity.traits = ["groups": []]
-        // The old record is served for as long as a refresh does not come back, and not a moment longer.
+        // The old record is served for just under five seconds while a refresh is outstanding, and never after that.
         self.fixture.clock.advance(by: .milliseconds(4999))
         #expect(self.fixture.resolve(holder.token).entry?.session == holder.session)
         self.fixture.clock.advance(by: .milliseconds(1))

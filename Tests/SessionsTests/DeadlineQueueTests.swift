@@ -9,7 +9,7 @@ import Vocabulary
         return due
     }
 
-    @Test("What is due comes out earliest first, what is not due stays")
+    @Test("Due elements come out in order of their deadlines, and the others stay")
     func order() {
         var queue = DeadlineQueue<Int>()
         let times = (0..<1000).map { ($0 * 7919) % 1009 }
@@ -20,7 +20,7 @@ import Vocabulary
         #expect(self.drain(&queue, at: UnixTime(seconds: 2000)) == times.filter { $0 > 499 }.sorted())
     }
 
-    @Test("Compacting keeps the order of what it keeps")
+    @Test("Compacting keeps the order of the elements that it keeps")
     func compact() {
         var queue = DeadlineQueue<Int>()
         for time in (0..<500).shuffled() { queue.push(time, due: UnixTime(seconds: Int64(time))) }

@@ -4,11 +4,11 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// While ends may be missed, what a loop knows is read again before it is used.
+/// While invalidations may be missed, a loop reads every session again before it uses it.
 @Suite struct DoubtTests {
     private let fixture = ResolverFixture()
 
-    @Test("While in doubt, every use reads first, and a session that is gone is gone")
+    @Test("While in doubt, every use reads first, and a session that has ended is no longer served")
     func rereads() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -27,7 +27,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.doubtedUses == 0)
     }
 
-    @Test("After a doubt, what was read before its end stays doubted until it is read again")
+    @Test("After a doubt, an entry that was read before the doubt ended stays doubted until it is read again")
     func trustReturns() {
         let (before, during) = (self.fixture.holder(subject: "before"), self.fixture.holder(subject: "during"))
         self.fixture.warm(before)
@@ -44,7 +44,7 @@ import Vocabulary
         }
     }
 
-    @Test("A doubt that came and went leaves nothing trusted that was read before it")
+    @Test("After even a short doubt, no entry that was read before it is trusted")
     func shortDoubt() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -53,7 +53,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("What confirms an entry again keeps its ready bytes")
+    @Test("A read that confirms an entry keeps its prepared bytes")
     func keepsRenderings() throws {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -66,7 +66,7 @@ import Vocabulary
         #expect(pending.entry === entry && entry.rendering(generation: 1) == [1])
     }
 
-    @Test("A cache that begins in doubt trusts nothing before it is told to")
+    @Test("A cache that begins in doubt trusts no entry before the doubt ends")
     func beginsDoubting() {
         let fixture = ResolverFixture(isDoubting: true)
         let holder = fixture.holder()
@@ -80,7 +80,7 @@ import Vocabulary
         #expect(fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
-    @Test("Doubts are counted when they begin; to doubt again is no new doubt")
+    @Test("A doubt is counted when it begins; doubting again during a doubt is not counted")
     func counted() {
         for _ in 0..<3 {
             self.fixture.caches.doubt()
@@ -93,7 +93,7 @@ import Vocabulary
 
     // MARK: When the store is unavailable
 
-    @Test("Only when the store is unavailable does a doubted entry serve, and never from its fifth second on (F1)")
+    @Test("A doubted entry is served only if the store is unavailable, and never from its fifth second on (F1)")
     func unavailable() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -112,7 +112,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.hits == 0)
     }
 
-    @Test("The age counts when the store fails, not when it was asked")
+    @Test("The age of the entry when the store fails decides, not its age when the store was asked")
     func ageAtFailure() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -124,7 +124,7 @@ import Vocabulary
         #expect(pending.outcome == .failed(.unavailable))
     }
 
-    @Test("A doubted entry never serves past the session's expiry, nor after the clock was set back")
+    @Test("A doubted entry is never served after the session's expiry or after the clock was set back")
     func unavailableAndOver() {
         for (life, step) in [(3, 3), (86_400, -60)] {
             let fixture = ResolverFixture()
@@ -138,7 +138,10 @@ import Vocabulary
         }
     }
 
-    @Test("What ended while in doubt serves nobody, whether or not the store can be reached", arguments: 0..<4)
+    @Test(
+        "A session that ended during a doubt is not served, whether or not the store can be reached",
+        arguments: 0..<4
+    )
     func endInDoubt(_ way: Int) {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -151,7 +154,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.doubtedUses == 0)
     }
 
-    @Test("A doubted cookie's token is no bearer token when the store is unavailable either")
+    @Test("A token from a cookie is not accepted as a bearer token while it is doubted and the store is unavailable")
     func kinds() {
         let holder = self.fixture.holder(kind: .web)
         self.fixture.warm(holder)
@@ -164,7 +167,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.doubtedUses == 1)
     }
 
-    @Test("A use that the store cannot be told of is noted with the next one that it can")
+    @Test("A use that could not be reported to the store is reported with a later one")
     func touch() {
         let holder = self.fixture.holder(idle: .seconds(20))
         self.fixture.warm(holder)
@@ -180,7 +183,10 @@ import Vocabulary
 
     // MARK: Single-flight
 
-    @Test("Ten thousand requests for one doubted session make one read, answered or not", arguments: [true, false])
+    @Test(
+        "Ten thousand requests for one doubted session cause one read, whether or not it is answered",
+        arguments: [true, false]
+    )
     func herd(isAvailable: Bool) {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -193,10 +199,10 @@ import Vocabulary
         #expect(self.fixture.cache.counters.doubtedUses == (isAvailable ? 0 : 10_000))
     }
 
-    // MARK: Reads that a change overtakes
+    // MARK: Reads during which something changes
 
     @Test(
-        "A read that was under way when a doubt began or ended serves who waited for it, and no one after",
+        "If a doubt begins or ends during a read, the read serves the requests that waited for it and no later ones",
         arguments: [(false, [true]), (false, [true, false]), (true, [false]), (true, [false, true])]
     )
     func overtaken(beginsInDoubt: Bool, doubts: [Bool]) {
@@ -214,7 +220,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
-    @Test("A refresh that a doubt overtook makes no trusted entry")
+    @Test("A refresh during which a doubt began does not make a trusted entry")
     func overtakenRefresh() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -226,7 +232,9 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("A request in doubt joins the read that is under way, and an end meanwhile still has it repeated")
+    @Test(
+        "A request in doubt joins the outstanding read, and if the session may have ended meanwhile, the read is repeated"
+    )
     func endOvertakesDoubtedRead() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -240,7 +248,7 @@ import Vocabulary
         #expect(first.outcome == .noSession && second.outcome == .noSession)
     }
 
-    @Test("A refresh that fails for want of the store leaves a trusted entry to serve until its fifth second")
+    @Test("If a refresh fails because the store is unavailable, a trusted entry is served until its fifth second")
     func refreshUnavailable() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)

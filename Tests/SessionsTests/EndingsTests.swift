@@ -2,11 +2,11 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// Many ends that are told at once.
+/// Several invalidations that arrive together.
 @Suite struct EndingsTests {
     private let fixture = ResolverFixture()
 
-    @Test("Each of several ends does its own work, and whoever keeps streams is told once")
+    @Test("Each of several invalidations takes effect, and the streams' observer is called once")
     func several() throws {
         let holders = ["alice", "bob", "carol", "dave"].map { self.fixture.holder(subject: $0) }
         var entries: [CachedSession] = []
@@ -26,7 +26,7 @@ import Vocabulary
         #expect(entries.map { told[0].ends($0) } == [true, true, true, false])
     }
 
-    @Test("Any of several ends overtakes a read that it concerns, and no other", arguments: 0..<4)
+    @Test("Any of several invalidations makes the reads that it concerns stale, and no others", arguments: 0..<4)
     func reads(_ way: Int) {
         let holder = self.fixture.holder()
         let stranger = self.fixture.holder(subject: "bob")
@@ -44,7 +44,7 @@ import Vocabulary
         #expect(ended.outcome == (way == 3 ? .found("alice") : .noSession))
     }
 
-    @Test("With `.all` among them everything is forgotten and nobody's stream ends")
+    @Test("If `.all` is among them, every entry is forgotten and no stream ends")
     func all() throws {
         let (holder, stranger) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))
         self.fixture.warm(holder)

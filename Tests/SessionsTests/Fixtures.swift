@@ -7,7 +7,7 @@ import Vocabulary
 
 let testAuthority = TokenAuthority(secret: Secret("a secret of the tests"))
 
-/// A session of `subject`, at `now`.
+/// A session of `subject` that begins at `now`.
 func makeSession(
     subject: String = "alice",
     kind: Session.Kind = .native,
@@ -31,7 +31,7 @@ func makeSession(
     )
 }
 
-/// A memory store that is called from the test's own thread.
+/// A memory store that the test calls from its own thread.
 struct MemoryFixture {
     let loop = EmbeddedEventLoop()
     let clock = MovableClock()
@@ -77,9 +77,9 @@ struct MemoryFixture {
     }
 }
 
-/// A resolver over a store whose reads the test answers, on the test's own thread.
+/// A resolver whose store reads are answered by the test, on the test's own thread.
 final class ResolverFixture {
-    /// What a resolution came to.
+    /// The result of a resolution.
     enum Outcome: Equatable {
         case hit(String)
         case found(String)
@@ -90,7 +90,7 @@ final class ResolverFixture {
         case malformed
     }
 
-    /// A resolution that may still be under way.
+    /// A resolution that may still be waiting for its read.
     final class Pending {
         var outcome = Outcome.waiting
         var entry: CachedSession?
@@ -181,18 +181,18 @@ final class ResolverFixture {
         self.loop.run()
     }
 
-    /// Answers the oldest read: the store is unavailable.
+    /// Fails the oldest read: the store is unavailable.
     func fail() {
         self.fail(StoreError.unavailable)
     }
 
-    /// The same with this error.
+    /// Fails the oldest read with this error.
     func fail(_ error: any Error) {
         self.store.takeRead()?.answer.fail(error)
         self.loop.run()
     }
 
-    /// Makes the loop know the session.
+    /// Puts the session into the loop's cache.
     func warm(_ holder: Holder) {
         _ = self.resolve(holder.token, as: holder.session.kind)
         self.answer(holder.session)

@@ -8,7 +8,7 @@ import Vocabulary
 @Suite struct LocalRateLimiterTests {
     private static let once = RateLimit("once", burst: 1, interval: .seconds(10))
 
-    @Test("The limiter of one process conforms", arguments: LimiterConformance.cases)
+    @Test("The limiter of a single process conforms", arguments: LimiterConformance.cases)
     func conforms(_ behaviour: LimiterConformance) async throws {
         let clock = MovableClock()
         let harness = LimiterHarness(
@@ -19,7 +19,7 @@ import Vocabulary
         try await behaviour.run(harness)
     }
 
-    @Test("The time to wait is exact")
+    @Test("The wait that a refusal returns is exact")
     func wait() {
         let clock = MovableClock()
         let limiter = LocalRateLimiter(clock: clock.clock)
@@ -33,7 +33,7 @@ import Vocabulary
         #expect(limiter.allow(bucket, cost: 3) == .throttled(retryAfter: .milliseconds(750)))
     }
 
-    @Test("Filling the table neither frees a bucket nor locks out for good, and does not concern other limits")
+    @Test("A full table neither empties a bucket nor refuses forever, and does not affect other limits")
     func capacity() {
         let clock = MovableClock()
         let limiter = LocalRateLimiter(capacity: 2, clock: clock.clock)
@@ -51,7 +51,7 @@ import Vocabulary
         #expect(isAllowed(5))
     }
 
-    @Test("However many buckets are asked for, a bounded number is kept, and that of the others is")
+    @Test("The number of buckets is bounded, and existing buckets keep their counts")
     func bounded() {
         let clock = MovableClock()
         for whenFull in [LocalRateLimiter.WhenFull.share, .allow] {
@@ -66,7 +66,7 @@ import Vocabulary
         }
     }
 
-    @Test("Beside a limiter that counts as well, what has no room is allowed")
+    @Test("With `whenFull: .allow`, a bucket that does not fit is allowed, because another limiter counts as well")
     func overflowAllowed() {
         let limiter = LocalRateLimiter(capacity: 1, whenFull: .allow, clock: MovableClock().clock)
         #expect(limiter.allow(RateBucket(Self.once, [1]), cost: 1) == .allowed)
@@ -74,7 +74,7 @@ import Vocabulary
         for _ in 0..<3 { #expect(limiter.allow(RateBucket(Self.once, [2]), cost: 1) == .allowed) }
     }
 
-    @Test("What is given back can be taken again, and what is learnt is believed")
+    @Test("What is given back can be taken again, and a refusal that was learned is applied")
     func correction() {
         let clock = MovableClock()
         let limiter = LocalRateLimiter(clock: clock.clock)
@@ -84,7 +84,7 @@ import Vocabulary
         #expect(limiter.allow(bucket, cost: 2) == .allowed)
         #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(10)))
         limiter.forgive(bucket)
-        // Others have filled it elsewhere.
+        // Another process has filled the bucket.
         #expect(limiter.allow(bucket, cost: 1) == .allowed)
         limiter.learn(bucket, cost: 1, refusedFor: .seconds(4))
         #expect(limiter.allow(bucket, cost: 1) == .throttled(retryAfter: .seconds(4)))

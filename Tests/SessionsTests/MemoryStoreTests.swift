@@ -25,7 +25,7 @@ import Vocabulary
         try await behaviour.run(self.harness)
     }
 
-    @Test("What has expired is swept; what lives stays")
+    @Test("A sweep removes expired records and keeps live ones")
     func sweep() throws {
         let fixture = MemoryFixture()
         for index in 0..<500 { try fixture.signIn(subject: "user \(index)", life: .seconds(60)) }
@@ -37,7 +37,7 @@ import Vocabulary
         #expect(try fixture.session(kept) != nil)
     }
 
-    @Test("Writing collects what has expired, without a sweep")
+    @Test("Writing removes expired records without a sweep")
     func amortised() throws {
         let fixture = MemoryFixture()
         for round in 0..<20 {
@@ -47,7 +47,7 @@ import Vocabulary
         #expect(fixture.store.sessionCount < 800)
     }
 
-    @Test("Signing in and out again and again leaves nothing behind")
+    @Test("Repeated sign-in and sign-out leaves nothing behind")
     func churn() throws {
         let fixture = MemoryFixture(maxSessions: 10, maxMarkers: 10)
         for _ in 0..<2000 {
@@ -55,7 +55,7 @@ import Vocabulary
             try fixture.store.end(key.lineage, on: fixture.loop).wait()
         }
         #expect(fixture.store.sessionCount == 0)
-        // Ends are remembered beyond the bound on them, only for a shorter time.
+        // An end beyond the bound on remembered ends is also remembered, but for a shorter time.
         let key = try fixture.signIn(subject: "alice")
         try fixture.store.end(key.lineage, on: fixture.loop).wait()
         fixture.clock.advance(by: .seconds(299))
@@ -63,7 +63,7 @@ import Vocabulary
         #expect(try fixture.session(late) == nil)
     }
 
-    @Test("Markers and unused tokens are counted together and given back")
+    @Test("Markers and unused tokens are counted together, and their room is given back")
     func markerCount() throws {
         let fixture = MemoryFixture()
         let key = try fixture.signIn(subject: "alice")

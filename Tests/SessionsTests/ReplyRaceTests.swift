@@ -4,7 +4,7 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// A session is read, it ends, and only then does the answer to the read arrive.
+/// A session is read, then it ends, and only then the answer to the read arrives.
 @Suite struct ReplyRaceTests {
     private let fixture = ResolverFixture()
 
@@ -25,7 +25,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.rereads == 1)
     }
 
-    @Test("A request that comes after an end and joins a read from before it gets no answer from before it")
+    @Test("A request after an end that joins a read from before it does not get that read's answer")
     func joinAfterEnd() {
         let holder = self.fixture.holder()
         let before = self.fixture.resolve(holder.token)
@@ -37,7 +37,7 @@ import Vocabulary
         #expect(before.outcome == .noSession && after.outcome == .noSession)
     }
 
-    @Test("An end of something else does not disturb a read")
+    @Test("An end that concerns other sessions does not disturb a read")
     func otherEnd() {
         let holder = self.fixture.holder()
         let stranger = self.fixture.holder(subject: "bob")
@@ -48,7 +48,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
-    @Test("A refresh that an end overtook does not bring the session back", arguments: 0..<4)
+    @Test("A refresh from before an end does not bring the session back", arguments: 0..<4)
     func refreshAfterEnd(_ way: Int) {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -62,7 +62,7 @@ import Vocabulary
         #expect(pending.outcome == .noSession)
     }
 
-    @Test("A session that lives on is served once a read from after the news confirms it")
+    @Test("A session that did not end is served after a second read confirms it")
     func confirmedAfterReload() {
         let holder = self.fixture.holder()
         let pending = self.fixture.resolve(holder.token)
@@ -73,7 +73,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .hit("alice"))
     }
 
-    @Test("A read during which more ended than is remembered is repeated, whomever it concerned")
+    @Test("If more ends arrive during a read than are remembered, the read is repeated, whatever they concerned")
     func manyEnds() {
         let (holder, other) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))
         let pending = self.fixture.resolve(holder.token)
@@ -85,7 +85,7 @@ import Vocabulary
         #expect(pending.outcome == .found("alice") && self.fixture.cache.counters.rereads == 1)
     }
 
-    @Test("When ends keep coming faster than reads the session is unavailable, not guessed at")
+    @Test("If ends keep arriving during every read, the session is unavailable rather than guessed")
     func endless() {
         let holder = self.fixture.holder()
         let pending = self.fixture.resolve(holder.token)

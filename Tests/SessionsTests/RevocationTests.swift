@@ -6,7 +6,7 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// Four loops with a resolver each over one memory store.
+/// Four loops, each with its own resolver, over one memory store.
 private final class Gateway: Sendable {
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 4)
 
@@ -56,7 +56,7 @@ private final class Gateway: Sendable {
         return made
     }
 
-    /// On how many loops the token has a session, and on how many of these without asking the store.
+    /// The number of loops on which the token has a session, and how many of these did not ask the store.
     func known(_ token: Secret) async throws -> (live: Int, hits: Int) {
         let now = self.clock.now
         var known = (live: 0, hits: 0)
@@ -77,7 +77,7 @@ private final class Gateway: Sendable {
 }
 
 @Suite struct RevocationTests {
-    @Test("When an end is answered no loop knows the session any more", arguments: ["session", "lineage", "subject"])
+    @Test("After an end is answered, no loop serves the session", arguments: ["session", "lineage", "subject"])
     func seenByEveryLoop(_ way: String) async throws {
         let gateway = try await Gateway()
         for round in 0..<25 {
@@ -98,19 +98,19 @@ private final class Gateway: Sendable {
         }
     }
 
-    @Test("CVE-2020-15223: an end is not answered while a loop has yet to confirm it")
+    @Test("CVE-2020-15223: an end is not answered before every loop has confirmed it")
     func waitsForEveryLoop() async throws {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
         _ = try await gateway.known(made.token)
         let (blocked, asked) = (gateway.desks[3], gateway.desks[0])
-        // The last loop is busy until the test lets go; its cache cannot have been told before.
+        // The last loop is blocked until the test releases it, so its cache cannot be told earlier.
         let gate = Gate()
         blocked.loop.execute { gate.wait() }
         let answered = Flag()
         let end = asked.loop.flatSubmit { gateway.store.end(made.key, on: asked.loop) }
         end.whenComplete { _ in answered.raise() }
-        // Once the other loops have gone round, everything but the blocked loop's word is there.
+        // After the other loops have had their turns, only the blocked loop's confirmation is missing.
         for _ in 0..<3 {
             for desk in gateway.desks.dropLast() { try await desk.loop.submit {}.get() }
         }
@@ -134,7 +134,7 @@ private final class Gateway: Sendable {
         #expect(counters.hits == 0)
     }
 
-    @Test("A doubt reaches every loop and counts once; after it, every loop reads once and trusts again")
+    @Test("A doubt reaches every loop and is counted once; after it, every loop reads once and trusts again")
     func doubt() async throws {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
@@ -151,14 +151,14 @@ private final class Gateway: Sendable {
         #expect(try await gateway.caches.counters(on: gateway.desks[0].loop).get().doubts == 1)
     }
 
-    @Test("A loop that hears of the end of a doubt before its beginning does not doubt for ever")
+    @Test("A loop that learns of the end of a doubt before its beginning does not stay in doubt")
     func doubtHeardLate() async throws {
         let gateway = try await Gateway()
         let made = try await gateway.signIn(subject: "alice", lineage: testAuthority.newLineage())
         _ = try await gateway.known(made.token)
         let gate = Gate()
         let caches = gateway.caches
-        // The loop itself ends the doubt, of which it was told behind this.
+        // The loop itself ends the doubt. The notice that the doubt has begun is queued behind this.
         gateway.desks[2].loop.execute {
             gate.wait()
             caches.trust()

@@ -22,7 +22,7 @@ import Vocabulary
         #expect(found == 16)
     }
 
-    @Test("A table without room keeps nothing: every request asks, and those that ask together ask once")
+    @Test("A table without room keeps nothing: every request asks, and requests at the same time share one read")
     func off() {
         let fixture = ResolverFixture(capacity: 0)
         let holder = fixture.holder()
@@ -38,7 +38,7 @@ import Vocabulary
         #expect(fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("What is in use stays when the table is full, what nobody uses goes first")
+    @Test("When the table is full, sessions in use stay and unused ones are removed first")
     func secondChance() {
         let fixture = ResolverFixture(capacity: 32)
         let busy = fixture.holder(subject: "busy")
@@ -50,7 +50,7 @@ import Vocabulary
         #expect(fixture.cache.counters.entries == 32)
     }
 
-    @Test("An end removes by key, by lineage and by subject, and nothing else")
+    @Test("An end removes entries by key, by lineage or by subject, and no others")
     func invalidation() {
         let fixture = ResolverFixture()
         let alice = fixture.holder(subject: "alice")
@@ -76,7 +76,7 @@ import Vocabulary
         #expect(fixture.cache.counters.entries == 0)
     }
 
-    @Test("The table works on after everything was thrown away, many times over")
+    @Test("The table keeps working after it was emptied many times")
     func reuse() {
         let fixture = ResolverFixture(capacity: 8)
         for round in 0..<50 {
@@ -89,7 +89,7 @@ import Vocabulary
         }
     }
 
-    @Test("Whoever keeps streams is told what ended, after the table forgot it")
+    @Test("The streams' observer is told of an end after the entry is removed from the table")
     func observer() throws {
         let fixture = ResolverFixture()
         let holder = fixture.holder()
@@ -108,7 +108,7 @@ import Vocabulary
         #expect(!Invalidation.all.ends(entry), "a reload ends nobody's stream")
     }
 
-    @Test("Ready identity bytes are given to the configuration that made them, and to no other")
+    @Test("Prepared identity bytes are returned only to the configuration that made them")
     func renderings() throws {
         let fixture = ResolverFixture()
         let holder = fixture.holder()

@@ -8,7 +8,7 @@ import Vocabulary
 @Suite struct SessionResolverTests {
     private let fixture = ResolverFixture()
 
-    @Test("A miss asks the store once; after that the loop knows the session")
+    @Test("A miss asks the store once; after that the session is in the loop's cache")
     func missThenHit() {
         let holder = self.fixture.holder()
         let first = self.fixture.resolve(holder.token)
@@ -21,7 +21,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.misses == 1)
     }
 
-    @Test("Requests that miss together share one read")
+    @Test("Requests that miss at the same time share one read")
     func singleFlight() {
         let holder = self.fixture.holder()
         let waiters = (0..<50).map { _ in self.fixture.resolve(holder.token) }
@@ -31,7 +31,7 @@ import Vocabulary
         #expect(self.fixture.store.waiting == 0)
     }
 
-    @Test("No token gets the answer to another's read (CVE-2026-71326)")
+    @Test("No token gets the answer to another token's read (CVE-2026-71326)")
     func flightsOfTwoTokens() {
         let alice = self.fixture.holder(subject: "alice")
         var changed = alice.token.bytes
@@ -47,7 +47,7 @@ import Vocabulary
         #expect(self.fixture.resolve(changed).outcome == .waiting)
     }
 
-    @Test("That there is no session is not remembered")
+    @Test("The absence of a session is not remembered")
     func negative() {
         let holder = self.fixture.holder()
         let early = self.fixture.resolve(holder.token)
@@ -59,7 +59,7 @@ import Vocabulary
         #expect(late.outcome == .found("alice"))
     }
 
-    @Test("A store that cannot say is unavailable, never 'no session', and is asked again")
+    @Test("A store that cannot answer is unavailable, never 'no session', and is asked again")
     func unavailable() {
         struct Other: Error {}
         let holder = self.fixture.holder()
@@ -73,7 +73,7 @@ import Vocabulary
         #expect(pending.outcome == .found("alice"))
     }
 
-    @Test("Tokens that are not our syntax are refused without asking the store (T32)")
+    @Test("A token with the wrong syntax is refused without asking the store (T32)")
     func malformed() {
         for token in oddTokens() {
             #expect(self.fixture.resolve(token).outcome == .malformed)
@@ -82,7 +82,10 @@ import Vocabulary
         #expect(self.fixture.cache.counters.misses == 0)
     }
 
-    @Test("A cookie's token is no bearer token, nor the reverse, known or not", arguments: [Session.Kind.web, .native])
+    @Test(
+        "A token from a cookie is not accepted as a bearer token, nor a bearer token from a cookie, whether or not it is cached",
+        arguments: [Session.Kind.web, .native]
+    )
     func kinds(_ kind: Session.Kind) {
         let other: Session.Kind = kind == .web ? .native : .web
         let holder = self.fixture.holder(kind: kind, idle: .seconds(10))
@@ -97,7 +100,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token, as: kind).outcome == .hit("alice"))
     }
 
-    @Test("An entry never serves past the session's expiry")
+    @Test("An entry is never served after the session's expiry")
     func expiry() {
         let holder = self.fixture.holder(life: .seconds(3))
         self.fixture.warm(holder)
@@ -109,7 +112,7 @@ import Vocabulary
         #expect(pending.outcome == .noSession)
     }
 
-    @Test("An entry that was not confirmed for five seconds does not serve, and a fresh read is made")
+    @Test("An entry that was not confirmed for five seconds is not served, and is read again")
     func hardAge() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -123,7 +126,7 @@ import Vocabulary
         #expect(again.outcome == .found("alice"))
     }
 
-    @Test("The age of an entry counts from when its read began")
+    @Test("The age of an entry counts from the start of its read")
     func ageOfSlowRead() {
         let holder = self.fixture.holder()
         let pending = self.fixture.resolve(holder.token)
@@ -134,7 +137,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("A clock that was set back makes entries be read again")
+    @Test("After the clock was set back, entries are read again")
     func clockSetBack() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -142,7 +145,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("An entry in use is read again in the background from four seconds on, and nobody waits")
+    @Test("An entry in use is read again in the background from its fourth second on, and no request waits")
     func refresh() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -161,7 +164,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.refreshes == 1)
     }
 
-    @Test("A refresh that finds the session gone ends it here")
+    @Test("A refresh that finds no session removes the entry")
     func refreshFindsNothing() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -171,7 +174,9 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("A refresh that fails leaves the entry to its five seconds and is tried again after a pause")
+    @Test(
+        "After a failed refresh the entry is served until it is five seconds old, and the refresh is tried again after a pause"
+    )
     func refreshFails() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -188,7 +193,7 @@ import Vocabulary
         #expect(self.fixture.resolve(holder.token).outcome == .waiting)
     }
 
-    @Test("A changed identity is seen with the next read, its ready bytes are made anew (CVE-2021-41230)")
+    @Test("A changed identity is seen at the next read, and its prepared bytes are made again (CVE-2021-41230)")
     func changedIdentity() throws {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -204,7 +209,7 @@ import Vocabulary
         #expect(new.rendering(generation: 1) == nil)
     }
 
-    @Test("The same record confirms the entry and keeps its ready bytes")
+    @Test("A read of the same record confirms the entry and keeps its prepared bytes")
     func confirmed() throws {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -217,7 +222,7 @@ import Vocabulary
         #expect(old.rendering(generation: 1) == [1])
     }
 
-    @Test("A use is noted at most once per minute or tenth of the idle lifetime", arguments: [3600, 100])
+    @Test("A use is reported at most once per minute or tenth of the idle lifetime", arguments: [3600, 100])
     func touch(_ idle: Int) {
         let holder = self.fixture.holder(idle: .seconds(idle))
         let interval = min(60, idle / 10)
@@ -231,13 +236,13 @@ import Vocabulary
         #expect(self.fixture.store.touches == Array(repeating: holder.key, count: 10))
     }
 
-    @Test("A use that the store heard of from others is not told again, not even by a table that keeps nothing")
+    @Test("A use that another gateway has reported is not reported again, not even by a table that keeps nothing")
     func touchedElsewhere() {
         for capacity in [0, 16] {
             let fixture = ResolverFixture(capacity: capacity)
             let holder = fixture.holder()
             for _ in 0..<100 {
-                // Each read comes a minute and more after the session was made, and a second after it was used elsewhere.
+                // Each read comes over a minute after the session was made, and a second after it was used elsewhere.
                 fixture.clock.advance(by: .seconds(61))
                 _ = fixture.resolve(holder.token)
                 fixture.answer(holder.session, usedAt: fixture.clock.now.advanced(by: .seconds(-1)))

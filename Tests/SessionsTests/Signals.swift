@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// Holds a thread until it is opened.
+/// Blocks a thread until it is opened.
 final class Gate: Sendable {
     private let isOpen = Atomic<Bool>(false)
 
@@ -12,7 +12,7 @@ final class Gate: Sendable {
     }
 }
 
-/// Something that happened or not.
+/// An event that has happened or not.
 final class Flag: Sendable {
     private let value = Atomic<Bool>(false)
 

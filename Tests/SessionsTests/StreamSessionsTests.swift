@@ -6,13 +6,13 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// The sessions behind open streams are asked for again when ends may have been missed.
+/// The sessions of open streams are read again after invalidations may have been missed.
 @Suite struct StreamSessionsTests {
-    /// The streams of one loop, looked at four times a second as the sweep does.
+    /// The streams of one loop, which are checked four times a second, as the sweep does.
     private final class Streams {
         let fixture = ResolverFixture(capacity: 32_768)
         let sessions: StreamSessions
-        /// One for each stream.
+        /// The entry of each stream.
         var open: [CachedSession] = []
         private(set) var gone: [RecordKey] = []
         private(set) var unreadable: [RecordKey] = []
@@ -46,13 +46,13 @@ import Vocabulary
             for entry in self.open { self.sessions.check(entry, now: self.fixture.clock.now) }
         }
 
-        /// Lets time pass for the loop and the clock, without a sweep.
+        /// Advances the loop and the clock without a sweep.
         func pass(_ milliseconds: Int64) {
             self.fixture.clock.advance(by: .milliseconds(milliseconds))
             self.fixture.loop.advanceTime(by: .milliseconds(milliseconds))
         }
 
-        /// Lets time pass with four sweeps a second; how many reads were asked for.
+        /// Advances the time with four sweeps a second; returns the number of reads.
         func reads(inSeconds seconds: Int, answering: (Streams) -> Void) -> Int {
             var count = 0
             for _ in 0..<(4 * seconds) {
@@ -69,14 +69,14 @@ import Vocabulary
     private let streams = Streams()
     private var fixture: ResolverFixture { self.streams.fixture }
 
-    @Test("As long as nothing was missed, nobody is asked")
+    @Test("While no invalidation can have been missed, no session is read")
     func quiet() throws {
         try self.streams.begin()
         #expect(self.streams.reads(inSeconds: 20) { _ in } == 0)
     }
 
     @Test(
-        "After a doubt and after a reload each session is asked for once, and what is gone is said",
+        "After a doubt and after a reload each session is read once, and those that have ended are reported",
         arguments: [0, 1]
     )
     func afterDoubt(_ way: Int) throws {
@@ -100,7 +100,7 @@ import Vocabulary
         #expect(self.streams.open.map(\.key) == [alice.key])
     }
 
-    @Test("Ten thousand streams of one session make one read")
+    @Test("Ten thousand streams of one session cause one read")
     func oneSession() throws {
         let holder = try self.streams.begin()
         self.streams.open = Array(repeating: self.streams.open[0], count: 10_000)
@@ -113,7 +113,7 @@ import Vocabulary
         #expect(self.streams.gone == [holder.key])
     }
 
-    @Test("Ten thousand sessions are asked for over half a second, a few hundred at a time")
+    @Test("The reads for ten thousand sessions are spread over half a second, a few hundred at a time")
     func spread() throws {
         for index in 0..<10_000 { try self.streams.begin(subject: "user \(index)") }
         self.fixture.caches.doubt()
@@ -130,13 +130,13 @@ import Vocabulary
         #expect(largest <= 500)
     }
 
-    @Test("A store that cannot answer for 30 s has the streams closed of sessions that it cannot read")
+    @Test("If the store cannot answer for 30 s, the streams whose sessions cannot be read are closed")
     func unreadable() throws {
         let (alice, bob) = (try self.streams.begin(subject: "alice"), try self.streams.begin(subject: "bob"))
         self.fixture.cache.invalidate(.all)
         func fail(forSeconds seconds: Int) -> Int { self.streams.reads(inSeconds: seconds) { $0.fixture.fail() } }
         #expect(fail(forSeconds: 20) > 15)
-        // A request finds one of them, and for that one the patience begins anew.
+        // A request reads one of the sessions, and for that one the 30 s begin again.
         self.fixture.warm(bob)
         _ = fail(forSeconds: 3)
         self.fixture.cache.invalidate(.all)
@@ -151,7 +151,9 @@ import Vocabulary
         #expect(self.streams.gone.isEmpty)
     }
 
-    @Test("A store that cannot answer for a while ends no stream, rests, and is asked again until it can")
+    @Test(
+        "If the store cannot answer for a shorter time, no stream ends, and the store is asked at intervals until it answers"
+    )
     func unavailable() throws {
         let holder = try self.streams.begin()
         self.fixture.cache.invalidate(.all)
@@ -162,7 +164,7 @@ import Vocabulary
         #expect(self.streams.gone == [holder.key])
     }
 
-    @Test("While a doubt lasts, sessions of streams are asked for as often as an entry may be old")
+    @Test("During a doubt, the sessions of streams are read as often as an entry may be old")
     func longDoubt() throws {
         let holder = try self.streams.begin()
         self.fixture.caches.doubt()
@@ -171,7 +173,7 @@ import Vocabulary
         #expect(self.streams.gone == [holder.key])
     }
 
-    @Test("A session that idles out behind a stream is found within a minute or a tenth of its idle lifetime")
+    @Test("A session that idles out during a stream is noticed within a minute or a tenth of its idle lifetime")
     func idle() throws {
         let (slow, quick) = (try self.streams.begin(), try self.streams.begin(subject: "bob", idle: .seconds(100)))
         var asked: [RecordKey] = []
@@ -186,7 +188,7 @@ import Vocabulary
         #expect(Set(self.streams.gone) == [slow.key, quick.key])
     }
 
-    @Test("To ask is no use of the session, and shares its read with requests")
+    @Test("Such a read does not count as a use of the session, and is shared with requests")
     func noUse() throws {
         let holder = try self.streams.begin(idle: .seconds(10))
         self.streams.pass(5000)
@@ -203,7 +205,7 @@ import Vocabulary
         #expect(self.fixture.store.touches == [holder.key], "the request's")
     }
 
-    @Test("A stream of a session that a request has found again asks nobody")
+    @Test("If a request has already read a stream's session again, no further read is made")
     func knownAlready() throws {
         let holder = try self.streams.begin()
         self.fixture.cache.invalidate(.all)
@@ -211,7 +213,7 @@ import Vocabulary
         #expect(self.streams.reads(inSeconds: 10) { _ in } == 0)
     }
 
-    @Test("An answer that another doubt overtook counts for nothing: the session is asked for once more")
+    @Test("An answer from before another doubt does not count: the session is read once more")
     func overtaken() throws {
         let holder = try self.streams.begin()
         self.fixture.cache.invalidate(.all)
@@ -224,7 +226,7 @@ import Vocabulary
         #expect(self.streams.gone.isEmpty)
     }
 
-    @Test("A stream that a doubted entry permitted is asked about when the doubt ends")
+    @Test("The session of a stream that was permitted by a doubted entry is read when the doubt ends")
     func permittedInDoubt() throws {
         let holder = try self.streams.begin()
         self.streams.open = []
@@ -237,7 +239,7 @@ import Vocabulary
         #expect(self.streams.gone == [holder.key])
     }
 
-    @Test("A stream that a read from before the end of a doubt permitted is asked about as well")
+    @Test("The session of a stream that was permitted by a read from before the end of a doubt is also read again")
     func permittedByOvertakenRead() throws {
         let holder = self.fixture.holder()
         self.fixture.caches.doubt()

@@ -4,7 +4,8 @@ import StoreConformance
 import Testing
 import Vocabulary
 
-/// A store may tell of a subject's end under names of its own, several while a former secret is accepted.
+/// A store may report a subject's end under its own names for the subject; there are several while a former secret is
+/// accepted.
 @Suite struct SubjectNameTests {
     private let fixture = ResolverFixture(aliases: ["new ", "old "])
 
@@ -20,7 +21,7 @@ import Vocabulary
         #expect(self.fixture.cache.counters.entries == 1)
     }
 
-    @Test("The subject itself is no name where the store has others")
+    @Test("The subject itself does not count as a name if the store has others")
     func plainSubject() throws {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -29,7 +30,7 @@ import Vocabulary
         #expect(!Invalidation.subject("alice").ends(entry))
     }
 
-    @Test("An answer from before an end under either name is read again", arguments: ["new alice", "old alice"])
+    @Test("A read from before an end under either name is repeated", arguments: ["new alice", "old alice"])
     func replyRace(_ name: String) {
         let holder = self.fixture.holder()
         let pending = self.fixture.resolve(holder.token)
@@ -41,7 +42,7 @@ import Vocabulary
         #expect(pending.outcome == .noSession)
     }
 
-    @Test("Names are made with an entry, not with a hit nor with a read that confirms it")
+    @Test("Names are made for a new entry, and not for a hit or for a read that confirms the entry")
     func madeOnce() {
         let holder = self.fixture.holder()
         self.fixture.warm(holder)
@@ -54,12 +55,12 @@ import Vocabulary
         #expect(self.fixture.store.namings == 1)
     }
 
-    @Test("What was ended or pushed out leaves no name behind")
+    @Test("A session that was ended or evicted leaves no name behind")
     func forgotten() {
         let fixture = ResolverFixture(capacity: 4, aliases: ["new ", "old "])
         let holders = (0..<12).map { fixture.holder(subject: "user \($0)") }
         for holder in holders { fixture.warm(holder) }
-        // Those that were pushed out gave their places to others, which their names must not end.
+        // The places of the evicted sessions belong to others now; the old names must not end those.
         for index in 0..<8 {
             fixture.cache.invalidate(.subject("new user \(index)"))
             fixture.cache.invalidate(.subject("old user \(index)"))

@@ -6,7 +6,7 @@ import Vocabulary
 @Suite struct TokenAuthorityTests {
     private let authority = testAuthority
 
-    @Test("A token has the documented form and names its own record", arguments: [TokenKind.session, .transfer])
+    @Test("A token has the documented form and determines its record's key", arguments: [TokenKind.session, .transfer])
     func roundTrip(_ kind: TokenKind) throws {
         let lineage = self.authority.newLineage()
         let made = self.authority.make(kind, in: lineage)
@@ -20,13 +20,13 @@ import Vocabulary
         #expect(!text.contains(key.digest.base64URL))
     }
 
-    @Test("A token of one kind is not a token of another")
+    @Test("A token of one kind is not accepted as another kind")
     func kinds() {
         let made = self.authority.make(.session, in: self.authority.newLineage())
         #expect(self.authority.key(.transfer, of: made.token.bytes) == nil)
     }
 
-    @Test("No two tokens or lineages are alike")
+    @Test("All tokens and lineages are different")
     func unique() {
         let lineage = self.authority.newLineage()
         let tokens = Set((0..<1000).map { _ in self.authority.make(.session, in: lineage).token })
@@ -35,7 +35,7 @@ import Vocabulary
         #expect(lineage.tag.utf8.count == 10)
     }
 
-    @Test("Another secret finds another record, the same secret the same one")
+    @Test("Another secret gives another key, and the same secret the same key")
     func secrets() {
         let made = self.authority.make(.session, in: self.authority.newLineage())
         let twin = TokenAuthority(secret: Secret("a secret of the tests"))
@@ -44,7 +44,7 @@ import Vocabulary
         #expect(stranger.key(.session, of: made.token.bytes) != made.key)
     }
 
-    @Test("After a rotation, new tokens are made under the new secret and the old ones are still found")
+    @Test("After a rotation, new tokens are made with the new secret and the old ones are still found")
     func rotation() throws {
         let former = Secret("a secret of the tests")
         let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("older still"), former])
@@ -56,13 +56,13 @@ import Vocabulary
         let keyID = String(decoding: new.token.bytes[4..<6], as: UTF8.self)
         #expect(keyID == TokenAuthority.keyID(of: Secret("its successor")))
         #expect(keyID != TokenAuthority.keyID(of: former))
-        // The first stays the first, however often it is named.
+        // The first stays the first, however often it is listed.
         let repeated = TokenAuthority(current: former, accepted: [former, Secret("its successor")])
         #expect(repeated.key(.session, of: new.token.bytes) == new.key)
         #expect(repeated.key(.session, of: repeated.make(.session, in: old.key.lineage).token.bytes) != nil)
     }
 
-    @Test("A token of a secret that is not accepted is told from a malformed one, and names no record")
+    @Test("A token of a secret that is not accepted is told apart from a malformed one, and has no key")
     func unknownKeyID() throws {
         let stranger = TokenAuthority(secret: Secret("another secret"))
         let foreign = stranger.make(.session, in: stranger.newLineage())
@@ -74,7 +74,7 @@ import Vocabulary
         #expect(stranger.read(.session, foreign.token.bytes) == .record(foreign.key))
     }
 
-    @Test("Every changed byte names another record or is refused")
+    @Test("A token with any byte changed has another key or is refused")
     func everyByteCounts() {
         let made = self.authority.make(.session, in: self.authority.newLineage())
         for index in made.token.bytes.indices {
@@ -84,14 +84,14 @@ import Vocabulary
         }
     }
 
-    @Test("What is not our syntax has no key: too long, too short, NUL, non-ASCII, percent-encoded, plus (T32)")
+    @Test("A token with the wrong syntax has no key: too long, too short, NUL, non-ASCII, percent-encoded, plus (T32)")
     func syntax() {
         for bytes in oddTokens() {
             #expect(self.authority.key(.session, of: bytes) == nil)
         }
     }
 
-    @Test("The public id is no credential")
+    @Test("The public id is not a credential")
     func sessionID() {
         let id = self.authority.newSessionID()
         #expect(id.hasPrefix("ses_"))
@@ -100,7 +100,7 @@ import Vocabulary
     }
 }
 
-/// Tokens that must be refused by their syntax alone.
+/// Tokens that must be refused for their syntax alone.
 func oddTokens() -> [[UInt8]] {
     let good = testAuthority.make(.session, in: testAuthority.newLineage()).token.bytes
     func replacing(_ bytes: [UInt8], at index: Int = 30) -> [UInt8] {

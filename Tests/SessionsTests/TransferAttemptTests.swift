@@ -6,7 +6,7 @@ import Vocabulary
 @Suite struct TransferAttemptTests {
     private let transfer = testAuthority.make(.transfer, in: testAuthority.newLineage())
 
-    /// The try that `authority` makes of it.
+    /// The attempt that `authority` derives for this transfer token.
     private func attempt(
         _ secret: AttemptSecret,
         by authority: TokenAuthority = testAuthority,
@@ -17,7 +17,7 @@ import Vocabulary
         return authority.attempt(secret, with: transfer.key, of: transfer.token.bytes, on: host)
     }
 
-    @Test("The same secret, token and host make the same attempt on every gateway of the secret")
+    @Test("The same secret, token and host make the same attempt on every gateway with the same secret")
     func isDeterministic() throws {
         let secret = AttemptSecret()
         let again = try #require(AttemptSecret(secret.value.bytes))
@@ -28,7 +28,7 @@ import Vocabulary
         #expect(first.sessionKey == second.sessionKey && first.sessionID == second.sessionID)
     }
 
-    @Test("A try that is repeated after a rotation of the gateway's secret is the same try")
+    @Test("An attempt that is repeated after a rotation of the gateway's secret is the same attempt")
     func outlivesRotation() {
         let secret = AttemptSecret()
         let rotated = TokenAuthority(current: Secret("its successor"), accepted: [Secret("a secret of the tests")])
@@ -37,7 +37,7 @@ import Vocabulary
         #expect(rotated.key(.session, of: after.token.bytes) == before.sessionKey)
     }
 
-    @Test("Another secret, token, host or gateway secret shares nothing with it")
+    @Test("Attempts with another secret, token, host or gateway secret have no value in common")
     func isIndependent() {
         let secret = AttemptSecret()
         let other = testAuthority.make(.transfer, in: self.transfer.key.lineage)
@@ -55,7 +55,7 @@ import Vocabulary
         #expect(Set(attempts.map(\.sessionID)).count == attempts.count)
     }
 
-    @Test("Its token is a session token of the transfer's family, and its ids have the form of all others")
+    @Test("An attempt's token is a session token of the transfer's family, and its ids have the usual form")
     func hasTheUsualForm() {
         let attempt = self.attempt(AttemptSecret())
         #expect(attempt.token.bytes.count == TokenAuthority.tokenLength)
@@ -67,7 +67,7 @@ import Vocabulary
         #expect(attempt.success == .used(attempt.id, session: attempt.sessionKey))
     }
 
-    @Test("Nothing that is kept or shown of an attempt holds the browser's secret or the session's token")
+    @Test("No stored or shown value of an attempt contains the browser's secret or the session's token")
     func tellsNothing() {
         let secret = AttemptSecret()
         let attempt = self.attempt(secret)
@@ -78,7 +78,7 @@ import Vocabulary
     }
 
     @Test(
-        "A cookie that was never given out is no secret",
+        "A cookie value that was never issued is not a secret",
         arguments: [
             "", "A", String(repeating: "A", count: 42), String(repeating: "A", count: 44),
             String(repeating: "+", count: 43),
@@ -90,7 +90,7 @@ import Vocabulary
         #expect(AttemptSecret(text.utf8) == nil)
     }
 
-    @Test("No two secrets are alike, and each comes back from its cookie")
+    @Test("All secrets are different, and each can be read back from its cookie")
     func unique() {
         let secrets = (0..<100).map { _ in AttemptSecret() }
         #expect(Set(secrets).count == 100)

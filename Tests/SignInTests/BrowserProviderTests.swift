@@ -6,7 +6,7 @@ import Vocabulary
 
 /// A provider that redirects a browser, as an OpenID provider does (OpenID Connect Core 3.1).
 private struct CodeProvider: BrowserProvider {
-    /// What the provider says of the levels that its users reach.
+    /// The mapping of the provider's assurance levels.
     private let levels = AssuranceMapping(["urn:example:two-factors": .aal2])
     var isAway = false
 
@@ -39,7 +39,7 @@ private struct CodeProvider: BrowserProvider {
 struct BrowserProviderTests {
     private let wish = BrowserSignIn(callback: "https://app.example.com/callback")
 
-    @Test("A browser that comes back with its own state gets a session of what the provider proved")
+    @Test("A browser that comes back with its own state gets a session with what the provider proved")
     func signIn() async throws {
         let roles = ProviderRoles(browser: CodeProvider())
         #expect(roles.password == nil && roles.token == nil)
@@ -70,7 +70,7 @@ struct BrowserProviderTests {
         }
     }
 
-    @Test("Another browser's state and a sign-in without a code are refused; an outage is no refusal")
+    @Test("Another browser's state and a missing code are refused; an outage is not a refusal")
     func refused() async {
         let provider = CodeProvider()
         #expect(await provider.complete([("code", "c"), ("state", "s2")], state: Secret("s1")) == .refused)

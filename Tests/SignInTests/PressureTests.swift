@@ -9,15 +9,15 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// No client can keep others from signing in, whatever addresses it has.
+/// No client can keep other users from signing in, whatever addresses it has.
 @Suite("Sign-in under pressure")
 struct PressureTests {
     @Test(
-        "A household with 64 networks that guesses without pause denies nobody else the sign-in",
+        "A household with 64 networks that guesses passwords without pause does not keep others from signing in",
         arguments: [true, false]
     )
     func household(isCounted: Bool) async throws {
-        // Half of the trials are without limits: then only the places are left to keep the peace.
+        // The run without limits shows that the shared places for password checks are enough to protect others.
         let desk = SignInDesk(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -27,12 +27,12 @@ struct PressureTests {
                         let address = "2001:db8:0:\(String(number, radix: 16))::1"
                         let result = try await desk.attempt("u\(number)", "wrong", from: address)
                         #expect(result != .signedIn)
-                        // Who is told to come later does not come at once, nor does anybody wait for the clock of the test.
+                        // Do not repeat a throttled try at once; the test's own clock does not help here.
                         if result != .refused { try await Task.sleep(for: .milliseconds(2)) }
                     }
                 }
             }
-            // Their wrong passwords are under way.
+            // By now their wrong passwords are being checked.
             try await Task.sleep(for: .milliseconds(200))
             for number in 0..<28 {
                 if isCounted { desk.time.advance(by: .seconds(1)) }
@@ -44,7 +44,7 @@ struct PressureTests {
         }
     }
 
-    @Test("Where strangers have taken every place, whoever has signed in from an address before still gets one")
+    @Test("If strangers have taken every place, a user from an address with an earlier sign-in still gets one")
     func familiar() async throws {
         let desk = SignInDesk(provider: SlowProvider(), limiter: Unlimited())
         #expect(try await desk.attempt(from: "203.0.113.9") == .signedIn)
@@ -77,28 +77,28 @@ struct PressureTests {
         let desk = SignInDesk(provider: provider, room: 1)
         #expect(try await desk.attempt(from: "198.51.100.1") == .signedIn, "the store is full now")
         let alice = "alice@example.com"
-        // Of ten tries five are left.
+        // Five of ten tries are left.
         for _ in 0..<5 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
         provider.isAway.withLock { $0 = true }
         for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.providerUnavailable)) }
         provider.isAway.withLock { $0 = false }
         for _ in 0..<1000 { #expect(try await desk.attempt() == .unavailable(.storeFull)) }
-        // The right password has emptied the user's bucket, though its session could not be kept.
+        // The right password has emptied the user's bucket, although its session could not be stored.
         for _ in 0..<10 { #expect(try await desk.attempt(alice, "wrong") == .refused) }
         #expect(try await desk.attempt(alice, "wrong").isThrottled)
         #expect(try await desk.attempt().isThrottled)
-        // The address has made 15 tries that count.
+        // 15 tries of the address are counted.
         for number in 0..<35 { #expect(try await desk.attempt("u\(number)", "wrong") == .refused) }
         #expect(try await desk.attempt("v", "wrong").isThrottled)
     }
 
-    @Test("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+    @Test("If there is no place for a password check, the limiter is not asked, so that a flood does not load it")
     func noRoom() async throws {
         let desk = SignInDesk(provider: FullProvider(), limiter: Untouchable())
         #expect(try await desk.attempt() == .unavailable(.providerUnavailable))
     }
 
-    @Test("An outage of the provider gives back what was left of a user's tries, and no more")
+    @Test("An outage of the provider gives back the tries that a user had left, and no more")
     func noFreeGuesses() async throws {
         let provider = SwitchedProvider()
         let desk = SignInDesk(provider: provider)
@@ -110,27 +110,27 @@ struct PressureTests {
         #expect(judged == 10)
     }
 
-    @Test("Guesses at one user from many networks of one site are throttled; where the user has been, they get in")
+    @Test("Guesses at one user from many networks of one site are throttled, but not the user's known address")
     func oneUserFromManyNetworks() async throws {
         for (base, other) in [("2001:db8:1:#::1", "2001:db8:2::1"), ("192.0.2.#", "192.0.3.1")] {
             func site(_ number: Int) -> String { base.replacing("#", with: "\(number)") }
             let desk = SignInDesk()
             #expect(try await desk.attempt(from: site(200)) == .signedIn)
             let spelling = "ALICE@example.com"
-            // The success was a stranger's try.
+            // The successful sign-in counted as a try of a stranger.
             for number in 1..<30 {
                 #expect(try await desk.attempt(spelling, "wrong", from: site(number)) == .refused)
             }
             #expect(try await desk.attempt(from: site(100)) == .throttled(.seconds(5)))
             #expect(try await desk.attempt(from: site(200)) == .signedIn, "her own address")
             #expect(try await desk.attempt(from: other) == .signedIn)
-            // Bob has nothing to do with it.
+            // Bob is not affected.
             #expect(try await desk.attempt("bob@example.com", "wrong", from: site(100)) == .refused)
         }
     }
 
     @Test(
-        "Who tries many users is counted by household, by site and by IPv4 network, whatever their address",
+        "Tries for many users are counted per household, per site and per IPv4 network, whatever the exact address",
         arguments: [
             (name: "household", burst: 100, base: "2001:db8:0:#::1", beside: "2001:db8:0:100::1"),
             (name: "site", burst: 200, base: "2001:db8:0:#00::1", beside: "2001:db8:1::1"),
@@ -142,7 +142,7 @@ struct PressureTests {
         func attempt(_ number: Int, from address: String) async throws -> SignInDesk.Result {
             try await desk.attempt("u\(number)", "wrong", from: address)
         }
-        // What stands for one of the addresses in the block.
+        // One of the addresses in the block.
         func address(_ number: Int) -> String {
             base.replacing("#", with: String(number % 100, radix: base.contains(":") ? 16 : 10))
         }
@@ -153,14 +153,14 @@ struct PressureTests {
             Issue.record("the \(name) is not throttled")
             return
         }
-        // What is refused by the whole is not counted for the address.
+        // A try that is refused for the block is not counted for the address.
         for _ in 0..<100 { #expect(try await attempt(burst, from: address(8)).isThrottled) }
         desk.time.advance(by: .seconds(1))
         #expect(try await attempt(burst, from: address(8)) == .refused)
         #expect(try await attempt(burst, from: beside) == .refused)
     }
 
-    @Test("What is remembered of addresses is bounded, and the latest is not forgotten")
+    @Test("The memory of addresses is bounded, and the latest ones are kept")
     func memory() throws {
         let familiar = FamiliarAddresses(capacity: 100)
         let user = try #require(UserIdentifier("alice"))
@@ -181,7 +181,7 @@ struct PressureTests {
         #expect(!familiar.contains(key(0), user))
     }
 
-    /// Checks alice's password as the static provider does, with work that takes a while and needs no core.
+    /// Checks alice's password as the static provider does, with a delay that uses no CPU.
     private struct SlowProvider: PasswordProvider {
         private let workers = PasswordWorkers()
 

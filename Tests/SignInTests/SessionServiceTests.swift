@@ -37,7 +37,7 @@ struct SessionServiceTests {
         return false
     }
 
-    @Test("A session says who authenticated, how and when, for which client, and where it may be presented")
+    @Test("A session has the user, the method, the time, the client and the host on which it is valid")
     func begin() async throws {
         let long = self.desk.time.now.advanced(by: .seconds(-300))
         let proof = Authentication(
@@ -61,7 +61,10 @@ struct SessionServiceTests {
         #expect(records.map(\.sessionID) == [native.id, web.id])
     }
 
-    @Test("A session that is replaced is gone, and the record names both", arguments: [Session.Kind.web, .native])
+    @Test(
+        "A session that is replaced ends, and the record names both sessions",
+        arguments: [Session.Kind.web, .native]
+    )
     func replace(_ kind: Session.Kind) async throws {
         let old = try await self.begin(SessionTerms(kind))
         let requester = try self.desk.requester(cookies: kind == .web ? [old.token] : [])
@@ -99,7 +102,7 @@ struct SessionServiceTests {
         #expect(full.audit.records.count == 1)
     }
 
-    @Test("A session ends by its key, by its lineage, and as far as its owner's sign-out reaches")
+    @Test("A session ends by its key, by its lineage, and by its owner's sign-out")
     func ends() async throws {
         let tokens = [
             try await self.begin(SessionTerms(.native)).token, try await self.begin(SessionTerms(.native)).token,
@@ -113,7 +116,7 @@ struct SessionServiceTests {
         for token in tokens { #expect(try await !self.isLive(token)) }
     }
 
-    @Test("A presented token ends its own kind of session on its own host, and nothing else")
+    @Test("A presented token ends only a session of its own kind on its own host")
     func endsPresented() async throws {
         let (native, web) = (try await self.begin(SessionTerms(.native)), try await self.begin(SessionTerms(.web)))
         let sessions = self.desk.sessions
@@ -135,7 +138,9 @@ struct SessionServiceTests {
         #expect(ends.map(\.sessionID) == [web.session.id, native.session.id])
     }
 
-    @Test("A sign-in in a browser replaces every session that its cookies present on this host, a native one none")
+    @Test(
+        "A browser sign-in replaces every session that its cookies present on this host; a native sign-in replaces none"
+    )
     func signIn() async throws {
         let (first, second) = (try await self.begin(SessionTerms(.web)), try await self.begin(SessionTerms(.web)))
         let cookies = [first.token, second.token]
@@ -150,7 +155,7 @@ struct SessionServiceTests {
 }
 
 extension SessionBeginning {
-    /// Why there is none; nil when there is one.
+    /// Why no session began; nil if one did.
     fileprivate var reason: Reason? {
         if case .unavailable(let reason) = self { reason } else { nil }
     }

@@ -10,7 +10,7 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// Sign-in over a memory store, with a clock that moves only when told and a provider that knows alice.
+/// Sign-in over a memory store, with a clock that the test moves and a provider that knows alice.
 struct SignInDesk {
     static let password = "correct horse battery staple"
     static let host = "app.example.com"
@@ -23,7 +23,7 @@ struct SignInDesk {
     let passwords: PasswordSignIn
 
     /// - Parameters:
-    ///   - room: How many sessions the store has room for.
+    ///     - room: The number of sessions for which the store has room.
     init(
         provider: any PasswordProvider = SwitchedProvider(),
         limiter: (any RateLimiter)? = nil,
@@ -65,7 +65,7 @@ struct SignInDesk {
         )
     }
 
-    /// One try with a password, the right one for alice unless another is given.
+    /// One try with a password: alice's right one unless another is given.
     func attempt(
         _ identifier: String = "alice@example.com",
         _ password: String = SignInDesk.password,
@@ -82,7 +82,7 @@ struct SignInDesk {
         return Result(outcome)
     }
 
-    /// An outcome that can be compared; a session's secrets are left out.
+    /// The outcome in a form that can be compared, without the session's secrets.
     enum Result: Equatable {
         case signedIn
         case refused
@@ -103,7 +103,7 @@ struct SignInDesk {
     }
 }
 
-/// Knows alice, while it is there.
+/// Knows alice, unless it is unavailable.
 final class SwitchedProvider: PasswordProvider {
     let isAway = Mutex(false)
 
@@ -120,14 +120,14 @@ final class SwitchedProvider: PasswordProvider {
     }
 }
 
-/// What the audit stream was told.
+/// The records that the audit stream received.
 final class Ledger: Sendable {
     private let entries = Mutex<[SignInRecord]>([])
     private let isFull = Mutex(false)
 
     var records: [SignInRecord] { self.entries.withLock { $0 } }
 
-    /// From now on there is no room, and nothing may happen unrecorded.
+    /// From now on no record fits, and nothing may happen that needs one.
     func fill() {
         self.isFull.withLock { $0 = true }
     }

@@ -3,7 +3,7 @@ internal import Vocabulary
 
 extension StoreConformance {
     static let concurrencyCases: [StoreConformance] = [
-        StoreConformance("of many who race for a token exactly one gets it, and one session exists") { harness in
+        StoreConformance("of many that race for a token exactly one gets it, and one session exists") { harness in
             let store = try await harness.store()
             for _ in 0..<20 {
                 let key = try await store.mint(from: try await store.signIn())
@@ -40,7 +40,7 @@ extension StoreConformance {
                 try expect(live == 1, "one session, not \(live)")
             }
         },
-        StoreConformance("one attempt tried many times at once is done each time and makes one session") { harness in
+        StoreConformance("one attempt repeated many times at once is done each time and makes one session") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -55,7 +55,8 @@ extension StoreConformance {
             try expect(answers.allSatisfy { $0 == .done }, "`done` for all")
             try expect(try await store.isLive(draft.key), "the session")
         },
-        StoreConformance("a use and a burn that race leave one marker, and a session only with the use") { harness in
+        StoreConformance("when a use and a burn race there is one marker, and a session only if the use won") {
+            harness in
             let store = try await harness.store()
             for _ in 0..<50 {
                 let key = try await store.mint(from: try await store.signIn())
@@ -73,7 +74,7 @@ extension StoreConformance {
                 try expect(try await store.isLive(draft.key) == (answers.0 == .done), "a session only with the use")
             }
         },
-        StoreConformance("no session outlives an end that races its making") { harness in
+        StoreConformance("no session outlives an end that races its creation") { harness in
             let store = try await harness.store()
             for round in 0..<100 {
                 let parent = try await store.signIn(subject: "racer")

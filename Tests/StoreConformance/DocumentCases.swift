@@ -55,7 +55,7 @@ extension StoreConformance {
             try expect(try await store.put("again", id: "app") == .done, "`done`")
             try expect(try await store.documents() == ["app": "again"], "the one that is there")
         },
-        StoreConformance("a document is replaced only when it is what was judged") { harness in
+        StoreConformance("a document is replaced only if it has not changed since it was read") { harness in
             let store = try await harness.store()
             try expect(try await store.put("1", id: "app") == .done, "`done`")
             let first = try await store.document("app")?.version
@@ -72,7 +72,7 @@ extension StoreConformance {
             try expect(try await store.document("app") == nil, "no document")
             try expect(try await store.documents().isEmpty, "no document in the list")
         },
-        StoreConformance("an attempt to write a document is done again when it is repeated") { harness in
+        StoreConformance("a repeated attempt to write a document is reported as done again") { harness in
             let store = try await harness.store()
             let attempt = store.authority.newAttempt()
             for _ in 0..<2 { try expect(try await store.put("1", id: "app", attempt: attempt) == .done, "`done`") }
@@ -86,7 +86,8 @@ extension StoreConformance {
             try expect(late == .changed, "`changed`, not \(late)")
             try expect(try await store.document("app")?.record.text == "2", "the second text")
         },
-        StoreConformance("of many who race for a document one writes it, and no other is lost from the list") {
+        StoreConformance("of many that race for a document one writes it, and no other document is lost from the list")
+        {
             harness in
             let store = try await harness.store()
             let answers = try await withThrowingTaskGroup(of: Replacement.self) { group in
@@ -100,7 +101,7 @@ extension StoreConformance {
             try expect(answers.count { $0 == .changed } == 31, "`changed` for all others")
             try expect(try await store.documents().count == 33, "all documents")
         },
-        StoreConformance("a collection is bounded, and what is there can still be replaced") { harness in
+        StoreConformance("a full collection refuses new documents, and those in it can still be replaced") { harness in
             let store = try await harness.store()
             for index in 0..<TestDocument.countLimit { _ = try await store.put("x", id: "\(index)") }
             try expect(try await isFull { try await store.put("x", id: "one more") }, "`full`")
@@ -109,14 +110,14 @@ extension StoreConformance {
             try expect(try await store.delete("1"), "it was there")
             try expect(try await store.put("x", id: "one more") == .done, "`done`")
         },
-        StoreConformance("a document that is too large, or whose id is, is refused") { harness in
+        StoreConformance("a document that is too large, or whose id is too long, is refused") { harness in
             let store = try await harness.store()
             try await expectTooLarge { try await store.put(String(repeating: "x", count: 1025), id: "app") }
             let id = String(repeating: "x", count: DocumentKey.longestID + 1)
             try await expectTooLarge { try await store.put("x", id: id) }
             try expect(try await store.documents().isEmpty, "no documents")
         },
-        StoreConformance("a document has names, always the same and no other's") { harness in
+        StoreConformance("a document's names are always the same, and no other document has them") { harness in
             let store = try await harness.store().store
             let key = DocumentKey(collection: TestDocument.collection, id: "app")
             let names = store.names(of: key)

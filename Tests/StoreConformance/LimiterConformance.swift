@@ -2,15 +2,15 @@ package import NIOCore
 package import Sessions
 internal import Vocabulary
 
-/// A rate limiter under test, fresh for each case, and a way to let time pass for it.
+/// A rate limiter under test, new for each case, and a way to let time pass for it.
 package struct LimiterHarness: Sendable {
     let limiter: any RateLimiter
     let group: any EventLoopGroup
     let advance: @Sendable (Duration) async throws -> Void
 
     /// - Parameters:
-    ///   - limiter: without any bucket.
-    ///   - group: the loops on which it is asked.
+    ///     - limiter: has no buckets yet.
+    ///     - group: the loops on which it is called.
     ///   - advance: lets time pass; a negative duration sets the limiter's clock back.
     package init(
         _ limiter: any RateLimiter,
@@ -38,14 +38,14 @@ package struct LimiterHarness: Sendable {
         try await self.limiter.forgive(bucket, on: self.group.next()).get()
     }
 
-    /// Asks so many times, all of which must be allowed.
+    /// Asks this many times and expects every request to be allowed.
     func fill(_ bucket: RateBucket, times: Int) async throws {
         for number in 1...times {
             try expect(try await self.allow(bucket) == .allowed, "try \(number) of \(times) allowed")
         }
     }
 
-    /// Asks once and is refused for a time in `range`.
+    /// Asks once and expects a refusal with a wait in `range`.
     func expectThrottled(_ bucket: RateBucket, cost: Int = 1, for range: ClosedRange<Duration>) async throws {
         let decision = try await self.allow(bucket, cost: cost)
         guard case .throttled(let wait) = decision, range.contains(wait) else {
@@ -54,10 +54,10 @@ package struct LimiterHarness: Sendable {
     }
 }
 
-/// What every `RateLimiter` must do, wherever it counts. Intervals are so long that what passes while a case runs is
-/// nothing against them.
+/// What every `RateLimiter` must do, wherever it keeps its counts. Intervals are so long that the time that passes
+/// while a case runs does not matter.
 package struct LimiterConformance: Sendable, CustomStringConvertible {
-    /// The behaviour in words; the name of the test.
+    /// The behaviour; the name of the test.
     package let description: String
     private let body: @Sendable (LimiterHarness) async throws -> Void
 
@@ -86,13 +86,13 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.fill(Self.bucket, times: 1)
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
         },
-        LimiterConformance("a long rest earns one burst and no more") { harness in
+        LimiterConformance("a long pause earns one full burst and no more") { harness in
             try await harness.fill(Self.bucket, times: 5)
             try await harness.advance(.seconds(1_000_000))
             try await harness.fill(Self.bucket, times: 5)
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
         },
-        LimiterConformance("what is refused is not counted") { harness in
+        LimiterConformance("a refused request is not counted") { harness in
             try await harness.fill(Self.bucket, times: 5)
             for _ in 0..<50 {
                 try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
@@ -100,7 +100,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.advance(Self.interval)
             try await harness.fill(Self.bucket, times: 1)
         },
-        LimiterConformance("a cost fits whole or not at all") { harness in
+        LimiterConformance("a cost is taken in full or not at all") { harness in
             try expect(try await harness.allow(Self.bucket, cost: 3) == .allowed, "room for 3 of 5")
             try await harness.expectThrottled(Self.bucket, cost: 3, for: .seconds(9000)...Self.interval)
             try await harness.expectThrottled(Self.bucket, cost: 5, for: .seconds(29_000)...(.seconds(30_000)))
@@ -109,7 +109,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.advance(Self.interval * 5)
             try expect(try await harness.allow(Self.bucket, cost: 5) == .allowed, "room for 5 of 5")
         },
-        LimiterConformance("buckets do not concern each other, whatever their parts are when joined") { harness in
+        LimiterConformance("buckets are independent of each other, even if their joined parts are equal") { harness in
             let other = RateLimit("limi", burst: 5, interval: Self.interval)
             let text = { (text: String) in Array(text.utf8) }
             let buckets = [
@@ -123,7 +123,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
                 try await harness.expectThrottled(bucket, for: .seconds(9000)...Self.interval)
             }
         },
-        LimiterConformance("a bucket that is forgiven is as new, and no other is forgiven with it") { harness in
+        LimiterConformance("a forgiven bucket is like a new one, and no other bucket is forgiven with it") { harness in
             let other = RateBucket(Self.limit, [2])
             try await harness.forgive(Self.bucket)
             try await harness.fill(Self.bucket, times: 5)
@@ -133,7 +133,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
             try await harness.expectThrottled(other, for: .seconds(9000)...Self.interval)
         },
-        LimiterConformance("of several buckets all are filled or none, and the longest wait is told") { harness in
+        LimiterConformance("of several buckets all are filled or none, and the longest wait is returned") { harness in
             let wide = RateBucket(RateLimit("wide", burst: 7, interval: Self.interval * 2), [1])
             let others = (2...4).map { RateBucket(Self.limit, [$0]) }
             for _ in 0..<5 {
@@ -157,7 +157,7 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             }
             try await harness.fill(others[2], times: 5)
         },
-        LimiterConformance("what is given back can be taken again, once and no more") { harness in
+        LimiterConformance("what is given back can be taken again, but only once") { harness in
             let wide = RateBucket(RateLimit("wide", burst: 7, interval: Self.interval), [1])
             try await harness.giveBack([Self.bucket, wide])
             for _ in 0..<20 {
@@ -168,20 +168,21 @@ package struct LimiterConformance: Sendable, CustomStringConvertible {
             try await harness.giveBack([Self.bucket])
             try await harness.fill(Self.bucket, times: 1)
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
-            // What drained meanwhile was no more than the limit lets through in that time.
+            // What drained in the meantime is at most what the limit allows in that time.
             try await harness.advance(Self.interval * 10)
             try await harness.giveBack([Self.bucket], cost: 5)
             try await harness.fill(Self.bucket, times: 5)
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)
         },
-        LimiterConformance("of many who ask at once, as many as the burst are allowed") { harness in
+        LimiterConformance("of many that ask at once, as many are allowed as the burst has") { harness in
             let allowed = try await withThrowingTaskGroup(of: RateDecision.self) { group in
                 for _ in 0..<64 { group.addTask { try await harness.allow(Self.bucket) } }
                 return try await group.reduce(into: 0) { $0 += $1 == .allowed ? 1 : 0 }
             }
             try expect(allowed == 5, "5 allowed, not \(allowed)")
         },
-        LimiterConformance("a clock that is set back locks nobody out for longer than a bucket drains") { harness in
+        LimiterConformance("a clock that is set back locks no one out for longer than a bucket takes to drain") {
+            harness in
             try await harness.fill(Self.bucket, times: 5)
             try await harness.advance(.seconds(-10_000_000))
             try await harness.expectThrottled(Self.bucket, for: .seconds(9000)...Self.interval)

@@ -3,9 +3,10 @@ internal import Sessions
 internal import Vocabulary
 
 extension StoreConformance {
-    /// Uses that make several records in the same step.
+    /// Uses that create several records in the same step.
     static let offspringCases: [StoreConformance] = [
-        StoreConformance("one use makes a session, a replaceable and a single-use record, all as written") { harness in
+        StoreConformance("one use creates a session, a replaceable and a single-use record, each as written") {
+            harness in
             let store = try await harness.with(TestTicket.self).store()
             let key = try await store.mint(from: try await store.signIn())
             let draft = store.draft(lineage: key.lineage)
@@ -30,7 +31,7 @@ extension StoreConformance {
                 }
             }
         },
-        StoreConformance("what a use has made is used and replaced like any other record") { harness in
+        StoreConformance("the records that a use has created are used and replaced like any others") { harness in
             let store = try await harness.with(TestTicket.self).store()
             let key = try await store.mint(from: try await store.signIn())
             let draft = store.draft(lineage: key.lineage)
@@ -52,7 +53,7 @@ extension StoreConformance {
             try expect(replacement == .done, "`done`, not \(replacement)")
             try expect(try await store.family(family)?.record.generation == 2, "the second generation")
         },
-        StoreConformance("where one of several records cannot be made, none is") { harness in
+        StoreConformance("if one of several records cannot be created, none is") { harness in
             let store = try await harness.with(TestTicket.self).store()
             let parent = try await store.signIn()
             for refusal in ["changed", "spent", "parent"] {
@@ -72,7 +73,8 @@ extension StoreConformance {
                 try expect(try await store.isAbsent(TestTicket.child(of: draft.key)), "no ticket: \(refusal)")
             }
         },
-        StoreConformance("everything that a use has made ends with its lineage, and with its subject") { harness in
+        StoreConformance("all records that a use has created end with their lineage and with their subject") {
+            harness in
             let store = try await harness.with(TestTicket.self).store()
             for ending in ["lineage", "subject"] {
                 let parent = try await store.signIn()
@@ -95,7 +97,7 @@ extension StoreConformance {
                 )
             }
         },
-        StoreConformance("a record without a parent and without a subject is used") { harness in
+        StoreConformance("a record without a parent and without a subject can be used") { harness in
             let store = try await harness.with(TestTicket.self).store()
             let key = store.newKey(in: store.authority.newLineage())
             let terms = RecordTerms(since: store.now, expiresAt: store.now.advanced(by: .seconds(60)))

@@ -10,18 +10,18 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let onceCases: [StoreConformance] = [
-        StoreConformance("an id is new once, in each scope") { harness in
+        StoreConformance("an id is new only once in each scope") { harness in
             let store = try await harness.store()
             try expect(try await store.once("a"), "the first time")
             for _ in 0..<3 { try expect(try await !store.once("a"), "a repetition") }
             try expect(try await store.once("b"), "another id")
             try expect(try await store.once("a", scope: "nonces"), "another scope")
-            // However scope and id are cut.
+            // Wherever the boundary between scope and id is.
             for (scope, id) in [("x", "y z"), ("x y", "z"), ("", "x y z"), ("x y z", "")] {
                 try expect(try await store.once(id, scope: scope), "a first time: \(scope), \(id)")
             }
         },
-        StoreConformance("an id is known for its lifetime, however often it is presented, and then forgotten") {
+        StoreConformance("an id is known for its lifetime, however often it is presented, and is then forgotten") {
             harness in
             let store = try await harness.store()
             try expect(try await store.once("a", for: .seconds(60)), "the first time")
@@ -33,7 +33,7 @@ extension StoreConformance {
             try expect(try await store.once("a", for: .seconds(60)), "it was not prolonged")
             try expect(try await !store.once("a", for: .seconds(60)), "a repetition")
         },
-        StoreConformance("of many who present an id at once, one is the first") { harness in
+        StoreConformance("of many requests that present an id at once, one is the first") { harness in
             let store = try await harness.store()
             for round in 0..<20 {
                 let firsts = try await withThrowingTaskGroup(of: Bool.self) { group in

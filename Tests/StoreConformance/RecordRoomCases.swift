@@ -3,9 +3,10 @@ internal import Sessions
 internal import Vocabulary
 
 extension StoreConformance {
-    /// Room for what is not a session and not a marker.
+    /// Room for records that are neither sessions nor markers.
     static let recordRoomCases: [StoreConformance] = [
-        StoreConformance("a store full of replaceable records refuses more, and takes them once something ended") {
+        StoreConformance("a store full of replaceable records refuses more, and accepts them again after one has ended")
+        {
             harness in
             let store = try await harness.store(StoreRoom(sessions: 3, markers: 3))
             let session = try await store.signIn()
@@ -20,7 +21,7 @@ extension StoreConformance {
             try await harness.advance(by: .seconds(60))
             _ = try await store.newFamily(of: session)
         },
-        StoreConformance("a use for one of whose records there is no room makes none and leaves the ticket") {
+        StoreConformance("a use without room for all of its records creates none and leaves the ticket") {
             harness in
             for full in ["sessions", "tickets", "families"] {
                 let store = try await harness.with(TestTicket.self).store(StoreRoom(sessions: 2, markers: 2))
@@ -54,7 +55,7 @@ extension StoreConformance {
                 try expect(answer == .done, "`done` once there is room for \(full), not \(answer)")
             }
         },
-        StoreConformance("ids that were presented are never pushed out, and take no room from tokens") { harness in
+        StoreConformance("ids that were presented are never evicted, and take no room from tokens") { harness in
             let store = try await harness.store(StoreRoom(sessions: 10, markers: 4))
             for id in 0..<4 { try expect(try await store.once("\(id)"), "the first time") }
             for _ in 0..<10 {

@@ -3,7 +3,7 @@ internal import Sessions
 internal import Vocabulary
 
 extension StoreUnderTest {
-    /// A key of a family in the session's lineage.
+    /// A key for a family in the session's lineage.
     func newFamilyKey(in lineage: Lineage) -> RecordKey {
         self.authority.make(TokenKind(prefix: "spy_", record: TestFamily.kind), in: lineage).key
     }
@@ -12,7 +12,7 @@ extension StoreUnderTest {
         try await self.store.replaceable(key, as: TestFamily.self, on: self.loop).get()
     }
 
-    /// A family of the session, written.
+    /// Writes a family of the session.
     func newFamily(of session: NewSession, life: Duration = .seconds(3600)) async throws -> RecordKey {
         let key = self.newFamilyKey(in: session.key.lineage)
         let terms = RecordTerms(of: session, now: self.now, life: life, hasParent: false)
@@ -31,7 +31,7 @@ extension StoreUnderTest {
         return try await self.store.create(family, key: key, attempt: attempt, on: self.loop).get()
     }
 
-    /// Replaces what was read with its next generation.
+    /// Replaces the judged record with its next generation.
     func replace(
         _ key: RecordKey,
         _ stored: Stored<TestFamily>?,
@@ -53,7 +53,9 @@ extension StoreUnderTest {
 
 extension StoreConformance {
     static let replaceableCases: [StoreConformance] = [
-        StoreConformance("a replaceable record is read as it was written, and replaced when it was judged") { harness in
+        StoreConformance(
+            "a replaceable record is read as it was written, and replaced if it is unchanged since it was judged"
+        ) { harness in
             let store = try await harness.store()
             let key = try await store.newFamily(of: try await store.signIn())
             for generation in UInt64(2)...5 {
@@ -68,7 +70,7 @@ extension StoreConformance {
                 try expect(next?.version != stored?.version, "another version")
             }
         },
-        StoreConformance("what was replaced since it was judged is not replaced") { harness in
+        StoreConformance("a record that was replaced since it was judged is not replaced again") { harness in
             let store = try await harness.store()
             let key = try await store.newFamily(of: try await store.signIn())
             let stale = try await store.family(key)
@@ -80,7 +82,7 @@ extension StoreConformance {
             try expect(later == .changed, "`changed`, not \(later)")
             try expect(try await store.family(key)?.record.generation == 2, "the second generation")
         },
-        StoreConformance("a record is created where nothing stands, and nowhere else") { harness in
+        StoreConformance("a record is created only where there is none") { harness in
             let store = try await harness.store()
             let session = try await store.signIn()
             let key = try await store.newFamily(of: session)
@@ -96,7 +98,7 @@ extension StoreConformance {
             try expect(replaced == .absent, "`absent`, not \(replaced)")
             try expect(try await store.family(unknown) == nil, "nothing")
         },
-        StoreConformance("an attempt that is repeated is done again, whatever it judges, and writes nothing twice") {
+        StoreConformance("a repeated attempt is reported as done, whatever it judged, and writes nothing twice") {
             harness in
             let store = try await harness.store()
             let session = try await store.signIn()
@@ -114,17 +116,17 @@ extension StoreConformance {
                 let answer = try await store.replace(key, judged, generation: 2, attempt: attempt)
                 try expect(answer == .done, "`done`, not \(answer)")
             }
-            // One that has read its own work, and would write it once more.
+            // The attempt has read its own result and would replace that.
             let own = try await store.family(key)
             let answer = try await store.replace(key, own, generation: 3, attempt: attempt)
             try expect(answer == .done, "`done`, not \(answer)")
             try expect(try await store.family(key)?.record.generation == 2, "the second generation")
-            // Once another has replaced it, it is not done any more.
+            // Once another attempt has replaced the record, this one is no longer done.
             try expect(try await store.replace(key, own, generation: 3) == .done, "`done`")
             let late = try await store.replace(key, judged, generation: 2, attempt: attempt)
             try expect(late == .changed, "`changed`, not \(late)")
         },
-        StoreConformance("of many who race to replace a record exactly one does") { harness in
+        StoreConformance("of many that race to replace a record exactly one succeeds") { harness in
             let store = try await harness.store()
             let key = try await store.newFamily(of: try await store.signIn())
             for round in UInt64(1)...20 {
@@ -139,7 +141,7 @@ extension StoreConformance {
                 try expect(answers.count { $0 == .changed } == 31, "`changed` for all others")
             }
         },
-        StoreConformance("a replaceable record ends when it is ended, and may be ended again") { harness in
+        StoreConformance("ending a replaceable record ends it, and may be repeated") { harness in
             let store = try await harness.store()
             let session = try await store.signIn()
             let key = try await store.newFamily(of: session)
@@ -153,7 +155,9 @@ extension StoreConformance {
             try expect(try await store.family(other) != nil, "the life of another record")
             try expect(try await store.isLive(session.key), "the life of the session")
         },
-        StoreConformance("a replaceable record ends with its lineage and with its subject, and none is written after") {
+        StoreConformance(
+            "a replaceable record ends with its lineage and with its subject, and none is written afterwards"
+        ) {
             harness in
             let store = try await harness.store()
             for ending in ["lineage", "subject"] {
@@ -175,7 +179,7 @@ extension StoreConformance {
                 try expect(try await store.family(late) == nil, "no record after the end of the \(ending)")
             }
         },
-        StoreConformance("a replaceable record expires, and what takes its place lives on") { harness in
+        StoreConformance("a replaceable record expires, and its replacement lives on") { harness in
             let store = try await harness.store()
             let session = try await store.signIn(idle: .seconds(86_400))
             let key = try await store.newFamily(of: session, life: .seconds(60))
@@ -191,13 +195,13 @@ extension StoreConformance {
             try await harness.advance(by: .seconds(60))
             try expect(try await store.family(other) == nil, "no life at the expiry")
             try expect(try await store.family(key)?.record == next, "the life of what was replaced")
-            // Also when it outlives all else of its lineage.
+            // Also if it outlives everything else in its lineage.
             try await harness.advance(by: .seconds(539))
             try expect(try await store.family(key) != nil, "life until the expiry")
             try await harness.advance(by: .seconds(1))
             try expect(try await store.family(key) == nil, "no life at the expiry")
         },
-        StoreConformance("a replaceable record of a lineage that has nothing else lives") { harness in
+        StoreConformance("a replaceable record lives in a lineage that has nothing else") { harness in
             let store = try await harness.store()
             let lineage = store.authority.newLineage()
             let key = store.authority.make(TokenKind(prefix: "spz_", record: TestGrant.kind), in: lineage).key
@@ -222,7 +226,7 @@ extension StoreConformance {
                 try expect(read?.record == next, "the grant as written")
             }
         },
-        StoreConformance("a replaceable record that is too large is refused, and what stands there stays") { harness in
+        StoreConformance("a replaceable record that is too large is refused, and the existing one stays") { harness in
             let store = try await harness.store()
             let key = try await store.newFamily(of: try await store.signIn())
             guard let stored = try await store.family(key) else { throw ConformanceFailure(description: "no family") }

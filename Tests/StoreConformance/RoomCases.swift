@@ -3,7 +3,8 @@ internal import Vocabulary
 
 extension StoreConformance {
     static let roomCases: [StoreConformance] = [
-        StoreConformance("a full store refuses sign-in, keeps what it has, and takes more once something ended") {
+        StoreConformance("a full store refuses sign-in, keeps what it has, and accepts more after something has ended")
+        {
             harness in
             let store = try await harness.store(StoreRoom(sessions: 3, markers: 3))
             var sessions: [NewSession] = []
@@ -20,7 +21,7 @@ extension StoreConformance {
             try await store.end(subject: "user 2")
             _ = try await store.signIn()
         },
-        StoreConformance("sessions that expired or were idle too long make room") { harness in
+        StoreConformance("sessions that expired or were idle for too long make room") { harness in
             let store = try await harness.store(StoreRoom(sessions: 2, markers: 2))
             _ = try await store.signIn(life: .seconds(60))
             let idle = try await store.signIn(life: .seconds(86_400), idle: .seconds(60))
@@ -33,7 +34,7 @@ extension StoreConformance {
             try await harness.advance(by: .seconds(59))
             _ = try await store.signIn()
         },
-        StoreConformance("a full store refuses mint; tokens that expire unused make room") { harness in
+        StoreConformance("a full store refuses to mint; tokens that expire unused make room") { harness in
             let store = try await harness.store(StoreRoom(sessions: 10, markers: 2))
             let parent = try await store.signIn()
             _ = try await store.mint(from: parent)
@@ -42,7 +43,7 @@ extension StoreConformance {
             try await harness.advance(by: .seconds(60))
             _ = try await store.mint(from: parent)
         },
-        StoreConformance("no pressure pushes a marker out before its time") { harness in
+        StoreConformance("no lack of room evicts a marker before its time") { harness in
             let store = try await harness.store(StoreRoom(sessions: 1000, markers: 8))
             let parent = try await store.signIn(idle: .seconds(86_400))
             var markers: [RecordKey: Marker] = [:]
@@ -64,7 +65,7 @@ extension StoreConformance {
             try await harness.advance(by: .seconds(86_400 / 2))
             _ = try await store.mint(from: parent)
         },
-        StoreConformance("a token is not burnt by a consumption for which there is no room") { harness in
+        StoreConformance("a token is not burned by a consumption for which there is no room") { harness in
             let store = try await harness.store(StoreRoom(sessions: 2, markers: 2))
             let parent = try await store.signIn()
             let other = try await store.signIn()

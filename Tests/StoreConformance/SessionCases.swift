@@ -11,7 +11,7 @@ extension StoreConformance {
             let stored = try await store.session(draft.key)
             try expect(stored?.record == draft.session, "the session as written")
         },
-        StoreConformance("an unknown session is absent, which is no error") { harness in
+        StoreConformance("an unknown session is absent, which is not an error") { harness in
             let store = try await harness.store()
             let key = store.authority.make(.session, in: store.authority.newLineage()).key
             try expect(try await store.session(key) == nil, "no session")
@@ -43,7 +43,7 @@ extension StoreConformance {
             try await harness.advance(by: .milliseconds(1))
             try expect(try await !store.isLive(session.key), "no life at the idle deadline")
         },
-        StoreConformance("reading alone does not move the idle deadline, a use does") { harness in
+        StoreConformance("reading alone does not move the idle deadline, but a use does") { harness in
             let store = try await harness.store()
             let read = try await store.signIn(idle: .seconds(60))
             let used = try await store.signIn(idle: .seconds(60))
@@ -54,14 +54,14 @@ extension StoreConformance {
             try expect(try await !store.isLive(read.key), "the end of the session that was only read")
             try expect(try await store.isLive(used.key), "the life of the session that was used")
         },
-        StoreConformance("a use does not revive a session that was idle too long") { harness in
+        StoreConformance("a use does not revive a session that was idle for too long") { harness in
             let store = try await harness.store()
             let session = try await store.signIn(idle: .seconds(60))
             try await harness.advance(by: .seconds(60))
             try await store.touch(session.key)
             try expect(try await !store.isLive(session.key), "no life after the idle deadline")
         },
-        StoreConformance("a subject has names, always the same and no other's") { harness in
+        StoreConformance("a subject's names are always the same, and no other subject has them") { harness in
             let store = try await harness.store().store
             let names = store.names(of: "alice")
             try expect(!names.isEmpty && Set(names).count == names.count, "names, none of them twice")
@@ -81,7 +81,8 @@ extension StoreConformance {
     ]
 
     static let endCases: [StoreConformance] = [
-        StoreConformance("ending a session says whether it was there and leaves its family alone") { harness in
+        StoreConformance("ending a session reports whether it existed and leaves the rest of its family alone") {
+            harness in
             let store = try await harness.store()
             let one = try await store.signIn()
             let sibling = try await store.signIn(lineage: one.key.lineage)
@@ -104,7 +105,7 @@ extension StoreConformance {
             try expect(try await store.isLive(other.key), "the life of another lineage")
             try expect(try await !store.isAbsent(otherToken), "the life of another lineage's token")
         },
-        StoreConformance("a lineage that ended stays ended for as long as a session of it might have lived") {
+        StoreConformance("a lineage that ended stays ended for as long as one of its sessions could have lived") {
             harness in
             let store = try await harness.store()
             let parent = try await store.signIn(life: .seconds(86_400), idle: .seconds(86_400))
@@ -118,7 +119,7 @@ extension StoreConformance {
                 try await harness.advance(by: .seconds(28_000))
             }
         },
-        StoreConformance("ending a subject ends the sessions that it has, on all lineages, and no one else's") {
+        StoreConformance("ending a subject ends all of its sessions, in all lineages, and no others") {
             harness in
             let store = try await harness.store()
             let phone = try await store.signIn(subject: "alice")
@@ -131,7 +132,7 @@ extension StoreConformance {
             try expect(try await store.isAbsent(token), "the end of the token")
             try expect(try await store.isLive(bob.key), "the life of another subject's session")
         },
-        StoreConformance("a sign-in after the subject was ended lives, under the new epoch") { harness in
+        StoreConformance("a session that begins after its subject was ended lives, with the new epoch") { harness in
             let store = try await harness.store()
             let before = try await store.signIn()
             try await store.end(subject: "alice")
@@ -142,7 +143,7 @@ extension StoreConformance {
             try await store.end(subject: "alice")
             try expect(try await !store.isLive(after.key), "the second end")
         },
-        StoreConformance("a token minted from a session that was ended with its subject is dead on arrival") {
+        StoreConformance("a token minted from a session that was ended with its subject is dead from the start") {
             harness in
             let store = try await harness.store()
             let parent = try await store.signIn()

@@ -1,6 +1,6 @@
 internal import Sessions
 
-/// What every `SessionStore` must do, whatever keeps its records. Run each case with a harness of its own:
+/// What every `SessionStore` must do, wherever it keeps its records. Each case is run with its own harness:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases) func conforms(_ item: StoreConformance) async throws {
@@ -8,7 +8,7 @@ internal import Sessions
 /// }
 /// ```
 package struct StoreConformance: Sendable, CustomStringConvertible {
-    /// The behaviour in words; the name of the test.
+    /// The behaviour; the name of the test.
     package let description: String
     private let body: @Sendable (StoreHarness) async throws -> Void
 
@@ -17,18 +17,18 @@ package struct StoreConformance: Sendable, CustomStringConvertible {
         self.body = body
     }
 
-    /// Runs the case; throws `ConformanceFailure` with what was expected and where.
+    /// Runs the case; throws `ConformanceFailure` with the unmet expectation and its place.
     package func run(_ harness: StoreHarness) async throws {
         try await self.body(harness)
     }
 
-    /// The same case about another kind of single-use record.
+    /// The same case with another kind of single-use record.
     func about(_ specimen: any SingleUseSpecimen.Type) -> StoreConformance {
         StoreConformance("\(self.description) (\(specimen.kind.name))") { try await self.body($0.with(specimen)) }
     }
 
-    /// Cases for every store. Those about single-use records are run for a kind whose use makes one session, and for one
-    /// whose use makes several records.
+    /// Cases for every store. Those for single-use records run twice: with a kind whose use creates one session, and
+    /// with one whose use creates several records.
     package static let cases: [StoreConformance] =
         Self.sessionCases + Self.endCases + Self.transferCases
         + Self.singleUseCases + Self.singleUseCases.map { $0.about(TestTicket.self) }
@@ -36,6 +36,6 @@ package struct StoreConformance: Sendable, CustomStringConvertible {
 
     private static let singleUseCases = Self.lookupCases + Self.consumptionCases + Self.concurrencyCases
 
-    /// Cases for stores that know exactly how much room they have (`StoreRoom`).
+    /// Cases for stores with a known limit on records (`StoreRoom`).
     package static let boundedCases: [StoreConformance] = Self.roomCases + Self.recordRoomCases
 }

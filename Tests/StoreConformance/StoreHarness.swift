@@ -14,20 +14,20 @@ package struct StoreRoom: Sendable {
     }
 }
 
-/// What the conformance suite needs of a store's test target: fresh stores, and a way to let time pass for them.
+/// What the conformance suite needs from a store's test target: new stores, and a way to let time pass for them.
 package struct StoreHarness: Sendable {
     package let group: any EventLoopGroup
     package let clock: MovableClock
     private let make: @Sendable (StoreRoom, MovableClock) async throws -> any RecordStore
     private let pass: @Sendable (Duration) async throws -> Void
-    /// The kind of single-use record that the case is about.
+    /// The kind of single-use record that the case uses.
     var specimen: any SingleUseSpecimen.Type = TransferToken.self
 
     /// - Parameters:
     ///   - group: the loops on which the store is called.
-    ///   - clock: the time that sessions are stamped with.
-    ///   - pass: lets time pass for a store that has a clock of its own, after `clock` was moved.
-    ///   - make: a fresh, empty store.
+    ///     - clock: the time with which sessions are stamped.
+    ///     - pass: called after `clock` was moved; lets time pass for a store that has its own clock.
+    ///     - make: makes an empty store.
     package init(
         group: any EventLoopGroup,
         clock: MovableClock = MovableClock(),
@@ -40,7 +40,7 @@ package struct StoreHarness: Sendable {
         self.make = make
     }
 
-    /// The same for cases about another kind of single-use record.
+    /// The same harness for another kind of single-use record.
     func with(_ specimen: any SingleUseSpecimen.Type) -> StoreHarness {
         var harness = self
         harness.specimen = specimen

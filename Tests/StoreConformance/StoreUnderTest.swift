@@ -4,7 +4,7 @@ internal import Sessions
 import StoreBench
 internal import Vocabulary
 
-/// A store with short ways to do what the cases do, each call on the next loop of the group.
+/// A store with short forms of the calls that the cases make, each on the next loop of the group.
 struct StoreUnderTest: Sendable {
     let store: any RecordStore
     let harness: StoreHarness
@@ -15,7 +15,7 @@ struct StoreUnderTest: Sendable {
 
     // MARK: Sessions
 
-    /// A session that nobody has written yet.
+    /// A session that is not written yet.
     func draft(
         subject: String = "alice",
         lineage: Lineage? = nil,
@@ -39,7 +39,7 @@ struct StoreUnderTest: Sendable {
         return NewSession(key: self.authority.make(.session, in: lineage).key, session: session)
     }
 
-    /// A session that was written and read back, so that it carries its epoch.
+    /// A session that was written and read back, so that it has its epoch.
     func signIn(
         subject: String = "alice",
         lineage: Lineage? = nil,
@@ -84,14 +84,14 @@ struct StoreUnderTest: Sendable {
 
     // MARK: Single-use records
 
-    /// What became of a single-use record.
+    /// The state of a single-use record.
     enum Look {
         case live(RecordVersion)
         case spent(Marker)
         case absent
     }
 
-    /// A key of the case's kind under which nothing lies.
+    /// A key of the case's kind with no record.
     func newKey(in lineage: Lineage) -> RecordKey {
         self.authority.make(self.harness.specimen.token, in: lineage).key
     }
@@ -123,7 +123,7 @@ struct StoreUnderTest: Sendable {
         }
     }
 
-    /// The version of a token that must be live.
+    /// The version of a token. Throws unless the token is live.
     func judge(_ key: RecordKey) async throws -> RecordVersion {
         guard case .live(let version) = try await self.look(key) else {
             throw ConformanceFailure(description: "a minted token is not live")
@@ -131,7 +131,7 @@ struct StoreUnderTest: Sendable {
         return version
     }
 
-    /// The marker at a token that must be spent.
+    /// The marker of a token. Throws unless the token is spent.
     func marker(_ key: RecordKey) async throws -> Marker {
         guard case .spent(let marker) = try await self.look(key) else {
             throw ConformanceFailure(description: "a token that was used or burned has no marker")
@@ -160,7 +160,7 @@ struct StoreUnderTest: Sendable {
             ).get()
     }
 
-    /// Uses a token up for a session that is there already.
+    /// Uses a token up and keeps an existing session.
     func useUp(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -171,7 +171,7 @@ struct StoreUnderTest: Sendable {
         return try await self.store.consume(key, judged: judged, marker: marker, creating: [], on: self.loop).get()
     }
 
-    /// Whether the store promises to remember what left this marker.
+    /// Whether the store confirms that it will remember this marker.
     func isConfirmed(_ marker: Marker, of key: RecordKey) async throws -> Bool {
         do {
             try await self.store.confirm(marker, of: key, on: self.loop).get()
@@ -187,7 +187,7 @@ struct StoreUnderTest: Sendable {
     }
 }
 
-/// True when `body` fails with `.full`, and with nothing else.
+/// True if `body` fails with `.full`; every other error is rethrown.
 func isFull<Answer>(_ body: () async throws -> Answer) async throws -> Bool {
     do {
         _ = try await body()

@@ -7,7 +7,7 @@ package protocol SingleUseSpecimen: SingleUseRecord {
     static var token: TokenKind { get }
     /// A record that descends from a session.
     static func made(from parent: NewSession, now: UnixTime, life: Duration) -> Self
-    /// All that a use makes which signs somebody in with `session`.
+    /// All records that are created by a use that signs in with `session`.
     static func offspring(with session: NewSession, now: UnixTime) -> [NewRecord]
 }
 
@@ -30,7 +30,7 @@ extension TransferToken: SingleUseSpecimen {
     package static func offspring(with session: NewSession, now: UnixTime) -> [NewRecord] { [.session(session)] }
 }
 
-/// A second kind of single-use record, whose use makes a session, a family and another ticket.
+/// A second kind of single-use record, whose use creates a session, a family and another ticket.
 package struct TestTicket: SingleUseRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "x")) }
     package static var longestLife: Duration { .seconds(600) }
@@ -70,18 +70,18 @@ extension TestTicket: SingleUseSpecimen {
         ]
     }
 
-    /// Where the family lies that a use makes beside this session.
+    /// The key of the family that a use creates with this session.
     package static func family(of session: RecordKey) -> RecordKey {
         RecordKey(kind: TestFamily.kind, lineage: session.lineage, digest: session.digest)
     }
 
-    /// Where the ticket lies that a use makes beside this session.
+    /// The key of the ticket that a use creates with this session.
     package static func child(of session: RecordKey) -> RecordKey {
         RecordKey(kind: TestTicket.kind, lineage: session.lineage, digest: session.digest)
     }
 }
 
-/// A kind of replaceable record whose writes are confirmed, and which outlives a change of the primary.
+/// A kind of replaceable record whose writes are confirmed and which survives a change of the primary.
 package struct TestFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "y")) }
     package static var longestLife: Duration { .seconds(7 * 86_400) }
@@ -159,7 +159,7 @@ package struct TestDocument: Document, Hashable {
 }
 
 extension RecordTerms {
-    /// Terms of a record that ends with the session's subject.
+    /// Terms of a record that ends when the session's subject is ended.
     package init(of session: NewSession, now: UnixTime, life: Duration, hasParent: Bool) {
         self.init(
             since: now,
@@ -192,6 +192,6 @@ extension RecordTerms {
 }
 
 extension RecordKind {
-    /// The letter as text.
+    /// The letter as a string.
     var name: String { String(UnicodeScalar(self.letter)) }
 }

@@ -4,7 +4,7 @@ internal import Vocabulary
 
 extension StoreConformance {
     static let transferCases: [StoreConformance] = [
-        StoreConformance("a minted token is live with what was judged at mint") { harness in
+        StoreConformance("a minted token is live and has what was judged at mint") { harness in
             let store = try await harness.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
@@ -44,7 +44,7 @@ extension StoreConformance {
     ]
 
     static let consumptionCases: [StoreConformance] = [
-        StoreConformance("consuming a token makes the session and leaves the marker") { harness in
+        StoreConformance("consuming a token creates the session and leaves the marker") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let attempt = store.authority.newAttempt()
@@ -59,7 +59,7 @@ extension StoreConformance {
             try expect(try await store.session(draft.key)?.record == draft.session, "the session as written")
             try expect(try await store.marker(key) == .used(attempt, session: draft.key), "the marker of the use")
         },
-        StoreConformance("a token is used up for a session of another family, which stays as it is") { harness in
+        StoreConformance("a token is used up for a session of another family, which is not changed") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -74,7 +74,7 @@ extension StoreConformance {
             let other = try await store.useUp(key, judged: judged, attempt: store.authority.newAttempt(), for: there)
             try expect(other == .spent(.used(attempt, session: there.key)), "`spent`, not \(other)")
         },
-        StoreConformance("an attempt that is repeated is done again and makes nothing twice") { harness in
+        StoreConformance("a repeated attempt is reported as done and creates nothing twice") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -86,7 +86,7 @@ extension StoreConformance {
             try expect(first == .done && second == .done, "`done` twice")
             try expect(try await !store.isLive(draft.key), "no second session for the same attempt")
         },
-        StoreConformance("an attempt's work is confirmed by its marker, and by no other") { harness in
+        StoreConformance("an attempt's work is confirmed by its own marker and by no other") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -118,7 +118,7 @@ extension StoreConformance {
             try expect(try await !store.isLive(lost.key), "no second session")
             try expect(try await store.isLive(won.key), "the life of the first session")
         },
-        StoreConformance("an attempt with another outcome than its first is told what stands") { harness in
+        StoreConformance("an attempt that is repeated with another outcome gets the recorded one") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -147,7 +147,7 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             try expect(try await store.burn(key, judged: judged, attempt: burner) == .done, "`done` again")
         },
-        StoreConformance("a token that is not what was judged is not consumed") { harness in
+        StoreConformance("a token that changed since it was judged is not consumed") { harness in
             let store = try await harness.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
@@ -163,7 +163,7 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             _ = try await store.judge(key)
         },
-        StoreConformance("a token that never was is not consumed") { harness in
+        StoreConformance("a token that never existed is not consumed") { harness in
             let store = try await harness.store()
             let real = try await store.mint(from: try await store.signIn())
             let key = store.newKey(in: real.lineage)
@@ -178,7 +178,7 @@ extension StoreConformance {
             try expect(try await !store.isLive(draft.key), "no session")
             try expect(try await store.isAbsent(key), "no marker where no token was")
         },
-        StoreConformance("a token whose lineage ended after it was judged is not consumed") { harness in
+        StoreConformance("a token whose lineage has ended since it was judged is not consumed") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -193,7 +193,8 @@ extension StoreConformance {
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
         },
-        StoreConformance("a token whose parent session alone ended after it was judged is not consumed") { harness in
+        StoreConformance("a token whose parent session alone has ended since it was judged is not consumed") {
+            harness in
             let store = try await harness.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
@@ -204,10 +205,11 @@ extension StoreConformance {
             let answer = try await store.consume(key, judged: judged, attempt: attempt, creating: draft)
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
-            // Nothing was written, so that whoever judges again finds the token and sees that its parent is gone.
+            // Nothing was written: a second look finds the token live, and can see that its parent has ended.
             _ = try await store.judge(key)
         },
-        StoreConformance("an attempt that was done is done again when the parent session has ended since") { harness in
+        StoreConformance("a repeated attempt is reported as done even if the parent session has ended since") {
+            harness in
             let store = try await harness.store()
             let parent = try await store.signIn()
             let key = try await store.mint(from: parent)
@@ -220,7 +222,7 @@ extension StoreConformance {
             try expect(first == .done && second == .done, "`done` twice, not \(first) and \(second)")
             try expect(try await store.isLive(draft.key), "the session of the first time")
         },
-        StoreConformance("a token whose subject was ended after it was judged is not consumed") { harness in
+        StoreConformance("a token whose subject was ended since it was judged is not consumed") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn())
             let judged = try await store.judge(key)
@@ -235,7 +237,7 @@ extension StoreConformance {
             try expect(answer == .changed, "`changed`, not \(answer)")
             try expect(try await !store.isLive(draft.key), "no session")
         },
-        StoreConformance("a session made by a token ends with its lineage and with its subject") { harness in
+        StoreConformance("a session created by a token ends with its lineage and with its subject") { harness in
             let store = try await harness.store()
             for ending in ["lineage", "subject"] {
                 let parent = try await store.signIn()
@@ -256,7 +258,7 @@ extension StoreConformance {
                 try expect(try await !store.isLive(draft.key), "its end with the \(ending)")
             }
         },
-        StoreConformance("a used token is known as used long after it would have expired") { harness in
+        StoreConformance("a used token is known as used long after its expiry") { harness in
             let store = try await harness.store()
             let key = try await store.mint(from: try await store.signIn(), life: .seconds(60))
             let judged = try await store.judge(key)

@@ -12,7 +12,7 @@ struct ClientAuthenticationTests {
         "\(scheme) \(Data(pair.utf8).base64EncodedString())"
     }
 
-    /// A grant that does not exist: whoever is authenticated learns that, and nobody else.
+    /// A grant type that does not exist: only an authenticated client gets the error for it.
     private static func parameters(_ clientID: String?, secret: String? = nil) -> [String: String] {
         var parameters = ["grant_type": "none"]
         parameters["client_id"] = clientID
@@ -20,7 +20,7 @@ struct ClientAuthenticationTests {
         return parameters
     }
 
-    @Test("a public client names itself in the body")
+    @Test("a public client sends its client_id in the body")
     func publicClient() async {
         #expect(await TokenWorld().post(json: Self.parameters("native-app")).error == "unsupported_grant_type")
     }
@@ -34,7 +34,7 @@ struct ClientAuthenticationTests {
     }
 
     @Test(
-        "or by Basic, form-encoded as RFC 6749 2.3.1 wants it or plain as clients do it",
+        "a confidential client can use Basic, form-encoded as in RFC 6749 2.3.1 or plain as many clients do",
         arguments: [
             "server%20app:s3cr%25t%2B%3A%C3%BC", "server+app:s3cr%25t%2B:%c3%bc", "server app:s3cr%t+:ü",
         ]
@@ -47,7 +47,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test("beside Basic the same client_id may stand in the body, another may not")
+    @Test("with Basic the body may repeat the same client_id, but not another one")
     func basicWithClientID() async {
         let world = TokenWorld()
         let authorization = Self.basic("server app:s3cr%t+:ü")
@@ -58,7 +58,7 @@ struct ClientAuthenticationTests {
         #expect(other.status == 401)
     }
 
-    @Test("wrong, missing and superfluous secrets and unknown clients are refused with the same bytes")
+    @Test("wrong, missing and superfluous secrets and unknown clients get the same bytes")
     func wrongSecrets() async {
         let world = TokenWorld()
         let wrong: [[String: String]] = [
@@ -75,7 +75,7 @@ struct ClientAuthenticationTests {
         #expect(bodies.count == 1)
     }
 
-    @Test("without Authorization invalid_client is 400 and challenges nobody")
+    @Test("without Authorization invalid_client is 400 without a challenge")
     func noChallenge() async {
         let answer = await TokenWorld().post(json: Self.parameters("nobody"))
         #expect(answer.status == 400)
@@ -85,7 +85,7 @@ struct ClientAuthenticationTests {
     }
 
     @Test(
-        "with Authorization it is 401 and challenges for Basic",
+        "with Authorization invalid_client is 401 with a challenge for Basic",
         arguments: [
             basic("server app:wrong"), basic("nobody:any"), basic("native-app:"), basic("server app"), basic(""),
             "Basic", "Basic !!!!", "Basic c2VydmVy", "Basic c2VydmVyOg=", "Basic c2VydmVy-_==", "Bearer abc", "",
@@ -98,7 +98,7 @@ struct ClientAuthenticationTests {
         #expect(answer.field("www-authenticate")?.hasPrefix("Basic ") == true)
     }
 
-    @Test("a public client cannot use Basic in place of its name in the body")
+    @Test("a public client cannot use Basic in place of client_id in the body")
     func publicClientByBasic() async {
         let answer = await TokenWorld().post(
             form: Self.parameters("native-app"),

@@ -11,7 +11,7 @@ import Testing
 import TokenEndpoints
 import Vocabulary
 
-/// The token endpoint on a memory store with a native app signed in.
+/// The token endpoint on a memory store, with a signed-in native app.
 final class TokenWorld: Sendable {
     static let now = UnixTime(seconds: 1_800_000_000)
     static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -50,7 +50,7 @@ final class TokenWorld: Sendable {
         )
     }
 
-    /// Signs a user in and answers the session token.
+    /// Signs a user in and returns the session token.
     func signIn(
         kind: Session.Kind = .native,
         origin: Session.Origin = .native,
@@ -76,7 +76,7 @@ final class TokenWorld: Sendable {
         return String(decoding: token.bytes, as: UTF8.self)
     }
 
-    /// The parameters of an exchange that succeeds.
+    /// The parameters of a successful exchange.
     func parameters(_ token: String) -> [String: String] {
         [
             "grant_type": Self.exchange,
@@ -128,7 +128,7 @@ final class TokenWorld: Sendable {
         )
     }
 
-    /// Every byte but letters and digits escaped, as a careful client does.
+    /// Escapes every byte except letters and digits, as a careful client does.
     static func escaped(_ text: String) -> String {
         text.utf8.map { byte in
             let scalar = Unicode.Scalar(byte)
@@ -140,7 +140,7 @@ final class TokenWorld: Sendable {
     }
 }
 
-/// An answer of the endpoint, read as a client reads it.
+/// An answer of the endpoint, parsed as a client does.
 struct Answer: Sendable {
     var response: EndpointResponse
 

@@ -8,7 +8,7 @@ import Vocabulary
 
 @Suite("POST /oauth/token, exchange of a session token")
 struct TokenEndpointTests {
-    @Test("the answer is what Auth0's SDKs parse")
+    @Test("the answer is one that Auth0's SDKs can parse")
     func answer() async throws {
         let world = TokenWorld()
         let answer = await world.post(json: world.parameters(try await world.signIn()))
@@ -23,7 +23,7 @@ struct TokenEndpointTests {
         #expect(answer.field("content-type")?.hasPrefix("application/json") == true)
     }
 
-    @Test("a form serves as well as JSON")
+    @Test("a form works as well as JSON")
     func form() async throws {
         let world = TokenWorld()
         #expect(await world.post(form: world.parameters(try await world.signIn())).status == 200)
@@ -58,7 +58,7 @@ struct TokenEndpointTests {
         #expect(answer.reason == .oauthInvalidRequest)
     }
 
-    @Test("two media types are none")
+    @Test("two media types count as none")
     func twoMediaTypes() async {
         let answer = await TokenWorld().post(
             Array("grant_type=x".utf8),
@@ -80,7 +80,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "JSON that is no object of strings is invalid_request",
+        "JSON that is not an object of strings is invalid_request",
         arguments: [
             "", "[]", "\"x\"", "{", "{}x", #"{"grant_type":"a","grant_type":"a"}"#, #"{"client_id":1}"#,
             #"{"client_id":{"a":"b"}}"#, #"{"client_id":"native-app","grant_type":null}"#,
@@ -95,7 +95,7 @@ struct TokenEndpointTests {
         #expect(answer.error == "invalid_request")
     }
 
-    @Test("bytes that are no UTF-8 are invalid_request, in both encodings")
+    @Test("bytes that are not UTF-8 are invalid_request, in both encodings")
     func invalidUTF8() async {
         let world = TokenWorld()
         let json = Array(#"{"client_id":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
@@ -106,7 +106,7 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test("what nobody knows is ignored, and an empty value counts as none (RFC 6749 3.2)")
+    @Test("unknown parameters are ignored, and an empty value counts as absent (RFC 6749 3.2)")
     func unknownAndEmptyParameters() async throws {
         let world = TokenWorld()
         var parameters = world.parameters(try await world.signIn())
@@ -119,8 +119,8 @@ struct TokenEndpointTests {
         #expect(await world.post(form: parameters).status == 200)
     }
 
-    /// auth0-python's `GetToken` sends them for arguments that it was not given.
-    @Test("null counts as none in JSON")
+    /// auth0-python's `GetToken` sends null for arguments that were not given.
+    @Test("null counts as absent in JSON")
     func nullParameters() async throws {
         let world = TokenWorld()
         var parameters = world.parameters(try await world.signIn()).mapValues(JSONValue.string)
@@ -149,7 +149,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "every configured host is an audience, with and without port",
+        "every configured host is an audience, with and without its port",
         arguments: [
             "auth.example.com", "auth.example.com:443", "app.example.com", "app.example.com:8443", "Auth.Example.COM",
             "[::1]", "[::1]:80",
@@ -163,7 +163,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "a token for a host with endpoints is good on every host, for any other host on that one",
+        "a token for a host with endpoints is valid on every host, a token for any other host only on that host",
         arguments: [
             ("auth.example.com", .everyHost), ("auth.example.com:443", .everyHost), ("AUTH.example.com", .everyHost),
             ("app.example.com:8443", .host("app.example.com:8443")), ("app.example.com", .host("app.example.com:8443")),
@@ -204,7 +204,7 @@ struct TokenEndpointTests {
         #expect(answer.reason == .oauthInvalidTarget)
     }
 
-    @Test("a resource beside the audience is invalid_target")
+    @Test("a resource parameter is invalid_target")
     func resource() async throws {
         let world = TokenWorld()
         var parameters = world.parameters(try await world.signIn())
@@ -213,7 +213,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "what the exchange needs must be there",
+        "required parameters must be present",
         arguments: ["subject_token", "subject_token_type", "audience", "grant_type"]
     )
     func missing(name: String) async throws {
@@ -226,7 +226,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "only session tokens are exchanged, only for transfer tokens, for nobody else",
+        "only session tokens are exchanged, only for transfer tokens, and without an actor",
         arguments: [
             ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token", false),
             ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token", true),
@@ -276,7 +276,7 @@ struct TokenEndpointTests {
         #expect(answer.reason == .handoffNotPermitted)
     }
 
-    @Test("T23: a session that began with a transfer is unauthorized_client")
+    @Test("T23: for a session that began with a transfer the answer is unauthorized_client")
     func nested() async throws {
         let world = TokenWorld()
         let answer = await world.post(json: world.parameters(try await world.signIn(kind: .web, origin: .transfer)))
@@ -285,7 +285,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "a store that cannot answer is 503 with Retry-After, never invalid_grant",
+        "if the store cannot answer, the answer is 503 with Retry-After, never invalid_grant",
         arguments: [StoreError.unavailable, .full]
     )
     func unavailable(error: StoreError) async throws {
@@ -301,7 +301,7 @@ struct TokenEndpointTests {
         #expect(await world.post(json: parameters).status == 200)
     }
 
-    @Test("one session asking too often is 429 too_many_requests with Retry-After")
+    @Test("if one session asks too often, the answer is 429 too_many_requests with Retry-After")
     func throttled() async throws {
         let world = TokenWorld()
         let parameters = world.parameters(try await world.signIn())
@@ -316,7 +316,7 @@ struct TokenEndpointTests {
         #expect(await world.post(json: world.parameters(try await world.signIn())).status == 200)
     }
 
-    @Test("no answer repeats what the request said")
+    @Test("no answer repeats text of the request")
     func nothingIsEchoed() async throws {
         let world = TokenWorld()
         for name in ["grant_type", "client_id", "subject_token", "subject_token_type", "audience"] {
@@ -328,7 +328,9 @@ struct TokenEndpointTests {
         }
     }
 
-    @Test("it is served by POST at its own path, on endpoint hosts, and its writes outlive the client")
+    @Test(
+        "the endpoint is served by POST at its own path on endpoint hosts, and its writes continue if the client leaves"
+    )
     func place() {
         let endpoint = TokenWorld().endpoint.endpoint
         #expect(endpoint.path == "/oauth/token")

@@ -4,11 +4,11 @@ import Vocabulary
 
 @Suite("Dates")
 struct CivilTimeTests {
-    @Test("Every day of eight centuries is what Foundation says it is")
+    @Test("Every day of eight centuries has the date that Foundation computes")
     func calendar() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))
-        // From 1600-01-01 on, a prime number of seconds at a time.
+        // From 1600-01-01, in steps of a prime number of seconds.
         var seconds: Int64 = -11_676_096_000
         while seconds < 13_569_465_600 {
             let date = Date(timeIntervalSince1970: Double(seconds))

@@ -5,7 +5,7 @@ import Vocabulary
 struct PercentCodingTests {
     private func text(_ bytes: [UInt8]?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
-    @Test("Decoding once, strict and as most apps do it")
+    @Test("Decoding is done once, either strictly or as most apps do it")
     func decoding() {
         for (text, strict, lenient) in [
             ("", "", ""), ("abc", "abc", "abc"), ("%41%4a%4A", "AJJ", "AJJ"), ("%2541", "%41", "%41"),
@@ -19,13 +19,13 @@ struct PercentCodingTests {
         #expect(self.text(PercentCoding.decoded(Array("x%41y".utf8)[1...], plusIsSpace: false)) == "Ay")
     }
 
-    @Test("All but unreserved bytes are encoded")
+    @Test("All bytes except unreserved ones are encoded")
     func encoding() {
         #expect(PercentCoding.encoded("aZ09-._~") == "aZ09-._~")
         #expect(PercentCoding.encoded("/ ?&=%\u{E9}") == "%2F%20%3F%26%3D%25%C3%A9")
     }
 
-    @Test("Hexadecimal digits of either case are read, nothing else is")
+    @Test("Hexadecimal digits of either case are accepted, and nothing else")
     func digits() {
         let digits = Array("0123456789abcdefABCDEF".utf8)
         for byte in UInt8.min...UInt8.max {
@@ -41,7 +41,7 @@ struct PercentCodingTests {
         FormText.pairs(text.utf8).map { "\($0.name)|\($0.value)" }
     }
 
-    @Test("A query has a reading, whatever is in it")
+    @Test("Any query can be read, whatever it contains")
     func pairs() {
         #expect(self.pairs("") == [] && self.pairs("&&") == [])
         #expect(self.pairs("a=1&b&c=&=d&a=2=3&x+y=%26") == ["a|1", "b|", "c|", "|d", "a|2=3", "x y|&"])
@@ -49,7 +49,7 @@ struct PercentCodingTests {
         #expect(self.pairs("a=%FF") == ["a|\u{FFFD}"])
     }
 
-    @Test("A form has one only where nothing is broken")
+    @Test("A form can be read only if nothing in it is malformed")
     func strictPairs() {
         #expect(FormText.strictPairs("a=1&b+c=%C3%A9".utf8)?.map(\.value) == ["1", "\u{E9}"])
         for broken in ["a=%", "%zz=1", "a=%C3%28"] { #expect(FormText.strictPairs(broken.utf8) == nil) }

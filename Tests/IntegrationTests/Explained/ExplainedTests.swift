@@ -4,9 +4,9 @@ import GatewayBench
 import Synchronization
 import Testing
 
-/// What `explain` says of a request is what becomes of it.
+/// `explain` describes what really happens to a request.
 @Suite("Explained requests", .blocking) struct ExplainedTests {
-    /// What became of a request, as far as both can tell.
+    /// The result of a request, as far as both can tell it.
     private enum Outcome: Equatable {
         case refused(Int, String?)
         case answered(Int)
@@ -51,7 +51,7 @@ import Testing
 
     private static let seed: UInt64 = 20_261_122
 
-    @Test("500 generated requests come to what explain says of them")
+    @Test("The binary treats 500 generated requests as explain says")
     func generated() throws {
         let more = "secret_file: secret\nasn: {csv: asn.csv}\nlimits: {body: 1000}\n"
         let files = ["secret": String(repeating: "0123456789abcdef", count: 4), "asn.csv": "127.0.0.0/8,64500\n"]
@@ -74,14 +74,14 @@ import Testing
                 #expect(isEqual, "\(request)\nexplained: \(said)\nwas: \(done)")
                 kinds["\(said)".prefix { $0 != "(" }.description, default: 0] += 1
             }
-            // Every kind of outcome is among them, or the generator has come to miss what it is for.
+            // Every kind of outcome occurs, which shows that the generator still covers them.
             for kind in ["refused", "answered", "login", "withoutToken", "forwarded"] {
                 #expect((kinds[kind] ?? 0) >= 3, "\(kind): \(kinds)")
             }
         }
     }
 
-    /// The answer to HEAD has no document that tells the reason.
+    /// An answer to HEAD has no document with the reason.
     private static func isSame(_ done: Outcome, _ said: Outcome) -> Bool {
         if case .refused(let status, _) = done, case .refused(status, _) = said { return true }
         return false
@@ -122,7 +122,7 @@ import Testing
         return .refused(answer.status, answer.reason ?? answer.pageReason)
     }
 
-    /// A head without what differs from one request to the next, and without what `explain` does not show.
+    /// A head without the values that differ between requests and those that `explain` does not show.
     private static func comparable(_ head: [String]) -> [String] {
         head.map { line in
             for name in ["X-Request-Id", "X-Auth-Session-Id", "X-Auth-Authenticated-At", "Authorization"]
@@ -135,7 +135,7 @@ import Testing
 
     // MARK: Explained
 
-    /// Explains all requests, as many at a time as there are cores.
+    /// Explains all requests, with as many processes at a time as there are cores.
     private static func explain(_ requests: [GeneratedRequest], _ gateway: Gateway) -> [Outcome] {
         let outcomes = Mutex<[Int: Outcome]>([:])
         DispatchQueue.concurrentPerform(iterations: requests.count) { index in

@@ -1,6 +1,6 @@
 import GatewayBench
 
-/// Numbers that are the same for the same seed (SplitMix64).
+/// Numbers that depend only on the seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -15,9 +15,9 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// A request as it can be sent to a gateway and told to `explain`.
+/// A request that can be sent to a gateway and given to `explain`.
 struct GeneratedRequest: CustomStringConvertible {
-    /// Whose live session it presents, and how.
+    /// The user whose live session it presents, and how.
     enum Live: Equatable {
         case none
         case cookie(User)
@@ -30,7 +30,7 @@ struct GeneratedRequest: CustomStringConvertible {
     var fields: [String] = []
     var cookies: [String] = []
     var live = Live.none
-    /// nil: no body; less than 0: chunked.
+    /// nil: no body; negative: chunked.
     var bodyLength: Int?
 
     var description: String { "\(self.method) \(self.host)\(self.target) \(self.fields) \(self.cookies) \(self.live)" }
@@ -133,6 +133,6 @@ struct GeneratedRequest: CustomStringConvertible {
         "Referer: \(Request.origin)/form?session_transfer_token=spt_junk", "TE: trailers", "Upgrade: websocket",
         "Expect: 200-ok", "DPoP: proof", "X-Kept: 1",
     ]
-    /// Of the form of a session token, and none that lives.
+    /// A token with the form of a session token that belongs to no session.
     private static let unknown = "sps_" + String(repeating: "A", count: 55)
 }

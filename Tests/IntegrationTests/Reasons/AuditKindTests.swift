@@ -3,17 +3,18 @@ import GatewayBench
 import Observability
 import Testing
 
-/// Every kind of audit event and every code of Auth0's is one that something produces.
+/// Every kind of audit event and every Auth0 code is produced by a test.
 @Suite("Kinds of audit events", .blocking) struct AuditKindTests {
-    /// The smallest thing that produces a kind.
+    /// The simplest way to produce a kind.
     private enum Scenario {
-        /// What is done with the gateway of `ReasonWorld`, and the codes with which the kind then stands in its output.
+        /// An action on the gateway of `ReasonWorld`, and the codes with which its output then has the kind.
         case act([AuditEvent.Code?], (ReasonWorld) throws -> Void)
-        /// What takes a group of servers: the display name of a test of it, in a file that names the kind.
+        /// Kinds that need a group of servers: the display name of a test with such a group, in a file that names the
+        /// kind.
         case elsewhere(String)
     }
 
-    /// Every kind has a scenario, or this does not compile.
+    /// The compiler checks that every kind has a scenario.
     private static func scenario(_ kind: AuditEvent.Kind) -> Scenario {
         switch kind {
         case .sessionCreated:
@@ -54,7 +55,7 @@ import Testing
         case .transferTokenRejected: .act([.warning]) { _ = try $0.withToken("x") }
         case .transferTokenRepeated:
             .act([nil]) { world in
-                // The session that the browser has stays, so the token leads to it again.
+                // The browser's session stays, so the token can lead to it again.
                 let cookie = try world.cookie()
                 let token = try world.gateway.transferToken()
                 for _ in 0..<2 { _ = try world.withToken(token, cookie) }
@@ -68,17 +69,18 @@ import Testing
         case .configReloadFailed: .act([nil]) { try $0.gateway.reload("nonsense: 1\n") }
         case .storePrimaryChanged:
             .elsewhere(
-                "a Redis that goes and comes back empty is not ready, then ready, logged as a change and audited"
+                "if Redis goes away and comes back empty, the gateway is not ready, then ready, and logs and audits the change"
             )
         case .storeWritesRefused, .storeWritesTaken:
             .elsewhere(
-                "Sessions are served, sign-in and handoff are 503 and burn nothing, readiness and audit say so once"
+                "Sessions are served; sign-in and handoff get 503 and burn nothing; readiness and one audit event report it"
             )
-        case .storeCutOff, .storeRejoined: .elsewhere("A gateway that is alone with the old primary soon serves nobody")
+        case .storeCutOff, .storeRejoined:
+            .elsewhere("A gateway that reaches only the old primary soon stops serving sessions")
         }
     }
 
-    @Test("What happens to one gateway is recorded, under each of its codes")
+    @Test("Kinds that one gateway produces are recorded with each of their codes")
     func acts() throws {
         let world = try ReasonWorld()
         defer { world.stop() }
@@ -99,7 +101,7 @@ import Testing
         #expect(seen == Set(AuditEvent.Code.allCases))
     }
 
-    @Test("What takes a group of Redis servers is recorded in the tests with such groups")
+    @Test("Kinds that need a group of Redis servers are recorded in the named tests")
     func elsewhere() throws {
         for kind in AuditEvent.Kind.allCases {
             guard case .elsewhere(let test) = Self.scenario(kind) else { continue }

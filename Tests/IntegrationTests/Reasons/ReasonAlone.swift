@@ -7,11 +7,11 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Reasons that take a gateway or a store of their own.
+/// Reasons that need their own gateway or store.
 struct ReasonAlone {
     let reason: Reason
 
-    /// The output of the gateway names the reason, and an answer has its status.
+    /// Expects the reason in the gateway's output and its status in the answer.
     private func expect(_ gateway: Gateway, _ answer: Answer?) {
         #expect(eventually { gateway.output.contains("\"reason\":\"\(self.reason.rawValue)\"") })
         if let answer, let status = self.reason.refusal?.status {
@@ -19,7 +19,7 @@ struct ReasonAlone {
         }
     }
 
-    /// The sign-in form, posted.
+    /// Posts the sign-in form.
     private func signIn(_ gateway: Gateway) throws -> Answer {
         try gateway.request(
             Request.post(
@@ -45,7 +45,7 @@ struct ReasonAlone {
         }
     }
 
-    /// A stream that is still under way when the time to drain is over.
+    /// Leaves a stream open until the drain timeout ends it.
     func draining() throws {
         let app = try FakeUpstream { link in
             guard link.next() != nil else { return }
@@ -62,7 +62,7 @@ struct ReasonAlone {
         }
     }
 
-    /// A token that was minted before its Redis was started again with all that it had written.
+    /// Uses a token that was minted before its Redis was restarted with all its data.
     func quarantined() throws {
         guard Servers.find(["/usr/bin/redis-server"]) != nil else { return Servers.missing("redis-server") }
         let redis = try RedisProcess(["--appendonly", "yes", "--appendfsync", "always"])
@@ -79,7 +79,7 @@ struct ReasonAlone {
         }
     }
 
-    /// A gateway with a secret of its own, which Redis needs.
+    /// A gateway with a secret file, which Redis requires.
     private func withSecret(_ more: String, _ body: (Gateway) throws -> Void) throws {
         let app = try FakeUpstream()
         defer { app.stop() }

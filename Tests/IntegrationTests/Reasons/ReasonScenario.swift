@@ -2,21 +2,21 @@ import Foundation
 import GatewayBench
 import Vocabulary
 
-/// The smallest thing that produces a reason.
+/// The simplest way to produce a reason.
 enum ReasonScenario {
-    /// A request to the gateway of `ReasonWorld`, and its answer; nil where none comes.
+    /// Sends a request to the gateway of `ReasonWorld` and returns the answer; nil if there is none.
     case request((ReasonWorld) throws -> Answer?)
-    /// The same with another status than that of the table, which this protocol or a redirect has.
+    /// The same with a status that differs from the table's, because of the protocol or of a redirect.
     case answered(Int, (ReasonWorld) throws -> Answer)
-    /// What takes a gateway or a store of its own.
+    /// Reasons that need their own gateway or store.
     case alone((ReasonAlone) throws -> Void)
-    /// What the built binary produces in no time that a test has, or only in a race: the display name of a test in process
-    /// that produces it, in a file that names the reason.
+    /// Reasons that the built binary produces only after a long time or in a race: the display name of a test in
+    /// process that produces it, in a file that names the reason.
     case inProcess(String)
 }
 
 extension Reason {
-    /// Every reason has a scenario, or this does not compile.
+    /// The compiler checks that every reason has a scenario.
     var scenario: ReasonScenario {
         switch self {
         case .requestMalformed: .request { try $0.raw("GET / HTTP/1.1\r\nHost : \(Request.host)\r\n\r\n") }
@@ -81,7 +81,8 @@ extension Reason {
                 let unknown = String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A")
                 return try world.gateway.get("/", ["Authorization: Bearer \(unknown)"])
             }
-        case .sessionOtherClient: .inProcess("a session of another client is refused, one of this client is not")
+        case .sessionOtherClient:
+            .inProcess("a session of another client is refused, a session of this client is accepted")
         case .sessionOtherHost:
             .request { world in
                 let text = Request.get("/", try world.cookie())
@@ -98,7 +99,7 @@ extension Reason {
                 return nil
             }
 
-        case .signInFlowExpired: .inProcess("An expired flow is gone and names one to go on with")
+        case .signInFlowExpired: .inProcess("An expired flow is gone, and the answer names a new one")
         case .signInFlowUnknown:
             .request { world in
                 let fields = ["Content-Type: application/json"]
@@ -149,7 +150,7 @@ extension Reason {
                 let token = try world.gateway.transferToken()
                 return try world.withToken(String(token.prefix(58)) + (token.hasSuffix("A") ? "B" : "A"))
             }
-        case .handoffExpired: .inProcess("every rule has its verdict")
+        case .handoffExpired: .inProcess("every rule gives its verdict")
         case .handoffReplayed:
             .answered(303) { world in
                 let token = try world.gateway.transferToken()
@@ -217,7 +218,9 @@ extension Reason {
         case .storeUnavailable: .alone { try $0.storeUnavailable() }
         case .storeFull: .alone { try $0.storeFull() }
         case .providerUnavailable:
-            .inProcess("Where there is no room, nothing is counted, so that a flood is no load for whoever counts")
+            .inProcess(
+                "If there is no place for a password check, the limiter is not asked, so that a flood does not load it"
+            )
         case .upstreamUnreachable: .request { try $0.gateway.get("/gone/") }
         case .upstreamTimeout: .request { try $0.gateway.get("/public/silent") }
         case .upstreamReset: .request { try $0.gateway.get("/public/reset") }

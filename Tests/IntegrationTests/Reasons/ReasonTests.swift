@@ -3,9 +3,9 @@ import GatewayBench
 import Testing
 import Vocabulary
 
-/// Every reason id that the README explains is one that something produces.
+/// Every reason id that the README explains is produced by a test.
 @Suite("Reason ids", .blocking) struct ReasonTests {
-    @Test("Requests to one gateway produce these reasons, each with the status of the table and a line in the log")
+    @Test("Requests to one gateway produce reasons with the table's status and a line in the log")
     func requests() throws {
         let world = try ReasonWorld()
         defer { world.stop() }
@@ -30,7 +30,7 @@ import Vocabulary
         }
     }
 
-    /// What the table says beside the status.
+    /// Checks the fields that the table requires in addition to the status.
     private func checkFields(of answer: Answer, _ reason: Reason) {
         guard let refusal = reason.refusal, refusal.status == answer.status else { return }
         let id = reason.rawValue
@@ -40,12 +40,12 @@ import Vocabulary
         if refusal.closes { #expect(answer.value("connection") == "close", "\(id): \(answer.lines)") }
     }
 
-    @Test("A gateway or a store of its own produces these", arguments: Reason.allCases.filter(\.isAlone))
+    @Test("A gateway or a store of its own produces this reason", arguments: Reason.allCases.filter(\.isAlone))
     func alone(_ reason: Reason) throws {
         if case .alone(let run) = reason.scenario { try run(ReasonAlone(reason: reason)) }
     }
 
-    @Test("Tests in process produce the rest, and name them")
+    @Test("Tests in process produce the remaining reasons, in files that name them")
     func inProcess() throws {
         for reason in Reason.allCases {
             guard case .inProcess(let test) = reason.scenario else { continue }
@@ -63,7 +63,7 @@ extension Reason {
 
 /// The sources of all tests.
 enum TestSources {
-    /// The text of the file that has a test of this display name; nil: there is none.
+    /// The text of the file with a test of this display name; nil if there is none.
     static func file(with test: String) throws -> String? {
         let tests = Gateway.root.appending(path: "Tests")
         let files = FileManager.default.enumerator(atPath: tests.path)?.compactMap { $0 as? String } ?? []

@@ -2,15 +2,15 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A gateway and an app in which most reasons can be provoked, each by a request or two.
+/// A gateway and an app with which one or two requests produce most reasons.
 final class ReasonWorld {
     let gateway: Gateway
     let app: FakeUpstream
-    /// What the gateway was started with.
+    /// The settings with which the gateway was started.
     let settings: String
-    /// The host beside the one with the endpoints.
+    /// The name of the second host, which has no endpoints.
     static let otherHost = "other.example.com"
-    /// The routes of the first host, each with what it demands.
+    /// The routes of the first host, each with its requirements.
     private static let routes = """
           - {path: /**, client: web}
           - {path: /query/**, client: query}
@@ -26,7 +26,7 @@ final class ReasonWorld {
           - {path: /gone/**, auth: public, upstream: gone}
           - {path: /one/**, auth: public, upstream: one}
         """
-    /// Users whose traits cannot stand in fields, with Ada's password.
+    /// Users with traits that no field can carry. They have Ada's password.
     private static let oddUsers = """
           - identifier: broken
             id: user-broken
@@ -90,7 +90,7 @@ final class ReasonWorld {
         text.split(separator: "\n").map { String(repeating: " ", count: count) + $0 }.joined(separator: "\n")
     }
 
-    /// An app that does what the last part of the path says.
+    /// An app that behaves as the last segment of the path says.
     private static let serve: @Sendable (Link) -> Void = { link in
         while let request = link.next() {
             switch request.target.split(separator: "/").last {
@@ -113,22 +113,22 @@ final class ReasonWorld {
 
     // MARK: Requests
 
-    /// The field by which the proxy in front names a client.
+    /// The field in which the proxy names the client.
     static func from(_ address: String) -> String { "X-Forwarded-For: \(address)" }
 
-    /// A browser's session that began at this address.
+    /// Signs in and returns the `Cookie` field of the session.
     func cookie(_ user: User = .ada, fields: [String] = []) throws -> [String] {
         let answer = try self.signIn(user.identifier, user.password, fields)
         guard let token = answer.sessionCookie, !token.isEmpty else { throw BenchFailure("\(answer.lines)") }
         return ["Cookie: sallyport=\(token)"]
     }
 
-    /// The sign-in form of the browser, posted.
+    /// Posts the browser's sign-in form.
     func signIn(_ identifier: String, _ password: String, _ fields: [String] = []) throws -> Answer {
         try self.form("/.sallyport/login", "identifier=\(identifier)&password=\(password)&return_to=/", fields)
     }
 
-    /// A form of a page of ours.
+    /// Posts a form as a page of the gateway does.
     func form(_ path: String, _ body: String, _ fields: [String] = []) throws -> Answer {
         try self.gateway.request(
             Request.post(
@@ -139,25 +139,25 @@ final class ReasonWorld {
         )
     }
 
-    /// `GET` with this user's new session cookie.
+    /// Sends a `GET` with a new session cookie of this user.
     func asUser(_ target: String, _ fields: [String] = [], user: User = .ada) throws -> Answer {
         try self.gateway.get(target, try self.cookie(user) + fields)
     }
 
-    /// A token request with these parameters.
+    /// Sends a token request with these parameters.
     func tokenRequest(_ parameters: String...) throws -> Answer {
         try self.form("/oauth/token", parameters.joined(separator: "&"))
     }
 
-    /// `GET` of a page with a transfer token in its query.
+    /// Sends a `GET` of a page with a transfer token in its query.
     func withToken(_ token: String, _ fields: [String] = [], path: String = "/page") throws -> Answer {
         try self.gateway.get("\(path)?session_transfer_token=\(token)", fields)
     }
 
-    /// Bytes as they are, on a connection of their own.
+    /// Sends bytes unchanged on their own connection.
     func raw(_ text: String) throws -> Answer { try self.gateway.request(text) }
 
-    /// How many lines of the output name the reason.
+    /// The number of lines in the output that name the reason.
     func count(_ reason: String) -> Int {
         self.gateway.output.components(separatedBy: "\"reason\":\"\(reason)\"").count - 1
     }

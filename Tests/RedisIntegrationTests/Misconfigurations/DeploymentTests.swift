@@ -3,11 +3,11 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// What answers where Redis is looked for, and how Redis is set up.
+/// What answers at the address of Redis, and how Redis is configured.
 @Suite("check --network: deployments", .blocking) struct DeploymentTests {
     private static func url(_ port: Int) -> String { RedisURLs.standalone(port) }
 
-    @Test("What is no Redis, is not there, or does not answer")
+    @Test("An address without a Redis, with no listener, or with a listener that does not answer")
     func strangers() async throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -73,7 +73,7 @@ import Testing
         ])
     }
 
-    @Test("What no Redis at hand says: old versions, loading, protected mode")
+    @Test("Answers that the installed Redis does not give: old versions, loading, protected mode")
     func odd() async throws {
         let denied =
             "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the "
@@ -122,7 +122,7 @@ import Testing
         ])
     }
 
-    @Test("A Redis that is another than the one that is meant")
+    @Test("A Redis that is not the intended one")
     func roles() async throws {
         try await RedisServer.with(["--databases", "4"]) { server in
             try await RedisServer.with(["--replicaof", loopback, "\(server.port)"]) { replica in
@@ -164,7 +164,7 @@ import Testing
             }
         }
         try await RedisServer.with(["--maxclients", "1"]) { server in
-            // The connection that asked whether the server is up may still have the one place.
+            // The connection that checked whether the server is up may still occupy the only place.
             var holder = try Wire(to: server.port)
             for _ in 0..<50 where !(holder.send("PING\r\n") && holder.receive(through: "+PONG\r\n", seconds: 1) != nil)
             {
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    @Test("A Redis that may forget, or refuses to write")
+    @Test("A Redis that may lose data or refuses to write")
     func memory() async throws {
         try await RedisServer.with(["--maxmemory", "64mb", "--save", "3600", "1"]) { server in
             let policies = [

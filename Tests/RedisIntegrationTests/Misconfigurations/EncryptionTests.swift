@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// Each way in which TLS goes wrong has a sentence of its own.
+/// Each way in which TLS fails has its own message.
 @Suite("check --network: encryption", .blocking) struct EncryptionTests {
     private static let day = 86_400
     private let name = "server_name=\(Certificates.serverName)"
@@ -77,7 +77,7 @@ import Testing
         )
     }
 
-    @Test("The gateway's certificate, and files that are none")
+    @Test("The gateway's certificate, and files that contain none")
     func gateway() async throws {
         let good = try Certificates()
         let others = try Certificates()
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("TLS where there is none, and none where there is")
+    @Test("TLS with a server that has none, and no TLS with a server that needs it")
     func both() async throws {
         let good = try Certificates()
         let plainly =

@@ -4,14 +4,14 @@ import RedisServers
 import Synchronization
 import Testing
 
-/// One way to configure Redis wrongly, or rightly, and what `check --network` says of it.
+/// One configuration of Redis, wrong or right, and what `check --network` reports about it.
 struct Mistake: Sendable {
     let name: String
     let url: String
-    /// Whole lines after the level and the address, in order: each that is no `ok`, but for what is said of persistence
-    /// and clocks. None: all is well.
+    /// The expected lines in order, without level and address: all that are not `ok`, except those about persistence
+    /// and clocks. Empty: no other line is expected.
     let says: [String]
-    /// A line under `store.redis`.
+    /// An additional line under `store.redis`.
     var setting = ""
 
     init(_ name: String, _ url: String, says: String..., setting: String = "") {
@@ -21,10 +21,10 @@ struct Mistake: Sendable {
         self.setting = setting
     }
 
-    /// The password of every user in the tests, which nothing may tell.
+    /// The password of every user in the tests. It must not appear in any output.
     static let password = "redis-password-canary-9876543210"
 
-    /// Runs `sallyport check --network` for each and compares, two at a time.
+    /// Runs `sallyport check --network` for each and compares the output, two at a time.
     static func expect(_ mistakes: [Mistake], sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -66,7 +66,7 @@ struct Mistake: Sendable {
         #expect(!output.contains(Self.password), "\(self.name)", sourceLocation: sourceLocation)
     }
 
-    /// `  error    127.0.0.1:6379 role: it is a replica` without the address.
+    /// Parses `  error    127.0.0.1:6379 role: it is a replica` and leaves out the address.
     private static func finding(_ line: Substring) -> (level: String, finding: String)? {
         let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard words.count == 2, ["ok", "warning", "error"].contains(words[0]) else { return nil }
@@ -79,14 +79,14 @@ struct Mistake: Sendable {
     }
 }
 
-/// A server that answers every connection in the same way, for what no Redis at hand does.
+/// A server that answers every connection in the same way, for answers that the installed Redis does not give.
 final class OddServer: Sendable {
     let port: Int
     private let server: FakeUpstream
 
     /// - Parameters:
-    ///   - greeting: Sent at once.
-    ///   - answers: One after the other, each to whatever arrives; after the last the connection ends.
+    ///     - greeting: Sent at once.
+    ///     - answers: Sent one after the other, each after some bytes have arrived; then the connection ends.
     init(greeting: String = "", answers: [String] = []) throws {
         self.server = try FakeUpstream { link in
             link.send(greeting)
@@ -98,7 +98,7 @@ final class OddServer: Sendable {
         self.port = self.server.port
     }
 
-    /// One that says nothing to anybody.
+    /// A server that sends nothing.
     init(silentFor seconds: Double) throws {
         self.server = try FakeUpstream { link in
             let end = Date().addingTimeInterval(seconds)
@@ -109,7 +109,7 @@ final class OddServer: Sendable {
 
     func stop() { self.server.stop() }
 
-    /// The answer to `INFO` of a primary of this version.
+    /// The answer to `INFO` of a primary with this version.
     static func info(version: String, role: String = "master") -> String {
         let text =
             "redis_version:\(version)\r\nrole:\(role)\r\nmaster_replid:\(String(repeating: "a", count: 40))\r\n"

@@ -3,7 +3,7 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// What the gateway's user lacks is named, and nothing else is.
+/// The message names exactly the rights that the gateway's user lacks.
 @Suite("check --network: rights", .blocking) struct RightsTests {
     private static let types = ["s", "t", "m", "i", "g", "f", "e", "l", "o", "c", "d"]
     private static let channel = "&__redis__:invalidate"
@@ -82,7 +82,7 @@ import Testing
                     + "ACL SETUSER NAME +eval +evalsha +wait +client|id +client|tracking"
             )
             #expect(mistakes.count > 20)
-            // The category takes the name away, too.
+            // Removing the category also removes the right to set the connection's name.
             let last = mistakes.removeLast()
             mistakes.append(
                 Mistake(

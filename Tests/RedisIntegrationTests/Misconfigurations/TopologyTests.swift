@@ -39,7 +39,7 @@ import Testing
                     Mistake("one is away", Self.url(closed, sentinel.port), says: "sentinel: \(listens)"),
                     Mistake("all are away", Self.url(closed), says: "sentinel: \(listens)"),
                     Mistake(
-                        "one is no sentinel",
+                        "one address is not a sentinel",
                         Self.url(server.port, sentinel.port),
                         says:
                             "sentinel: it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
@@ -109,7 +109,7 @@ import Testing
         try await Self.withSentinel(of: closed) { sentinel in
             try await Mistake.expect([
                 Mistake(
-                    "an address that nobody reaches",
+                    "an address that cannot be reached",
                     Self.url(sentinel.port),
                     says: "connection: \(listens) (the sentinels name this address)"
                 )
@@ -158,7 +158,7 @@ import Testing
             }
             try await Mistake.expect([
                 Mistake(
-                    "an address that nobody reaches",
+                    "an address that cannot be reached",
                     "redis+cluster://\(loopback):\(server.port)",
                     says: "connection: nothing listens there: is Redis running, and are host and port right? "
                         + "(the cluster names this address)"

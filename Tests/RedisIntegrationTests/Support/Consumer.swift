@@ -5,29 +5,29 @@ import GatewayBench
 import Glibc
 #endif
 
-/// What a browser that presented a transfer token came away with.
+/// The result for a browser that presented a transfer token.
 enum Consumption: Sendable, Hashable {
     /// It is signed in, with this session cookie.
     case signedIn(String)
-    /// It is not, and will not be.
+    /// It is not signed in, and a repetition would not change that.
     case refused(status: Int)
-    /// It may try again; with this attempt cookie as the same attempt.
+    /// It may try again; with this attempt cookie the repetition is the same attempt.
     case unavailable(attempt: String?)
-    /// The answer did not come whole: it may or may not have been signed in.
+    /// The answer did not arrive completely: the browser may have been signed in or not.
     case lost
     /// The request was never sent.
     case unsent
 }
 
-/// One browser: a connection that is kept, and opened anew when it was lost. Used by one thread at a time.
+/// One browser with a kept connection, which is opened again after it was lost. Used by one thread at a time.
 ///
-/// Made for speed: it looks for no more in an answer than the status, the length and the cookies.
+/// To be fast, it reads only the status, the length and the cookies of an answer.
 final class Consumer {
     private let port: () -> Int
     private var descriptor: Int32 = -1
     private var buffer = [UInt8](repeating: 0, count: 16_384)
 
-    /// - Parameter port: where to connect; asked for each time, since gateways come and go.
+    /// - Parameter port: Returns the port to connect to. It is called for each connection, since gateways are replaced.
     init(port: @escaping () -> Int) {
         self.port = port
     }
@@ -36,9 +36,9 @@ final class Consumer {
         self.close()
     }
 
-    /// What stands for a token in the audit stream, which never holds the token: the user agent of whoever presents it.
+    /// Identifies a token in the audit stream, which never contains the token itself: the user agent that presents it.
     static func label(of token: String) -> String {
-        // The hash is seeded anew in every process.
+        // Hash values are seeded anew in every process.
         "browser-" + String(UInt(bitPattern: token.hashValue), radix: 36)
     }
 
@@ -48,7 +48,7 @@ final class Consumer {
         return self.answer()
     }
 
-    /// Presents a token, and again as the same attempt while it is told to: on a busy machine Redis may be late.
+    /// Presents a token, and repeats the attempt while the answer is 503, because Redis may be late on a busy machine.
     func complete(_ token: String) -> Consumption {
         var outcome = self.consume(token)
         for _ in 0..<200 {
@@ -59,7 +59,7 @@ final class Consumer {
         return outcome
     }
 
-    /// Sends the navigation that presents a token; false when there is no gateway to send it to.
+    /// Sends the navigation that presents a token; false if no gateway can be reached.
     func present(_ token: String, attempt: String? = nil) -> Bool {
         let cookie = attempt.map { ["Cookie: sallyport-attempt=\($0)"] } ?? []
         let fields = ["User-Agent: \(Self.label(of: token))"] + cookie
@@ -74,7 +74,7 @@ final class Consumer {
         return true
     }
 
-    /// Reads the answer to what was presented last.
+    /// Reads the answer to the last navigation.
     func answer() -> Consumption {
         var count = 0
         while true {
@@ -97,7 +97,7 @@ final class Consumer {
         }
     }
 
-    /// The length of the head with its empty line; nil while that has not come.
+    /// The length of the head with its empty line; nil until that has arrived.
     private func headLength(_ count: Int) -> Int? {
         var index = 3
         while index < count {
@@ -127,7 +127,7 @@ final class Consumer {
         self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var one: Int32 = 1
         setsockopt(self.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
-        // Longer than any answer may take; an answer that does not come is a lost one.
+        // Longer than any answer may take. An answer that takes longer counts as lost.
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(self.descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         if Wire.withAddress("127.0.0.1", self.port(), { Glibc.connect(self.descriptor, $0, $1) }) != 0 { self.close() }

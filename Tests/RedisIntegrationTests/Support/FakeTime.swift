@@ -2,11 +2,11 @@ import Foundation
 import GatewayBench
 import RedisServers
 
-/// A machine's clock that is wrong, by libfaketime.
+/// A machine with a wrong clock, simulated by libfaketime.
 enum FakeTime {
-    /// What makes a process take the time for so much later than it is. What measures intervals goes right.
+    /// Variables that put a process's wall clock ahead by `skew`. Its monotonic clock is not changed.
     ///
-    /// - Throws: `BenchFailure` when the library is not installed.
+    /// - Throws: `BenchFailure` if the library is not installed.
     static func environment(aheadBy skew: Duration) throws -> [String: String] {
         let libraries = URL(filePath: "/usr/lib")
         let folders = try FileManager.default.contentsOfDirectory(at: libraries, includingPropertiesForKeys: nil)
@@ -15,8 +15,8 @@ enum FakeTime {
             throw BenchFailure("libfaketime is missing: install the package faketime")
         }
         let seconds = skew.components.seconds
-        // Names for its own memory. When it has to choose them, it sets a variable, which moves the environment away from
-        // the arguments, and Swift finds those by where it lies.
+        // These are names for libfaketime's shared memory. If it has to choose them itself, it sets a variable. That
+        // moves the environment away from the arguments, and Swift relies on its place to find the arguments.
         let name = "/sallyport-\(UUID())"
         return [
             "LD_PRELOAD": library, "FAKETIME_SHARED": "\(name)-semaphore \(name)-memory",

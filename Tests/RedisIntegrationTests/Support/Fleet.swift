@@ -8,10 +8,10 @@ import Testing
 import Glibc
 #endif
 
-/// The long forms of the tests run.
+/// Whether the tests run in their long form.
 let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 
-/// Gateways that share one secret and one Redis, before one app.
+/// Gateways that share one secret, one Redis and one app.
 final class Fleet: Sendable {
     private struct State {
         var gateways: [Gateway]
@@ -24,11 +24,11 @@ final class Fleet: Sendable {
     private let skews: [Duration]
     private let state: Mutex<State>
 
-    /// Clients that may mint; several, since minting is limited for each.
+    /// The number of clients that may mint. There are several, because minting is limited per client.
     static let clientCount = 10
 
     private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool) throws {
-        // Keeps no record of its requests, of which there may be very many.
+        // This app does not record its requests, since there may be very many.
         self.app = try FakeUpstream { link in
             while let request = link.nextHead() { link.answer(body: request.text) }
         }
@@ -64,13 +64,13 @@ final class Fleet: Sendable {
         }
     }
 
-    /// Runs `body` with a gateway for each URL; all are stopped after it, and what they wrote is looked through.
+    /// Runs `body` with a gateway for each URL. Afterwards all are stopped, and their output is searched for secrets.
     ///
     /// - Parameters:
-    ///   - skews: What the clock of each gateway's machine is ahead by; none: they are right.
-    ///   - lifetime: Of transfer tokens.
-    ///   - loops: Event loops of each gateway.
-    ///   - logsAccess: Whether every request is logged, and so looked through for secrets.
+    ///     - skews: By how much the clock of each gateway's machine is ahead; empty: no clock is.
+    ///     - lifetime: The lifetime of transfer tokens.
+    ///     - loops: The number of event loops of each gateway.
+    ///     - logsAccess: Whether every request is logged, so that the search for secrets covers it.
     @discardableResult
     static func with<Result>(
         _ urls: [String],
@@ -100,14 +100,14 @@ final class Fleet: Sendable {
 
     subscript(_ index: Int) -> Gateway { self.state.withLock { $0.gateways[index] } }
 
-    /// Waits until all are ready to serve.
+    /// Waits until all gateways are ready.
     func waitUntilReady() async throws {
         for index in self.urls.indices {
             try await waitUntil("gateway \(index) is ready") { try self[index].admin("/readyz").status == 200 }
         }
     }
 
-    /// Why tokens were refused, by `Consumer.label(of:)`: what the audit streams of the gateways that run tell.
+    /// Why tokens were refused, by `Consumer.label(of:)`, from the audit streams of the running gateways.
     func refusals() -> [String: Set<String>] {
         var reasons: [String: Set<String>] = [:]
         for gateway in self.state.withLock({ $0.gateways }) {
@@ -121,7 +121,7 @@ final class Fleet: Sendable {
         return reasons
     }
 
-    /// Kills a gateway as a power cut does and starts another in its place, on another port.
+    /// Kills a gateway without warning and starts another in its place, on another port.
     func replace(_ index: Int) throws {
         let old = self[index]
         old.signal(SIGKILL)
@@ -132,8 +132,8 @@ final class Fleet: Sendable {
     }
 }
 
-/// Does it until it succeeds, for a while: on a machine that is busy, Redis may miss its hundred milliseconds, and what
-/// a test sets up must not depend on that.
+/// Repeats `body` until it succeeds, for a few seconds. On a busy machine Redis may miss its deadline of 100 ms, and
+/// the setup of a test must not depend on that.
 func patiently<Result>(_ body: () throws -> Result) throws -> Result {
     for _ in 0..<50 {
         if let result = try? body() { return result }
@@ -142,7 +142,7 @@ func patiently<Result>(_ body: () throws -> Result) throws -> Result {
     return try body()
 }
 
-/// Where one Redis is, in every kind of deployment.
+/// The URLs of one Redis in every kind of deployment.
 enum RedisURLs {
     static func standalone(_ port: Int) -> String { "redis://\(loopback):\(port)" }
 

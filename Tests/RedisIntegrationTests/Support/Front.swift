@@ -8,18 +8,18 @@ enum Front: String, Sendable, CaseIterable {
     case nginx
     case haproxy
 
-    /// Its program; nil when it is not installed, which is told.
+    /// The path of its program; nil if it is not installed, which is reported.
     var program: String? {
         let program = Servers.find(["/usr/sbin/\(self.rawValue)"])
         if program == nil { Servers.missing(self.rawValue) }
         return program
     }
 
-    /// Starts it; it lives as long as the result, until it is stopped.
+    /// Starts it. It runs until the returned process is stopped.
     ///
     /// - Parameters:
-    ///   - gateways: Where the two gateways and their admin listeners are.
-    ///   - isHasty: Whether what it waits for is shortened to a fifth, as for gateways whose `drain.delay` is 1 s.
+    ///     - gateways: The ports of the two gateways and of their admin listeners.
+    ///     - isHasty: Whether its times are reduced to a fifth, to fit gateways with a `drain.delay` of 1 s.
     func start(
         _ program: String,
         before gateways: [(port: Int, admin: Int)],

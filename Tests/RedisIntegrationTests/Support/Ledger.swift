@@ -1,25 +1,25 @@
 import Synchronization
 
-/// What all clients saw of every token, and what must hold of it.
+/// Records what all clients saw of every token.
 final class Ledger: Sendable {
     private struct Entry {
-        /// The sessions that were handed out for it.
+        /// The sessions that were returned for the token.
         var sessions: Set<String> = []
-        /// Answers that never came.
+        /// The number of answers that were lost.
         var lost = 0
-        /// Whoever was told to try again, and gave up.
+        /// The number of clients that got 503 to their last try.
         var unresolved = 0
         var refused = 0
     }
 
-    /// The sums over all tokens.
+    /// Sums over all tokens.
     struct Totals: Sendable, Equatable {
         var tokens = 0
-        /// Tokens for which somebody was signed in.
+        /// Tokens that signed at least one client in.
         var accepted = 0
-        /// Tokens for which more than one session was handed out.
+        /// Tokens for which more than one session was returned.
         var acceptedTwice = 0
-        /// Tokens for which nobody was signed in though every answer came and was final.
+        /// Tokens that signed no client in, although every answer arrived and was final.
         var refusedToAll = 0
         /// Tokens that may have been accepted in an answer that was lost.
         var possible = 0
@@ -27,7 +27,7 @@ final class Ledger: Sendable {
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Notes what one client saw.
+    /// Records what one client saw.
     func note(_ outcome: Consumption, of token: String) {
         self.entries.withLock { entries in
             switch outcome {
@@ -40,15 +40,15 @@ final class Ledger: Sendable {
         }
     }
 
-    /// Every token that somebody presented.
+    /// All presented tokens.
     var tokens: [String] { self.entries.withLock { Array($0.keys) } }
 
-    /// Some sessions that were handed out.
+    /// Up to `count` of the returned sessions.
     func sessions(_ count: Int) -> [String] {
         self.entries.withLock { Array($0.values.lazy.flatMap(\.sessions).prefix(count)) }
     }
 
-    /// Tokens for which nobody was signed in though every answer came and was final.
+    /// Tokens that signed no client in, although every answer arrived and was final.
     var refusedToAll: [String] {
         self.entries.withLock { entries in
             entries.filter { $0.value.sessions.isEmpty && $0.value.lost + $0.value.unresolved == 0 }.map(\.key)

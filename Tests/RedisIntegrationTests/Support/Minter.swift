@@ -2,18 +2,18 @@ import Foundation
 import GatewayBench
 import Synchronization
 
-/// Transfer tokens within the limits on sign-ins and mints: ten for each session, ten sessions for each address.
+/// Mints transfer tokens within the limits on sign-ins and mints: ten per session, and ten sessions per address.
 final class Minter: Sendable {
     private struct State {
         var session: String?
-        /// Tokens minted of the session.
+        /// The number of tokens minted from the session.
         var minted = 0
         var signIns = 0
         var tokens = 0
     }
 
     private let fleet: Fleet
-    /// The last two numbers of the first address that is signed in from.
+    /// The third number of the addresses from which it signs in.
     private let network: Int
     private let state = Mutex(State())
 
@@ -23,12 +23,12 @@ final class Minter: Sendable {
         self.network = network
     }
 
-    /// How many sessions it made.
+    /// The number of sessions that it has begun.
     var signIns: Int { self.state.withLock { $0.signIns } }
 
-    /// A new token, from one gateway after the other.
+    /// Mints a token. Each call uses the next gateway.
     ///
-    /// - Throws: `BenchFailure` when the gateway that is asked cannot do it now.
+    /// - Throws: `BenchFailure` if that gateway cannot mint now.
     func mint() throws -> String {
         try self.state.withLock { state in
             state.tokens += 1
@@ -45,7 +45,7 @@ final class Minter: Sendable {
             do {
                 return try gateway.mint(session, client: "native-\(state.tokens % Fleet.clientCount)", from: address)
             } catch {
-                // It may have been lost with its Redis.
+                // The session may have been lost with its Redis.
                 state.session = nil
                 throw error
             }

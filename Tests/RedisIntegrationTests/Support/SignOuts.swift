@@ -3,8 +3,8 @@ import GatewayBench
 import RedisServers
 import Synchronization
 
-/// Sign-outs at a steady rate over all gateways, whatever happens to Redis, and what must hold of those that were
-/// acknowledged.
+/// Signs sessions out at a steady rate at all gateways, whatever happens to Redis, and checks that acknowledged
+/// sign-outs last.
 final class SignOuts: Sendable {
     /// A sign-out that was acknowledged to its client.
     private struct Done: Sendable {
@@ -13,7 +13,7 @@ final class SignOuts: Sendable {
     }
 
     private struct State {
-        /// Sessions that have not ended yet, by the gateway that is to end them.
+        /// Sessions that have not ended yet, by the index of the gateway that is to end them.
         var waiting: [[String]]
         var done: [Done] = []
         var refused = 0
@@ -27,8 +27,8 @@ final class SignOuts: Sendable {
     private let ended = Flag()
 
     /// - Parameters:
-    ///   - sessions: Cookies of sessions that live; they are ended in turn.
-    ///   - rate: Sign-outs a second, over all gateways together.
+    ///     - sessions: Cookies of live sessions; they are ended in turn.
+    ///     - rate: Sign-outs per second at all gateways together.
     init(_ fleet: Fleet, sessions: [String], rate: Int) {
         self.fleet = fleet
         self.pause = useconds_t(1_000_000 * fleet.count / rate)
@@ -46,7 +46,7 @@ final class SignOuts: Sendable {
         }
     }
 
-    /// Cookies of so many sessions: most are born of a handoff and end alone, the others with their family.
+    /// Cookies of `count` new sessions. Most come from a handoff and end alone, the others end with their family.
     static func sessions(_ count: Int, of fleet: Fleet, _ minter: Minter) throws -> [String] {
         let consumer = Consumer { fleet[0].port }
         return try (0..<count).map { number in
@@ -63,27 +63,28 @@ final class SignOuts: Sendable {
         }
     }
 
-    /// How many were acknowledged so far.
+    /// The number of acknowledged sign-outs so far.
     var doneCount: Int { self.state.withLock { $0.done.count } }
 
-    /// Waits until so many more are acknowledged.
+    /// Waits until `count` more are acknowledged.
     func waitUntilDone(_ count: Int) async throws {
         let before = self.doneCount
         try await waitUntil("sign-outs are acknowledged", within: .seconds(30)) { self.doneCount >= before + count }
     }
 
-    /// Ends it and waits for the last answer.
+    /// Stops signing out and waits for the last answer.
     func stop() {
         self.state.withLock { $0.isStopped = true }
         _ = eventually(within: 60) { self.ended.count == self.running.count }
     }
 
-    /// How many of the acknowledged ones live: at the gateway that has acknowledged it, or at another one if `elsewhere`.
+    /// How many of the acknowledged sessions live, at the gateway that acknowledged the end or, if `elsewhere`, at
+    /// another.
     func revived(elsewhere: Bool) -> Int {
         self.state.withLock(\.done).count { done in
             let gateway = self.fleet[elsewhere ? (done.gateway + 1) % self.fleet.count : done.gateway]
             var status = 0
-            // 503 says neither.
+            // 503 proves neither.
             _ = eventually(within: 20) {
                 status = (try? gateway.get("/", ["Cookie: sallyport=\(done.cookie)"]).status) ?? 0
                 return [200, 401].contains(status)
@@ -92,13 +93,13 @@ final class SignOuts: Sendable {
         }
     }
 
-    /// Says in the test's output how it went.
+    /// Prints the result to the test's output.
     func report(_ what: String) {
         let (done, refused) = self.state.withLock { ($0.done.count, $0.refused) }
         print("report: \(what): \(done) sign-outs acknowledged, \(refused) answered with 503 or not at all")
     }
 
-    /// Signs out one after the other; who is told to try again does, as browsers do, a while later.
+    /// Signs out one session after the other. A session whose sign-out fails is tried again later, as browsers do.
     private func run(_ index: Int) {
         while let cookie = self.next(index) {
             let began = ContinuousClock.now

@@ -3,24 +3,25 @@ import GatewayBench
 import RedisServers
 import Synchronization
 
-/// Browsers that race for tokens without a pause, over all gateways, whatever happens to those and to Redis.
+/// Browsers that race for tokens without a pause at all gateways, whatever happens to gateways and to Redis.
 final class Traffic: Sendable {
     let ledger = Ledger()
     private let fleet: Fleet
     private let isStopped = Mutex(false)
     private let running = Flag()
     private let done = Flag()
-    /// Tokens that were minted, when, and that nobody has presented.
+    /// Minted tokens that are not presented yet, with the time of their mint.
     private let held = Mutex<[(token: String, since: ContinuousClock.Instant)]>([])
     private let accepted = Mutex(0)
 
-    /// How long tokens live where gateways and servers are killed, so that they, and what is remembered of them, come to
-    /// their end meanwhile, too.
+    /// The lifetime of tokens in tests that kill gateways and servers. It is short, so that tokens and their markers
+    /// also expire during the test.
     static let lifetime = "3s"
-    /// How long some tokens are held back: from before a failover until after it, and not past their lifetime.
+    /// How long some tokens are held back, to be minted before a failover and presented after it, within their
+    /// lifetime.
     private static let delay = Duration.seconds(2)
 
-    /// Begins with so many threads, each with two browsers at every gateway.
+    /// Starts the threads. Each has two browsers at every gateway.
     init(_ fleet: Fleet, threads: Int = 4) {
         self.fleet = fleet
         for number in 0..<threads {
@@ -34,22 +35,22 @@ final class Traffic: Sendable {
         }
     }
 
-    /// How many tokens were accepted so far.
+    /// The number of accepted tokens so far.
     var acceptedCount: Int { self.accepted.withLock { $0 } }
 
-    /// Waits until so many more are accepted: all is well again.
+    /// Waits until `count` more tokens are accepted, which shows that service is back.
     func waitUntilServed(_ count: Int = 20) async throws {
         let before = self.acceptedCount
         try await waitUntil("tokens are accepted", within: .seconds(30)) { self.acceptedCount >= before + count }
     }
 
-    /// Ends it and waits for the last answer.
+    /// Stops the browsers and waits for the last answer.
     func stop() {
         self.isStopped.withLock { $0 = true }
         _ = eventually(within: 60) { self.done.count == self.running.count }
     }
 
-    /// Presents tokens that were held back, and those that were presented before, once more: to every gateway.
+    /// Presents the held tokens, and again all tokens that were presented before, at every gateway.
     func replay() {
         let tokens = self.held.withLock { held in
             defer { held = [] }
@@ -67,7 +68,7 @@ final class Traffic: Sendable {
         }
     }
 
-    /// Says in the test's output how it went.
+    /// Prints the result to the test's output.
     func report(_ what: String) {
         let totals = self.ledger.totals
         print(
@@ -100,7 +101,7 @@ final class Traffic: Sendable {
         }
     }
 
-    /// All present it at the same time; who is told to try again does, as the same attempt, for a while.
+    /// Presents the token with all browsers at the same time. A browser that gets 503 repeats its attempt, for a while.
     private func race(for token: String, _ consumers: [Consumer]) {
         let presented = consumers.filter { $0.present(token) }
         for consumer in presented {
@@ -110,7 +111,7 @@ final class Traffic: Sendable {
                 usleep(50_000)
                 tries += 1
                 let next = consumer.consume(token, attempt: attempt)
-                // A try whose answer is lost may have been the one.
+                // A try whose answer was lost may have been accepted.
                 if next == .lost { self.ledger.note(.lost, of: token) }
                 outcome = next == .unsent || next == .lost ? outcome : next
             }

@@ -1,7 +1,7 @@
 import GatewayBench
 import Testing
 
-/// Looks that an answer says "not now" and takes nothing away.
+/// Expects a 503 with Retry-After that clears and sets no cookie.
 func expectUnavailable(_ answer: Answer, _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation) {
     let isTemporary = answer.status == 503 && answer.value("retry-after").flatMap { Int($0) } != nil
     #expect(isTemporary, "\(what): \(answer.lines)", sourceLocation: sourceLocation)

@@ -3,9 +3,9 @@ import NIOCore
 import RedisServers
 import Testing
 
-/// The proxy does what it is told, and only that.
+/// The proxy causes exactly the fault that is set.
 @Suite("The fault proxy", .blocking) struct FaultProxyTests {
-    /// Runs `body` with a proxy before a real server, which understands lines of text.
+    /// Runs `body` with a proxy in front of a real server, which also accepts inline commands.
     private func with(_ body: (FaultProxy, RedisServer) async throws -> Void) async throws {
         try await RedisServer.with { server in
             try await FaultProxy.with(to: server.port) { proxy in try await body(proxy, server) }
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("Refuses, cuts what stands, and listens again")
+    @Test("Refuses, cuts open connections, and listens again")
     func refuses() async throws {
         try await self.with { proxy, _ in
             let wire = try Wire(to: proxy.port)
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("Treats addresses apart")
+    @Test("Treats addresses separately")
     func addresses() async throws {
         try await self.with { proxy, _ in
             let other = "127.0.0.2"

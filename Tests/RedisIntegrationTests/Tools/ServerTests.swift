@@ -2,9 +2,9 @@ import GatewayBench
 import RedisServers
 import Testing
 
-/// The servers that the proof rests on are what they are taken for.
+/// The servers that other tests rely on behave as those tests assume.
 @Suite("Servers of the tests", .blocking) struct ServerTests {
-    @Test("A server comes back on its port, empty or with what it kept")
+    @Test("A server comes back on its port, either empty or with its data")
     func restart() async throws {
         for (arguments, kept) in [([], "0"), (["--appendonly", "yes", "--appendfsync", "always"], "1")] {
             try await RedisServer.with(arguments) { server in
@@ -13,14 +13,14 @@ import Testing
                 server.kill()
                 #expect(throws: (any Error).self) { try server.command("PING") }
                 try await server.start()
-                // It takes connections before it has loaded what it kept.
+                // It accepts connections before it has loaded its data.
                 #expect(try patiently { try server.command("EXISTS", "k") } == kept)
                 #expect(try server.info("run_id") != old)
             }
         }
     }
 
-    @Test("TLS lets nobody in without a certificate")
+    @Test("With TLS, a client without a certificate gets no answer")
     func tls() async throws {
         let certificates = try Certificates()
         try await RedisServer.with(access: .tls(certificates)) { server in
@@ -51,7 +51,9 @@ import Testing
         }
     }
 
-    @Test("A primary that is cut off from its group still serves those who reach it, beside the new one")
+    @Test(
+        "A primary that is cut off from its group still serves clients that reach it, at the same time as the new one"
+    )
     func isolated() async throws {
         try await RedisSentinelGroup.with(proxied: true) { group in
             let old = try await group.isolatePrimary()
@@ -62,13 +64,13 @@ import Testing
             #expect(old.isPrimary && new.isPrimary)
             try await group.proxy(of: old)?.set(.none)
             try await group.waitUntilComplete()
-            // What only the one that was cut off had is gone, and there is one primary again.
+            // What only the old primary had is gone, and there is one primary again.
             #expect(try old.command("EXISTS", "k") == "0")
             #expect(group.nodes.filter(\.isPrimary).count == 1)
         }
     }
 
-    @Test("A cluster serves all slots, and a slot is moved key by key")
+    @Test("A cluster serves all slots, and a slot can be moved key by key")
     func cluster() async throws {
         try await RedisCluster.with { cluster in
             let slot = try cluster.slot(of: "{tag}1")
@@ -86,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("A cluster's replica takes its primary's place")
+    @Test("A replica in a cluster takes its primary's place")
     func clusterFailover() async throws {
         try await RedisCluster.with(replicated: true) { cluster in
             let killed = try await cluster.killPrimary(of: 1)

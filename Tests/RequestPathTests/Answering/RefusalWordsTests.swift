@@ -2,12 +2,12 @@ import RequestPath
 import Testing
 import Vocabulary
 
-/// What people read when they are refused.
+/// The text that people read when a request is refused.
 @Suite("Words for refusals")
 struct RefusalWordsTests {
     private static let answered = Reason.allCases.filter { $0.refusal != nil }
 
-    @Test("Every reason has a title, a sentence, an advice, and no word of ours in them", arguments: Self.answered)
+    @Test("Every reason has a title, a sentence and an advice, without technical terms", arguments: Self.answered)
     func everyReason(reason: Reason) {
         for isForm in [false, true] {
             let words = RefusalWords(reason, isForm: isForm)
@@ -25,7 +25,7 @@ struct RefusalWordsTests {
         }
     }
 
-    @Test("A form is never sent again by a link, and its user is told what became of what they entered")
+    @Test("The page after a refused form offers no repetition and says whether the data arrived")
     func forms() {
         for reason in Self.answered {
             let words = RefusalWords(reason, isForm: true)
@@ -37,7 +37,7 @@ struct RefusalWordsTests {
         #expect(RefusalWords(.sessionUnknown, isForm: true).event.hasPrefix("Your session has ended."))
     }
 
-    @Test("The way on is the one that can help")
+    @Test("The offered link is one that can help")
     func ways() {
         func way(_ reason: Reason) -> RefusalWords.Way { RefusalWords(reason, isForm: false).way }
         #expect(way(.credentialMissing) == .signIn && way(.sessionUnknown) == .signIn)

@@ -14,7 +14,7 @@ struct AttemptCookieTests {
         }
     }
 
-    @Test("It holds the secret of a try, and the token that was taken out of the URL")
+    @Test("The cookie contains the secret of an attempt, and the token that was taken out of the URL")
     func parts() {
         let secret = AttemptSecret()
         let text = String(decoding: secret.value.bytes, as: UTF8.self)
@@ -25,7 +25,7 @@ struct AttemptCookieTests {
     }
 
     @Test(
-        "Nothing else gets into it or out of it",
+        "A token with other bytes or of the wrong length is neither written nor read",
         arguments: ["", "a;b", "a b", "a=b", "a.b", "a,b", "a\"", "%41", String(repeating: "a", count: 60)]
     )
     func otherBytes(token: String) {

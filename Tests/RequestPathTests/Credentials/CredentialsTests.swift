@@ -5,7 +5,7 @@ import Vocabulary
 
 @Suite("The reader of credentials")
 struct CredentialsTests {
-    /// What was read, as text.
+    /// The result of reading, as text.
     private struct Read: Equatable, CustomStringConvertible {
         var presented: String
         var dropsAuthorization = false
@@ -59,7 +59,7 @@ struct CredentialsTests {
     }
 
     @Test(
-        "An explicit credential beats the cookie, and two explicit ones are refused",
+        "An explicit credential is preferred to the cookie, and two explicit ones are refused",
         arguments: [
             ([], "none", false), (["Cookie: s=c"], "cookie c", false),
             (["Cookie: s=c", "Authorization: Bearer b"], "explicit b", true),
@@ -72,7 +72,7 @@ struct CredentialsTests {
             (["Authorization: dpop d"], "unusable credential.malformed", true),
             (["Authorization: Bearer b", "X-Session-Token: x"], "400 credential.repeated", false),
             (["Authorization: DPoP d", "X-Session-Token: x"], "400 credential.repeated", false),
-            // Other schemes are the app's.
+            // Other schemes belong to the app.
             (["Cookie: s=c", "Authorization: Basic b"], "cookie c", false),
             (["Authorization: Basic b", "X-Session-Token: x"], "explicit x", false),
             (["Authorization: Bearerb"], "none", false), (["Authorization: "], "none", false),
@@ -82,7 +82,7 @@ struct CredentialsTests {
         #expect(try self.read(fields) == Read(presented: presented, dropsAuthorization: drops))
     }
 
-    @Test("Where bearer tokens are the app's, Authorization is left to it")
+    @Test("With `bearer: app`, Authorization is left to the app")
     func appBearer() throws {
         #expect(try self.read(["Cookie: s=c", "Authorization: Bearer b"], bearer: .app) == Read(presented: "cookie c"))
         #expect(try self.read(["Authorization: DPoP d"], bearer: .app) == Read(presented: "none"))
@@ -91,7 +91,7 @@ struct CredentialsTests {
     }
 
     @Test(
-        "Session cookies of different values are none; the same value twice is one",
+        "Session cookies with different values count as none; the same value twice counts as one",
         arguments: [
             ("s=c; s=d", "none", true), ("s=c; s=c", "cookie c", false), ("s=c; s=d; s=c", "none", true),
             ("s=; s=c", "none", true), ("x=s; s=c", "cookie c", false), ("S=c", "none", false), ("s", "none", false),
@@ -103,7 +103,7 @@ struct CredentialsTests {
         #expect(try self.read(["Cookie: \(value)"]) == Read(presented: presented, isAmbiguous: isAmbiguous))
     }
 
-    @Test("Transfer tokens are found in cookies and query, and are left to an app that has them itself")
+    @Test("Transfer tokens are found in cookies and in the query, except on routes that leave them to the app")
     func handoff() throws {
         _ = try self.read(["Cookie: h=1; a=secret.moved"], target: "/x?b=1&t=2") { credentials, base in
             #expect(credentials.cookies.hasHandoff && credentials.cookies.hasAttempt)

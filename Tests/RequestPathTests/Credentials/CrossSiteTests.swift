@@ -4,7 +4,7 @@ import Testing
 @Suite("Requests that another site may have caused")
 struct CrossSiteTests {
     @Test(
-        "An unsafe request with a cookie has to say that it comes from here or from a trusted origin",
+        "An unsafe request with a cookie is accepted only from the own origin or from a trusted one",
         arguments: [
             ("GET", ["Sec-Fetch-Site: cross-site"], false), ("HEAD", [], false), ("OPTIONS", [], false),
             ("POST", [], true), ("PUT", [], true), ("DELETE", [], true), ("PATCH", [], true), ("PROPFIND", [], true),
@@ -16,10 +16,10 @@ struct CrossSiteTests {
             ("POST", ["Origin: http://app.example.com"], true),
             ("POST", ["Origin: null"], true), ("POST", ["Origin: https://trusted.example"], false),
             ("POST", ["Origin: https://trusted.example.evil.example"], true),
-            // What the browser says of the site decides, but for an origin that is trusted.
+            // Sec-Fetch-Site decides, except for trusted origins.
             ("POST", ["Sec-Fetch-Site: same-site", "Origin: https://app.example.com"], true),
             ("POST", ["Sec-Fetch-Site: cross-site", "Origin: https://trusted.example"], false),
-            // A WebSocket is opened by GET, and no CORS holds for it.
+            // A WebSocket is opened by GET, and CORS does not apply to it.
             ("GET", ["Connection: upgrade", "Upgrade: websocket"], true),
             ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://app.example.com"], false),
             ("GET", ["Connection: upgrade", "Upgrade: websocket", "Origin: https://evil.example"], true),
@@ -38,7 +38,7 @@ struct CrossSiteTests {
     }
 
     @Test(
-        "A transfer token is consumed by a page load of the user's and by nothing else",
+        "Only a page load by the user consumes a transfer token",
         arguments: [
             ("GET", [], true), ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], true),
             ("GET", ["Sec-Fetch-Mode: NAVIGATE"], true), ("GET", ["Sec-Fetch-Dest: iframe"], false),
@@ -57,7 +57,7 @@ struct CrossSiteTests {
     }
 
     @Test(
-        "Only the browser's word for another site makes a navigation cross-site",
+        "A navigation counts as cross-site only if Sec-Fetch-Site says so",
         arguments: [
             ("cross-site", true), ("Cross-Site", true), ("same-site", false), ("same-origin", false), ("none", false),
             ("", false),

@@ -1,7 +1,7 @@
 import RequestPath
 import Testing
 
-@Suite("Who looks at the answer")
+@Suite("Pages for people, problem documents for programs")
 struct NavigationTests {
     private static let chromium =
         "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -13,19 +13,19 @@ struct NavigationTests {
             ("HEAD", ["Sec-Fetch-Mode: navigate"], true),
             ("POST", ["Sec-Fetch-Mode: navigate", "Content-Type: application/x-www-form-urlencoded"], true),
             ("GET", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"], true),
-            // What the browser says of the request decides, whatever it would take.
+            // Sec-Fetch-Mode decides, whatever Accept says.
             ("GET", ["Sec-Fetch-Mode: cors", chromium], false),
             ("POST", ["Sec-Fetch-Mode: same-origin", chromium], false),
             ("GET", ["Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image", chromium], false),
             ("GET", ["Sec-Fetch-Mode: websocket"], false),
-            // A browser that says nothing of it: on plain http, or an old one.
+            // Without Sec-Fetch-Mode: a browser on plain http, or an old one.
             ("GET", [chromium], true), ("POST", [chromium], true), ("GET", ["Accept: TEXT/HTML;level=1"], true),
             ("GET", [], false), ("GET", ["Accept: */*"], false), ("POST", ["Accept: */*"], false),
             ("GET", ["Accept: application/json, text/plain, */*"], false),
             ("GET", ["Accept: application/json, text/html;q=0.9"], false),
             ("GET", ["Accept: text/html, application/problem+json"], false),
             ("GET", ["Accept: text/htmlx"], false), ("GET", ["Accept: text/*"], false),
-            // No browser sends these but by a script.
+            // Browsers send these only for scripts.
             ("PUT", ["Sec-Fetch-Mode: navigate"], false), ("DELETE", [chromium], false), ("OPTIONS", [chromium], false),
             ("PATCH", [chromium], false), ("PROPFIND", [chromium], false),
             ("GET", [chromium, "Connection: upgrade", "Upgrade: websocket"], false),
@@ -36,7 +36,7 @@ struct NavigationTests {
     }
 
     @Test(
-        "Of a head that is too large, the lines that are there tell",
+        "For a head that is too large, its complete lines decide",
         arguments: [
             ("GET / HTTP/1.1\r\nAccept: text/html\r\nCookie: aaa", true),
             ("GET / HTTP/1.1\r\nSEC-FETCH-MODE:navigate\r\nCookie: aaa", true),

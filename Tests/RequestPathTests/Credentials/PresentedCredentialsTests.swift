@@ -33,7 +33,7 @@ struct PresentedCredentialsTests {
         #expect(try self.sessions("__Host-sallyport=") == [""])
     }
 
-    @Test("Of repeated cookies every value is there once, in order and not without end")
+    @Test("Of repeated cookies each value is returned once, in order, and their number is bounded")
     func repeatedCookies() throws {
         let twice = "__Host-sallyport=x; __Host-sallyport=y; __Host-sallyport=x"
         #expect(try self.sessions(twice) == ["x", "y"])
@@ -54,7 +54,7 @@ struct PresentedCredentialsTests {
         #expect(try self.read("X-Cookie: __Host-sallyport=x", "Cookie2: __Host-sallyport=x").sessionCookies.isEmpty)
     }
 
-    @Test("The session token is what its field holds; an empty one is none")
+    @Test("The session token is the value of its field; an empty value counts as none")
     func sessionToken() throws {
         #expect(try self.read("X-Session-Token:  sps_abc ").sessionToken == Secret("sps_abc"))
         #expect(try self.read("x_session_token: sps_abc").sessionToken == nil)
@@ -63,7 +63,7 @@ struct PresentedCredentialsTests {
     }
 
     @Test(
-        "Authorization is told apart by its scheme, in any case",
+        "The scheme of Authorization is recognized in any case",
         arguments: [
             ("Bearer abc", .bearer(Secret("abc"))), ("bEARER  abc", .bearer(Secret("abc"))),
             ("Bearer", .bearer(Secret(""))), ("Bearer a b", .bearer(Secret("a b"))), ("Bearerabc", .other),
@@ -75,12 +75,14 @@ struct PresentedCredentialsTests {
         #expect(try self.read("Authorization: \(value)").authorization == expected)
     }
 
-    @Test("Without a credential there is none")
+    @Test("A request without a credential has none")
     func none() throws {
         #expect(try self.read("Accept: text/html", "Cookie: a=b") == PresentedCredentials())
     }
 
-    @Test("An endpoint sees the fields, but none that presents a credential or is the gateway's alone")
+    @Test(
+        "An endpoint gets the request's fields, except those that present a credential or are internal to the gateway"
+    )
     func fields() throws {
         let hosts = RouteTable(
             [

@@ -29,7 +29,7 @@ struct RequirementsTests {
         ),
     ]
 
-    @Test("Every demand is judged, in the order of the settings", arguments: rows.indices)
+    @Test("Every requirement is judged, in the order of the settings", arguments: rows.indices)
     func demands(row: Int) {
         let (name, change, expected) = Self.rows[row]
         var require = RequirementSettings()
@@ -39,7 +39,7 @@ struct RequirementsTests {
     }
 
     @Test(
-        "Groups that are no list of texts are no groups",
+        "Groups that are not a list of strings count as no groups",
         arguments: [.null, "staff", ["staff": true], [1, .null]] as [JSONValue]
     )
     func oddGroups(groups: JSONValue) {
@@ -49,7 +49,7 @@ struct RequirementsTests {
         #expect(Requirements.unmet(require, odd, Self.signedIn) == .requireGroups)
     }
 
-    @Test("A level suffices for itself and for every lower one")
+    @Test("A level satisfies a requirement of that level and of every lower one")
     func levels() {
         for level in AssuranceLevel.allCases {
             for demand in AssuranceLevel.allCases {
@@ -58,7 +58,7 @@ struct RequirementsTests {
         }
     }
 
-    @Test("A level that an identity provider calls by a name of its own suffices for none that a route can demand")
+    @Test("A level that an identity provider calls by its own name satisfies no requirement")
     func foreignLevels() {
         for text in ["urn:mace:incommon:iap:silver", "urn:oasis:names:tc:SAML:2.0:ac:classes:Password", "phrh", "zzz"] {
             for demand in AssuranceLevel.demandable {

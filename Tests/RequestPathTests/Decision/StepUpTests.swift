@@ -4,7 +4,7 @@ import Settings
 import Testing
 import Vocabulary
 
-/// What becomes of a user whose session does not suffice for a route.
+/// What happens when a user's session does not satisfy a route.
 @Suite("Signing in again")
 struct StepUpTests {
     private static let signedIn = UnixTime(seconds: 1_795_242_896)
@@ -29,7 +29,7 @@ struct StepUpTests {
         return require
     }
 
-    @Test("It helps when only the time since the sign-in is too long")
+    @Test("Signing in again helps if only the time since the sign-in is too long")
     func maxAge() {
         let require = self.requirement { $0.maxAge = .seconds(60) }
         let later = Self.signedIn.advanced(by: .seconds(61))
@@ -54,7 +54,7 @@ struct StepUpTests {
         )
     }
 
-    @Test("It helps to a level that the provider reaches for this user, and to no other")
+    @Test("Signing in again helps for levels that the provider reaches for this user, and for no others")
     func assurance() {
         let require = self.requirement { $0.aal = .aal2 }
         let later = Self.signedIn.advanced(by: .seconds(60))
@@ -64,7 +64,7 @@ struct StepUpTests {
         #expect(!StepUp.helps(require, self.session(), nil, later))
     }
 
-    @Test("Whoever has just signed in is not sent to do it again, and a native app's token never is")
+    @Test("After a very recent sign-in, and with a native app's token, no new sign-in is offered")
     func noLoop() {
         let require = self.requirement { $0.maxAge = .seconds(1) }
         let provider = self.user(aal: .aal1)
@@ -75,7 +75,7 @@ struct StepUpTests {
     }
 
     @Test(
-        "A page is led to the sign-in where that helps; forms, programs and hopeless cases are told",
+        "A page load is redirected to the sign-in if that helps; forms, programs and other cases get a refusal",
         arguments: [
             ("GET", "Accept: text/html", UnauthenticatedAnswer.auto, DenialForm.signIn(isAgain: true)),
             ("HEAD", "Sec-Fetch-Mode: navigate", .auto, .signIn(isAgain: true)),
@@ -111,7 +111,7 @@ struct StepUpTests {
         }
     }
 
-    @Test("A program is told what its next sign-in has to reach (RFC 9470)")
+    @Test("A program gets a challenge with what its next sign-in must reach (RFC 9470)")
     func challenge() {
         let require = self.requirement {
             $0.aal = .aal2

@@ -29,7 +29,7 @@ struct ExplanationTests {
         steps.last.map { "\($0.title): \($0.lines.joined(separator: "; "))" } ?? ""
     }
 
-    @Test("A permitted request is told step by step, to the head that the app gets")
+    @Test("A permitted request is explained step by step, up to the head that the app gets")
     func permitted() throws {
         let fixture = try JudgeFixture()
         let live = try fixture.live()
@@ -49,7 +49,7 @@ struct ExplanationTests {
         #expect(!steps.contains { $0.lines.contains { $0.contains(live.token) } })
     }
 
-    @Test("A token counts by its form, and is live only if it is that of the live session")
+    @Test("A token is judged by its form, and only the live session's token is live")
     func tokens() throws {
         let fixture = try JudgeFixture()
         let live = try fixture.live(.native)
@@ -70,7 +70,7 @@ struct ExplanationTests {
         #expect(answer(live.token).hasPrefix("head towards the app"))
     }
 
-    @Test("A body that is too large, a preflight and its refusal are told as they are answered")
+    @Test("A body that is too large, a preflight and its refusal are explained as they are answered")
     func answeredAtTheRoute() throws {
         let open = route("/**", .required) {
             $0.maxBody = 10
@@ -92,7 +92,9 @@ struct ExplanationTests {
         #expect(self.last(login) == "route: refused: 413 Content Too Large, request.body_too_large")
     }
 
-    @Test("A transfer token is not consumed: both ways are told, and the one without it is followed")
+    @Test(
+        "A transfer token is not consumed: both outcomes are described, and the explanation continues without the token"
+    )
     func handoff() throws {
         var client = ClientSettings(clientID: "web")
         (client.allowsCookie, client.allowsQuery) = (true, true)
@@ -113,7 +115,7 @@ struct ExplanationTests {
         #expect(!(query + cookie + program).contains { $0.lines.contains { $0.contains("spt_x") } })
     }
 
-    @Test("The device of an assumed session is the client's, as trusted proxies tell it")
+    @Test("The device of an assumed session has the client's address according to trusted proxies")
     func device() throws {
         let fixture = try JudgeFixture { $0.trustedProxies = [.init("192.0.2.0/24")].compactMap { $0 } }
         let head = "GET / HTTP/1.1\r\nHost: app.example.com\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n"

@@ -39,7 +39,7 @@ struct ForwardingEndpointTests {
             "X-Session-Token: provider-token", "Authorization: Bearer provider-bearer", "X-Custom: kept",
         ])
         #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
-        // The provider's own, both ways.
+        // The provider's own fields pass in both directions.
         #expect(answer.contains("\r\nGET /sessions/a1?x=%20y HTTP/1.1\r\n"))
         #expect(answer.contains("\r\nHost: auth.example.com\r\n"))
         #expect(answer.contains("\r\nCookie: provider=old; a=b\r\n"))
@@ -47,14 +47,14 @@ struct ForwardingEndpointTests {
         #expect(answer.contains("\r\nAuthorization: Bearer provider-bearer\r\n"))
         #expect(answer.contains("\r\nX-Custom: kept\r\n"))
         #expect(answer.contains("\r\nSet-Cookie: provider=new; Path=/\r\n"))
-        // The gateway's.
+        // The gateway's fields are removed or replaced.
         #expect(!answer.contains("mallory") && !answer.contains("ours") && !answer.contains("spt_x"))
         #expect(!answer.lowercased().contains("x-auth-"))
         #expect(answer.contains("\r\nX-Forwarded-For: 127.0.0.1\r\n"))
         try await gateway.stop()
     }
 
-    @Test("Bodies go on to the provider")
+    @Test("Bodies are forwarded to the provider")
     func bodies() async throws {
         let gateway = try await self.gateway()
         let answer = try await gateway.send(
@@ -85,7 +85,7 @@ struct ForwardingEndpointTests {
         try await gateway.stop()
     }
 
-    @Test("An endpoint that answers gets what its path's parameter took")
+    @Test("An endpoint gets the value of its path's parameter")
     func parameter() async throws {
         let gateway = try await self.gateway()
         let answer = try await gateway.send(["POST /echo/a-1 HTTP/1.1", "Host: auth.example.com"], body: "hello")

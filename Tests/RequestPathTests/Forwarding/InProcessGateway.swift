@@ -9,15 +9,15 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The request path on one event loop with a real listener, in front of a server that answers with the request that reached
-/// it: for endpoints that no settings can configure.
+/// The request path on one event loop with a real listener. The server behind it answers with the request that reached
+/// it. For endpoints that no settings can configure.
 final class InProcessGateway: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let upstream: any Channel
     private let listener: Listener
     private let loops = PathLoops()
 
-    /// - Parameter host: The one host; its upstreams are `app` and `provider`, which are one and the same server.
+    /// - Parameter host: The only host. Its upstreams `app` and `provider` are the same server.
     init(host: HostSettings, endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) async throws {
         let upstream = try await ServerBootstrap(group: self.group)
             .childChannelInitializer { channel in
@@ -76,7 +76,7 @@ final class InProcessGateway: Sendable {
         )
     }
 
-    /// Sends a request whose head has these lines, on a connection of its own, and answers all that comes back.
+    /// Sends a request whose head has these lines, on its own connection, and returns all received bytes.
     func send(_ lines: [String], body: String = "") async throws -> String {
         let length = body.isEmpty ? [] : ["Content-Length: \(body.utf8.count)"]
         let text = (lines + length + ["Connection: close"]).joined(separator: "\r\n") + "\r\n\r\n" + body
@@ -100,7 +100,7 @@ final class InProcessGateway: Sendable {
     }
 }
 
-/// Answers each request with its own bytes, and a cookie.
+/// Answers each request with its own bytes and a cookie.
 private final class EchoHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -121,7 +121,7 @@ private final class EchoHandler: ChannelInboundHandler {
     }
 }
 
-/// Collects what comes until the other side ends the connection.
+/// Collects bytes until the other side closes the connection.
 private final class CollectHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

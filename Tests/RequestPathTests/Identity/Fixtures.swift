@@ -48,7 +48,7 @@ func lines(_ profile: IdentityProfile, _ session: Session) -> Result<[String], I
     }
 }
 
-/// The client's lines that go on to the app, by the parser and the profile together.
+/// The client's lines that reach the app after the parser and the profile.
 func kept(_ fields: [String], method: String = "GET", _ profile: IdentityProfile, dropsUnderscore: Bool = false)
     -> [String]?
 {

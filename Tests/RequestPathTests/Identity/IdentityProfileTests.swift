@@ -5,7 +5,7 @@ import Testing
 import Vocabulary
 
 struct IdentityProfileTests {
-    @Test("The default fields say who, how and when")
+    @Test("The default fields have the user, the time and the method of the sign-in")
     func defaultFields() {
         #expect(
             lines(profile(), session())
@@ -19,7 +19,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "Every preset renders, names only what it manages, and ends each line",
+        "Every preset renders, names only fields that it manages, and ends each line",
         arguments: IdentitySettings.Preset.allCases
     )
     func presets(preset: IdentitySettings.Preset) throws {
@@ -37,7 +37,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "Paths lead to every part of a session",
+        "A path can name every part of a session",
         arguments: [
             ("subject", "user-1"), ("identity.id", "user-1"), ("session.id", "ses_1"), ("aal", "aal2"),
             ("origin", "transfer"),
@@ -58,7 +58,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "CVE-2026-30851: a value that is missing gives no field, never an empty one",
+        "CVE-2026-30851: a missing value gives no field, never an empty one",
         arguments: [
             .null, [:], ["v": .null], ["v": ""], ["v": []], ["v": [""]], ["v": ["a": "b"]], ["w": "x"],
         ] as [JSONValue]
@@ -68,7 +68,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "CVE-2023-27493, mod_auth_openidc 2026: line breaks and NUL in a value refuse it",
+        "CVE-2023-27493, mod_auth_openidc 2026: a value with a line break or NUL is refused",
         arguments: [
             "a\r\nX-Auth-Groups: admin", "a\nb", "a\rb", "a\u{0}", "\r\n",
         ]
@@ -85,7 +85,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "mod_auth_openidc 2026: a group `a,admin` does not become two",
+        "mod_auth_openidc 2026: a group `a,admin` does not become two groups",
         arguments: [
             ["groups": ["a,admin"]], ["groups": "a,admin"], ["groups": ["a", "b,"]], ["groups": [["a"]]],
             ["groups": [["n": "a"]]],
@@ -100,7 +100,7 @@ struct IdentityProfileTests {
         #expect(refused.field == "X-Auth-Groups")
     }
 
-    @Test("The delimiter is the operator's choice; in a text it means nothing")
+    @Test("The delimiter can be configured, and has no meaning in a single value")
     func ownDelimiter() {
         let groups: JSONValue = ["groups": ["a,b", "c"], "name": "Lovelace, Ada"]
         #expect(
@@ -114,7 +114,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "What is not plain ASCII is percent-encoded, so that decoding gives the value back",
+        "All but plain ASCII is percent-encoded, so that decoding gives the value back",
         arguments: [
             ("Zo\u{EB}", "Zo%C3%AB"), ("100%", "100%25"), ("%2C", "%252C"), (" admin", "%20admin"),
             ("admin ", "admin%20"),
@@ -131,7 +131,7 @@ struct IdentityProfileTests {
         #expect(lines(profile(path: path), session(traits: list)) == .success(["X-Value: \(expected),z"]))
     }
 
-    @Test("All fields together have a largest size, which is still fine")
+    @Test("All fields together can have at most the maximum size")
     func size() {
         let profile = profile {
             $0.fields = [IdentitySettings.Field(name: "X-V", path: "identity.traits.v")]
@@ -151,7 +151,7 @@ struct IdentityProfileTests {
         #expect(refused.reason == .identityTooLarge)
     }
 
-    @Test("Basic authentication is RFC 7617, and a name with a colon is refused")
+    @Test("Basic authentication follows RFC 7617, and a name with a colon is refused")
     func basic() throws {
         let profile = profile {
             $0.fields = [IdentitySettings.Field(name: "X-Value", path: "subject")]
@@ -174,7 +174,7 @@ struct IdentityProfileTests {
     }
 
     @Test(
-        "Settings that would let a client or a trait speak for the gateway are problems",
+        "Settings that would let a client or a trait set the gateway's fields are problems",
         arguments: [
             ("Accept", "subject"), ("Host", "subject"), ("cookie", "subject"), ("X-Session-Token", "subject"),
             ("X-Forwarded-For", "subject"), ("X_FORWARDED_HOST", "subject"), ("Content-Type", "subject"),
@@ -189,7 +189,7 @@ struct IdentityProfileTests {
         #expect(!IdentityProfile.problems(settings).isEmpty)
     }
 
-    @Test("Two spellings of one name, names without end and odd delimiters are problems")
+    @Test("Two spellings of one name, overlong names and odd delimiters are problems")
     func moreProblems() {
         var settings = IdentitySettings()
         #expect(IdentityProfile.problems(settings).isEmpty)

@@ -26,7 +26,7 @@ struct ManagedNamesTests {
     }
 
     @Test(
-        "CVE-2025-64484, T11: none of them passes the parser, with or without the rule for underscores",
+        "CVE-2025-64484, T11: no spelling of an identity field passes the parser, with or without the rule for underscores",
         arguments: [
             "X_Auth_Email: evil", "x-auth_EMAIL: evil", "X-Auth-Subject: root", "x_auth_subject: root",
             "REMOTE_USER: root",
@@ -40,7 +40,7 @@ struct ManagedNamesTests {
     }
 
     @Test(
-        "CVE-2026-39858, CVE-2026-35051, CVE-2026-54764: what proxies say is dropped in every spelling",
+        "CVE-2026-39858, CVE-2026-35051, CVE-2026-54764: forwarding fields are dropped in every spelling",
         arguments: [
             "X-Forwarded-For", "X_Forwarded_Proto", "x-forwarded_HOST", "X-Forwarded-Port", "X-Forwarded-Prefix",
             "X-Forwarded-Server", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Client-Cert", "Forwarded",
@@ -60,7 +60,7 @@ struct ManagedNamesTests {
     }
 
     @Test(
-        "CVE-2026-54763, CVE-2026-33433: configured names in any spelling are one name",
+        "CVE-2026-54763, CVE-2026-33433: all spellings of a configured name are one name",
         arguments: [
             "x-app-user", "X_APP_USER", "X-App-User", "x_app-USER",
         ]
@@ -71,7 +71,7 @@ struct ManagedNamesTests {
             #expect(self.isManaged(sent, profile))
         }
         #expect(kept(["X-App-User: evil", "x_app_user: evil", "X-App-Users: 1"], profile) == ["X-App-Users: 1"])
-        // The default namespace stays closed, whatever the operator's names are.
+        // The default namespace stays protected, whatever names are configured.
         #expect(self.isManaged("X-Auth-Subject", profile))
     }
 
@@ -79,7 +79,7 @@ struct ManagedNamesTests {
     /// them as `_`.
     static let punctuation = Array("!#$%&'*+-.^_`|~").map(String.init)
 
-    @Test("CVE-2026-52845: names that a CGI folds into one are one")
+    @Test("CVE-2026-52845: names that a CGI server folds into one count as the same name")
     func folding() {
         #expect(ManagedNames.normalized("X-Auth_User.Name") == "x-auth-user-name")
         #expect(self.isManaged("X+Auth!Subject"))
@@ -103,7 +103,11 @@ struct ManagedNamesTests {
         #expect(count == 77)
     }
 
-    @Test("Punctuation forges no name that is ours, in any place of the name", arguments: punctuation, punctuation)
+    @Test(
+        "Punctuation in place of - does not forge a managed name, wherever it is",
+        arguments: punctuation,
+        punctuation
+    )
     func forgedByPunctuation(first: String, second: String) {
         let names = [
             "X\(first)Auth\(second)Email", "x\(first)auth\(second)groups", "REMOTE\(first)USER",
@@ -124,12 +128,12 @@ struct ManagedNamesTests {
                     "\(name)"
                 )
             }
-            // Connection cannot take such a name off the request either.
+            // Connection cannot remove such a field from the request either.
             #expect(kept(["Connection: \(name)"], profile) == nil, "\(name)")
         }
     }
 
-    @Test("A spelling of a field that the gateway reads does not reach the app beside it", arguments: punctuation)
+    @Test("A spelling of a field that the gateway reads does not reach the app", arguments: punctuation)
     func aliases(mark: String) {
         guard mark != "-" else { return }
         let lines = [
@@ -140,32 +144,32 @@ struct ManagedNamesTests {
         #expect(kept(lines + ["X-Kept: 1"], profile()) == ["X-Kept: 1"])
     }
 
-    @Test("A name of the operator's with punctuation is stripped in every spelling", arguments: punctuation)
+    @Test("A configured name with punctuation is stripped in every spelling", arguments: punctuation)
     func ownPunctuation(mark: String) {
         let profile = profile { $0.fields = [IdentitySettings.Field(name: "X-App\(mark)User", path: "subject")] }
         let sent = Self.punctuation.map { "x-app\($0)user: evil" }
         #expect(kept(sent, profile) == [])
     }
 
-    @Test("CVE-2026-30851: a client's field is gone also where the session has no value for it")
+    @Test("CVE-2026-30851: a client's identity field is removed even if the session has no value for it")
     func noValue() {
         let rendered = lines(profile(), session(traits: [:]))
         #expect((try? rendered.get().contains { $0.hasPrefix("X-Auth-Email") }) == false)
         #expect(kept(["X-Auth-Email: evil@example.com"], profile()) == [])
     }
 
-    @Test("mod_auth_openidc 2026: a preflight is stripped like everything else")
+    @Test("mod_auth_openidc 2026: a preflight is stripped like any other request")
     func preflight() {
         let lines = ["Origin: https://a.example", "Access-Control-Request-Method: GET", "X-Auth-Subject: root"]
         #expect(kept(lines, method: "OPTIONS", profile()) == Array(lines.prefix(2)))
     }
 
-    @Test("CVE-2023-27487: control fields of a proxy or of ours from outside are stripped")
+    @Test("CVE-2023-27487: a client's control fields of a proxy or of the gateway are stripped")
     func internalControl() {
         #expect(kept(["x-envoy-original-path: /admin", "X-Sallyport-Trace: 1", "x_sallyport_x: 1"], profile()) == [])
     }
 
-    @Test("An override of the method passes the parser: the route decides, and the rule never follows it")
+    @Test("An override of the method passes the parser: whether it reaches the app depends on the route")
     func methodOverride() {
         #expect(kept(["X-HTTP-Method-Override: DELETE"], profile()) == ["X-HTTP-Method-Override: DELETE"])
     }
@@ -182,14 +186,14 @@ struct ManagedNamesTests {
         #expect(kept(["\(name): v"], profile())?.count == 1)
     }
 
-    @Test("A name longer than any of ours is judged by its prefix")
+    @Test("A name longer than any managed name is judged by its prefix")
     func longNames() {
         #expect(self.isManaged("X-Auth-" + String(repeating: "a", count: 200)))
         #expect(!self.isManaged("Y-Auth-" + String(repeating: "a", count: 200)))
         #expect(!self.isManaged(""))
     }
 
-    @Test("The caller's own normalised bytes and hash give the same answer")
+    @Test("A lookup with normalized bytes and their hash gives the same answer")
     func prepared() {
         for (name, expected) in [("x-auth-subject", true), ("x-real-ip", true), ("accept", false)] {
             let hash = name.utf8.reduce(FieldNames.hashSeed) { FieldNames.hash($0, $1) }

@@ -35,7 +35,7 @@ struct HandoffStepTests {
     }
 
     @Test(
-        "Only a navigation consumes a token; a prefetch is refused, all else goes on without",
+        "Only a navigation consumes a token; a prefetch is refused, and other requests continue without the token",
         arguments: [
             ("GET", [], Told.consume(.query)), ("GET", ["Sec-Fetch-Mode: navigate"], .consume(.query)),
             ("GET", ["Sec-Purpose: prefetch"], .answer(403, .handoffNotNavigation)),
@@ -50,7 +50,7 @@ struct HandoffStepTests {
         #expect(try request.begin() == expected)
     }
 
-    @Test("A token in the query is consumed, and its URL is left whatever comes of it")
+    @Test("A token in the query is consumed, and the answer redirects to the URL without it, whatever the outcome")
     func query() throws {
         let fixture = try self.fixture()
         for (outcome, reason, set) in [
@@ -66,7 +66,7 @@ struct HandoffStepTests {
         }
     }
 
-    @Test("The session that the browser has is asked for first, and counts on its own host only")
+    @Test("The browser's session is asked for first, and counts on its own host only")
     func existing() throws {
         let fixture = try self.fixture(binding: .ip)
         let fields = ["Cookie: \(fixture.cookie())=a"]
@@ -87,7 +87,7 @@ struct HandoffStepTests {
         #expect(none.handoff?.existing == nil)
     }
 
-    @Test("A refused token in the cookie goes, and the request goes on with the session that the browser has")
+    @Test("A refused token in the cookie is cleared, and the request continues with the browser's session")
     func cookieThenSession() throws {
         let fixture = try self.fixture()
         let live = try fixture.live()
@@ -117,7 +117,9 @@ struct HandoffStepTests {
         #expect(signedIn.values("Location") == ["\(JudgeFixture.origin)/x?a=1&b=2"])
     }
 
-    @Test("Another user's session ends with the token: its cookie goes, and login follows whatever the query has")
+    @Test(
+        "Another user's session ends: its cookie is cleared, and the answer is a redirect to login, or to the URL without its token"
+    )
     func otherUser() throws {
         let fixture = try self.fixture()
         let ended = HandoffOutcome.refused(.handoffOtherUser, endsExisting: true)
@@ -138,7 +140,9 @@ struct HandoffStepTests {
         #expect(try explicit.ended(ended) == .ask(.native, .request))
     }
 
-    @Test("Tokens that are not even tried are turned away: the cookie for this request, the query for good")
+    @Test(
+        "A token that may not be used is rejected: its cookie is cleared, and a query is redirected to the URL without it"
+    )
     func turnedAway() throws {
         let noCookie = try self.fixture { $0.allowsCookie = false }
         let request = JudgedRequest(noCookie, "GET", "/x", ["Cookie: \(Self.cookie)"])
@@ -158,20 +162,20 @@ struct HandoffStepTests {
         let both = JudgedRequest(fixture, "GET", "/x", cookies)
         #expect(try both.begin() == .answer(401, .credentialMissing))
         #expect(both.turnedAway == [.handoffRepeated] && both.judge.findings.note == .handoffRepeated)
-        // A good token in the query counts beside them.
+        // A good token in the query is still used.
         let good = JudgedRequest(fixture, "GET", Self.query, cookies)
         #expect(try good.begin() == .consume(.query))
         #expect(good.turnedAway == [.handoffRepeated])
     }
 
-    @Test("A route without a client leaves tokens alone, and they reach nobody")
+    @Test("On a route without a client, tokens are neither used nor cleared")
     func withoutClient() throws {
         let request = JudgedRequest(try self.fixture(), "GET", "/plain/x", ["Cookie: \(Self.cookie)"])
         #expect(try request.begin() == .answer(401, .credentialMissing))
         #expect(request.turnedAway.isEmpty && request.cookies.cleared.isEmpty)
     }
 
-    @Test("A cookie that was dealt with and comes back is left alone")
+    @Test("A cookie that was already handled and comes back is left alone")
     func marks() throws {
         let fixture = try self.fixture()
         let first = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)"])
@@ -187,7 +191,7 @@ struct HandoffStepTests {
         #expect(try other.begin() == .consume(.cookie))
     }
 
-    @Test("When the store is away the browser keeps what repeats the try, out of its address bar")
+    @Test("If the store is unavailable, the browser keeps the attempt in a cookie, and a page's URL loses its token")
     func storeIsAway() throws {
         let fixture = try self.fixture()
         let attempt = fixture.cookie("-attempt")
@@ -211,7 +215,7 @@ struct HandoffStepTests {
         #expect(try cookie.unavailable() == .answer(503, .storeUnavailable))
         #expect(value(cookie).count == 43 && cookie.cookies.cleared.isEmpty)
 
-        // The repetition: the same attempt, and the token from the cookie.
+        // The repetition is the same attempt, with the token from the cookie.
         let moved = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(attempt)=\(value(page))"])
         #expect(try moved.begin() == .consume(.query))
         #expect(moved.handoff?.token == Array(Self.token.utf8))

@@ -11,7 +11,7 @@ import Settings
 import Testing
 import Vocabulary
 
-/// One host with its routes, and the sessions that live: requests to it are judged step by step, without a socket.
+/// One host with its routes and live sessions. Requests to it are judged step by step, without a socket.
 final class JudgeFixture {
     static let origin = "https://app.example.com"
     static let now = UnixTime(seconds: 1_800_000_000)
@@ -24,7 +24,7 @@ final class JudgeFixture {
     private let store: MemoryStore
     private let resolver: SessionResolver
 
-    /// - Parameter change: What differs from the defaults.
+    /// - Parameter change: Changes to the default settings.
     init(
         _ routes: [RouteSettings] = [route("/**", .required)],
         _ change: (inout Settings) -> Void = { _ in }
@@ -97,7 +97,7 @@ final class JudgeFixture {
         try? self.loop.syncShutdownGracefully()
     }
 
-    /// A session that lives, and its token.
+    /// A live session and its token.
     func live(
         _ kind: Session.Kind = .web,
         _ change: (inout Session) -> Void = { _ in }
@@ -130,7 +130,7 @@ final class JudgeFixture {
         return (String(decoding: token.bytes, as: UTF8.self), found)
     }
 
-    /// The name of a cookie of ours on this host.
+    /// The name of one of the gateway's cookies on this host.
     func cookie(_ suffix: String = "") -> String { self.configuration.settings.session.cookieName + suffix }
 
     struct Unexpected: Error, CustomStringConvertible {
@@ -139,7 +139,7 @@ final class JudgeFixture {
     }
 }
 
-/// A request and its judge. What a step comes to is told as a value that can be compared.
+/// A request and its judge. The result of each step is a value that can be compared.
 final class JudgedRequest {
     enum Told: Equatable {
         case ask(Session.Kind, SessionQuestion.Purpose)
@@ -150,7 +150,7 @@ final class JudgedRequest {
     }
 
     private(set) var judge = RequestJudge(requestID: RequestID(seed: 1, sequence: 1))
-    /// The last answer, request for a consumption, and token that was asked for.
+    /// The last answer, the last requested consumption, and the last token that was asked for.
     private(set) var answer: LocalAnswer?
     private(set) var handoff: HandoffRequest?
     private(set) var token = ""
@@ -194,7 +194,7 @@ final class JudgedRequest {
         try self.step { judge, base, given in judge.unavailable(error, .storeUnavailable, self.head, base, given) }
     }
 
-    /// The values of a field of the last answer, those that are due on any answer included.
+    /// The values of a field of the last answer, including the fields that every answer must have.
     func values(_ name: String) -> [String] {
         let lines = self.judge.findings.answerLines.map { String(decoding: $0.dropLast(2), as: UTF8.self) }
         return lines.filter { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
@@ -210,7 +210,7 @@ final class JudgedRequest {
         )
     }
 
-    /// The tokens that were turned away, in order.
+    /// The reasons for which tokens were rejected, in order.
     var turnedAway: [Reason] {
         self.judge.findings.events.compactMap { if case .turnedAway(let reason, _) = $0 { reason } else { nil } }
     }

@@ -17,7 +17,7 @@ struct RouteStepTests {
     ]
 
     @Test(
-        "Host, path and method choose a route, one of our endpoints, or a refusal",
+        "Host, path and method choose a route, one of the gateway's endpoints, or a refusal",
         arguments: [
             ("GET", "app.example.com", "/x", .permitted(route: "/**", subject: nil)),
             ("GET", "APP.example.com.:443", "/x", .permitted(route: "/**", subject: nil)),
@@ -31,7 +31,7 @@ struct RouteStepTests {
             ("GET", "app.example.com", "/Admin/x", .answer(400, .pathAmbiguous)),
             ("GET", "app.example.com", "/x%2Fy", .answer(400, .pathEncodedSlash)),
             ("GET", "app.example.com", "/x/%2e%2e/admin", .answer(400, .pathDotSegment)),
-            // The gateway's own paths are on no route, whether or not something is there.
+            // The gateway's own paths belong to no route, whether or not there is an endpoint.
             ("GET", "app.example.com", "/.sallyport/login", .collect("/.sallyport/login")),
             ("PUT", "app.example.com", "/.sallyport/login", .answer(405, .routeMethodNotAllowed)),
             ("GET", "app.example.com", "/.sallyport/%6Cogin", .answer(400, .pathAmbiguous)),
@@ -44,7 +44,7 @@ struct RouteStepTests {
     }
 
     @Test(
-        "A body that is too large is refused by its length, before anything else is asked of the request",
+        "A body that is too large is refused by its declared length, before any other check",
         arguments: [
             ("/small/x", 10, .permitted(route: "/small/**", subject: nil)),
             ("/small/x", 11, .answer(413, .requestBodyTooLarge)),
@@ -61,7 +61,7 @@ struct RouteStepTests {
     }
 
     @Test(
-        "A preflight is answered without credentials, where the route has CORS settings",
+        "A preflight is answered without credentials if the route has CORS settings",
         arguments: [
             ("/open/x", "https://b.example", .answer(204, nil)),
             ("/open/x", "https://evil.example", .answer(403, .requestCrossSite)),
@@ -85,7 +85,7 @@ struct RouteStepTests {
         }
     }
 
-    @Test("The client's address and the request's id are a trusted proxy's to say")
+    @Test("Only a trusted proxy can set the client's address and the request's id")
     func proxies() throws {
         let block = try #require(CIDRBlock("192.0.2.0/24"))
         let trusting = try JudgeFixture(Self.routes) { $0.trustedProxies = [block] }

@@ -8,7 +8,7 @@ import Vocabulary
 
 @Suite("The judge's last steps: whose session it is, and whether it suffices")
 struct SessionStepTests {
-    /// What a request presents and what its token turns out to be.
+    /// What a request presents, and what its token turns out to be.
     enum Case: String, CaseIterable, Sendable {
         case nothing, liveCookie, deadCookie, liveToken, deadToken, malformedToken, otherKey, ambiguousCookies
         case dpop, emptyToken, cookieOfOtherHost
@@ -41,7 +41,7 @@ struct SessionStepTests {
         }
     }
 
-    @Test("Required: only a live session passes, and what was presented decides the reason", arguments: Case.allCases)
+    @Test("Required: only a live session passes, and the reason depends on the credential", arguments: Case.allCases)
     func required(presented: Case) throws {
         let expected: JudgedRequest.Told =
             switch presented {
@@ -57,7 +57,7 @@ struct SessionStepTests {
     }
 
     @Test(
-        "Optional: without a good cookie it is nobody's, but an explicit credential is judged",
+        "Optional: without a valid cookie the request is anonymous, but an explicit credential is judged",
         arguments: Case.allCases
     )
     func optional(presented: Case) throws {
@@ -103,7 +103,9 @@ struct SessionStepTests {
         #expect(try bare.found(unbound) == (mode == .none ? expected : .answer(401, .bindingIPMismatch)))
     }
 
-    @Test("A cookie that another site may have sent is refused and audited; a token is no browser's to send")
+    @Test(
+        "A cookie that another site may have sent is refused and audited; a token is accepted, since no browser adds it by itself"
+    )
     func crossSite() throws {
         let fixture = try JudgeFixture([route("/**", .required) { $0.trustedOrigins = ["https://b.example"] }])
         for (credential, fields, isPermitted) in [
@@ -128,7 +130,7 @@ struct SessionStepTests {
         }
     }
 
-    @Test("What a route requires is judged last, and told in the form that helps")
+    @Test("The route's requirements are judged last, and the answer offers a sign-in if that helps")
     func requirements() throws {
         let strong = route("/**", .required) { $0.require.aal = .aal2 }
         let fixture = try JudgeFixture([strong])
@@ -151,7 +153,7 @@ struct SessionStepTests {
         #expect(enough.judge.findings.session != nil && enough.judge.findings.stage == .decision)
     }
 
-    @Test("Several session cookies are cleared and noted, and audited where one would have counted")
+    @Test("Several session cookies are cleared and noted, and audited if the route uses sessions")
     func ambiguousCookies() throws {
         for (auth, events) in [(AuthRequirement.required, 1), (.optional, 1), (.public, 0)] {
             let fixture = try JudgeFixture([route("/**", auth)])
@@ -164,7 +166,7 @@ struct SessionStepTests {
         }
     }
 
-    @Test("Of several session cookies the event names the user, if all that are known here are one user's")
+    @Test("For several session cookies the event names the user if all sessions known on this host are the same user's")
     func ambiguousUser() throws {
         let fixture = try JudgeFixture()
         let name = fixture.cookie()
@@ -188,7 +190,7 @@ struct SessionStepTests {
         #expect(event.naming([elsewhere, native], on: host).subject == nil)
     }
 
-    @Test("A session that cannot be looked up is 503, and an identity that cannot be written 403")
+    @Test("If a session cannot be looked up the answer is 503, and if an identity cannot be written it is 403")
     func failures() throws {
         let fixture = try JudgeFixture()
         let asking = JudgedRequest(fixture, "GET", "/x", ["Authorization: Bearer a"])

@@ -18,12 +18,12 @@ import Testing
         return ConnectionGate(limits, trusted: try trusted.map { try #require(CIDRBlock($0)) }, descriptors: 100_000)
     }
 
-    /// Lets the gate look once, and find that all are busy.
+    /// Lets the gate check once and find all connections busy.
     private static func findBusy(_ gate: ConnectionGate) {
         if gate.beginClearing(now: self.start) != nil { #expect(gate.cleared(0, now: self.start)) }
     }
 
-    /// How many of `count` clients from these addresses, in turn, are let in while all that are in are busy.
+    /// How many of `count` clients from these addresses, in turn, are admitted while all admitted connections are busy.
     private static func admitted(_ count: Int, to gate: ConnectionGate, from addresses: [IPAddress]) -> Int {
         (0..<count).reduce(0) { sum, index in
             let admission = gate.admit(addresses[index % addresses.count], now: Self.start)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("One address gets half of the room by default, and each /64 of IPv6 is one address")
+    @Test("One address gets half of the room by default, and each IPv6 /64 counts as one address")
     func perAddress() throws {
         let gate = try Self.gate(1000)
         #expect(Self.admitted(600, to: gate, from: [try Self.address("192.0.2.1")]) == 500)
@@ -43,14 +43,14 @@ import Testing
         #expect(Self.admitted(600, to: other, from: household) == 500)
     }
 
-    @Test("The limit of one address can be set, and switched off")
+    @Test("The limit per address can be set or switched off")
     func setLimit() throws {
         let address = try Self.address("192.0.2.1")
         #expect(Self.admitted(20, to: try Self.gate(1000, perAddress: 7), from: [address]) == 7)
         #expect(Self.admitted(1000, to: try Self.gate(1000, perAddress: 0), from: [address]) == 900)
     }
 
-    @Test("Trusted proxies, from which all clients come, have no limit of their own")
+    @Test("Trusted proxies, from which all clients come, have no limit per address")
     func trusted() throws {
         let gate = try Self.gate(1000, trusted: ["192.0.2.0/24"])
         #expect(Self.admitted(1000, to: gate, from: [try Self.address("192.0.2.7")]) == 1000)
@@ -59,7 +59,7 @@ import Testing
         #expect(gate.hasRoom(orWake: nil))
     }
 
-    @Test("Who leaves makes room, for the address and for all")
+    @Test("A closed connection makes room, for its address and for all")
     func leaving() throws {
         let gate = try Self.gate(4, perAddress: 2)
         let address = try Self.address("192.0.2.1")
@@ -68,7 +68,7 @@ import Testing
         #expect(gate.admit(address, now: Self.start) == .admitted(isCounted: true))
     }
 
-    @Test("The last tenth is for addresses from which somebody is signed in, for a quarter of an hour at least")
+    @Test("The last tenth is reserved for addresses with a recent signed-in user, for a quarter of an hour at least")
     func reserved() throws {
         let gate = try Self.gate(100, perAddress: 0)
         let known = try Self.address("192.0.2.9")
@@ -78,7 +78,7 @@ import Testing
         #expect(gate.admit(known, now: Self.start + .minutes(31)) == .refused)
     }
 
-    @Test("So many addresses are known that the table stays small: the first are forgotten first")
+    @Test("The number of remembered addresses is bounded, and the oldest are forgotten first")
     func bounded() throws {
         let gate = try Self.gate(100, perAddress: 0)
         let first = try Self.address("192.0.2.9")
@@ -89,7 +89,7 @@ import Testing
         #expect(gate.admit(IPAddress(v4: 0x0A00_0000 + 19_999), now: Self.start) != .refused)
     }
 
-    @Test("A crowded house is cleared once at a time, and not at once again when there was nothing to close")
+    @Test("Only one clearing runs at a time, and after a clearing that closed too few the next one waits")
     func clearing() throws {
         let gate = try Self.gate(160, perAddress: 0)
         let address = try Self.address("192.0.2.1")
@@ -106,7 +106,7 @@ import Testing
         #expect(gate.beginClearing(now: Self.start + .milliseconds(50)) != nil)
     }
 
-    @Test("As long as many are idle, everybody is let in: there will be room")
+    @Test("As long as many connections are idle, every client is admitted, because idle connections can be closed")
     func idle() throws {
         let gate = try Self.gate(160, perAddress: 0)
         let address = try Self.address("192.0.2.1")
@@ -117,7 +117,7 @@ import Testing
         #expect(!gate.hasRoom(orWake: nil))
     }
 
-    @Test("New limits hold for who comes from then on")
+    @Test("New limits apply to later connections")
     func adopt() throws {
         let gate = try Self.gate(100, perAddress: 2)
         let address = try Self.address("192.0.2.1")

@@ -3,7 +3,7 @@ import RequestPath
 import Settings
 import Testing
 
-/// Whose request it is (T14, T15).
+/// How a request's client address is determined (T14, T15).
 struct ClientAddressTests {
     private static let proxies = ["10.0.0.0/8", "2001:db8:ffff::/48", "127.0.0.1"]
 
@@ -24,7 +24,7 @@ struct ClientAddressTests {
         return rule.client(peer: try #require(IPAddress(peer)), values: pointers).description
     }
 
-    @Test("T14: a peer that is not trusted speaks for itself alone")
+    @Test("T14: for a peer that is not trusted, its own address counts")
     func untrustedPeer() throws {
         #expect(try self.client(["192.0.2.7"], peer: "198.51.100.9") == "198.51.100.9")
         #expect(try self.client(["for=192.0.2.7"], peer: "198.51.100.9", .forwarded) == "198.51.100.9")
@@ -32,7 +32,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client put before it",
+        "oauth2-proxy PR #3478: the right-most untrusted hop counts, whatever a client wrote before it",
         arguments: [
             (["203.0.113.5"], "203.0.113.5"),
             (["192.0.2.1, 203.0.113.5"], "203.0.113.5"),
@@ -49,7 +49,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "A hop that is no address ends the walk at the last good one",
+        "At a hop that is not an address, the last valid address counts",
         arguments: [
             "unknown", "_hidden", "example.com", "1.2.3", "1.2.3.4.5", "1.2.3.4:99999", "1.2.3.4:", "1.2.3.4:x",
             "010.0.0.1",
@@ -77,7 +77,7 @@ struct ClientAddressTests {
         #expect(try self.client(["for=192.0.2.1, for=\"\(hop)\", for=10.2.2.2"], .forwarded) == expected)
     }
 
-    @Test("GHSA-7jmw-8259-q9jx: a mapped address is trusted as the IPv4 address that it is")
+    @Test("GHSA-7jmw-8259-q9jx: a mapped address is trusted like its IPv4 address")
     func mappedTrust() throws {
         #expect(try self.client(["203.0.113.5, ::ffff:10.3.3.3"]) == "203.0.113.5")
         #expect(try self.client(["203.0.113.5"], peer: "::ffff:10.0.0.1") == "203.0.113.5")
@@ -100,7 +100,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "Elements of Forwarded without one plain address end the walk",
+        "At an element of Forwarded without exactly one plain address, the last valid address counts",
         arguments: [
             "for=0.0.0.0", "for=\"[::]\"", "for=\"[::]:1\"", "for=255.255.255.255", "for=unknown", "for=_gazonk",
             "by=203.0.113.5", "for=", "for=\"\"", "for=\"203.0.113.5",
@@ -113,7 +113,7 @@ struct ClientAddressTests {
     }
 
     @Test(
-        "What a client leaves open does not swallow the element that a trusted proxy adds",
+        "A quote that a client leaves open does not swallow the element that a trusted proxy adds",
         arguments: [
             "for=\"192.0.2.1", "\"", "for=\"", "for=\"a\\", "host=\"x;for=192.0.2.1",
         ]
@@ -124,13 +124,13 @@ struct ClientAddressTests {
         #expect(try self.client(["\(planted)", "for=203.0.113.5"], .forwarded) == "203.0.113.5")
     }
 
-    @Test("Only the configured field is read: the other's grammar is no address")
+    @Test("Only the configured field is read: the other field's syntax is not an address")
     func otherGrammar() throws {
         #expect(try self.client(["for=192.0.2.1"]) == "10.0.0.1")
         #expect(try self.client(["192.0.2.1"], .forwarded) == "10.0.0.1")
     }
 
-    @Test("A list as long as a field may be is walked to its end")
+    @Test("A list of the maximum length is read to its end")
     func longList() throws {
         let list = Array(repeating: "10.1.1.1", count: 1600).joined(separator: ",")
         #expect(try self.client(["203.0.113.5,\(list)"]) == "203.0.113.5")

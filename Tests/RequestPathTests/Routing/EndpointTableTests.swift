@@ -8,7 +8,7 @@ import Vocabulary
 struct EndpointTableTests {
     private enum Answer: Equatable {
         case none, forward(route: String, upstream: Int), methodNotAllowed(String), refused(Reason), unreadable(Reason)
-        /// The pattern of the endpoint, and what its parameters took.
+        /// The pattern of the endpoint, and the values of its parameters.
         case endpoint(String, [String])
     }
 
@@ -76,7 +76,7 @@ struct EndpointTableTests {
         ])
     }
 
-    @Test("A literal path beats a parameter, and the pattern that is literal first the other")
+    @Test("A literal segment has precedence over a parameter, and an earlier literal segment over a later one")
     func precedence() throws {
         let table = try Self.clients()
         #expect(Self.ask(table, "/clients") == .endpoint("/clients", []))
@@ -87,11 +87,11 @@ struct EndpointTableTests {
         #expect(
             Self.ask(table, "/clients/a/keys/b") == .endpoint("/clients/{id}/keys/{key}", ["id=a", "key=b"])
         )
-        // The path decides, then the method: DELETE is not passed on to the pattern that would take it.
+        // The path decides, then the method: DELETE is not passed on to the other pattern, which has it.
         #expect(Self.ask(table, "/clients/new", "DELETE") == .methodNotAllowed("GET"))
     }
 
-    @Test("Another method of a path is 405 with those that its endpoints take")
+    @Test("Any other method gets 405 with the methods of the path's endpoints")
     func methods() throws {
         let table = try Self.clients()
         #expect(Self.ask(table, "/clients/a", "POST") == .methodNotAllowed("GET, PATCH, DELETE"))
@@ -99,13 +99,13 @@ struct EndpointTableTests {
         #expect(Self.ask(table, "/clients", "get") == .methodNotAllowed("GET"))
     }
 
-    @Test("An empty segment is no parameter", arguments: ["/clients/", "/clients/a/", "/clients/a/keys/", "/"])
+    @Test("An empty segment is not a parameter", arguments: ["/clients/", "/clients/a/", "/clients/a/keys/", "/"])
     func emptySegment(path: String) throws {
         #expect(Self.ask(try Self.clients(), path) == .none)
     }
 
     @Test(
-        "A path that only reads like one of the gateway's is refused",
+        "A path that reads like one of the gateway's own in another spelling is refused",
         arguments: [
             "/clients/a%2Fb", "/clients/%61", "/clients//a", "//clients/a", "/clients/a;v=1", "/client%73",
             "/clients;x",
@@ -115,14 +115,14 @@ struct EndpointTableTests {
         #expect(Self.ask(try Self.clients(), path) == .refused(.pathAmbiguous))
     }
 
-    @Test("A parameter takes no dot segment")
+    @Test("A dot segment is not a parameter")
     func dotSegments() throws {
         let table = try Self.clients()
         #expect(Self.ask(table, "/clients/..") == .unreadable(.pathDotSegment))
         #expect(Self.ask(table, "/clients/%2e%2e") == .unreadable(.pathDotSegment))
     }
 
-    @Test("Hosts without endpoints have those of every host only")
+    @Test("A host without endpoints has only those with the scope of every host")
     func scopes() throws {
         let table = try Self.table([
             Self.endpoint("/sessions/{id}", "GET"), Self.endpoint("/.sallyport/login", "GET", scope: .everyHost),
@@ -138,7 +138,7 @@ struct EndpointTableTests {
         #expect(table.takenPaths(servesSignIn: false) == ["/.sallyport/login", "/.sallyport/x/{id}"])
     }
 
-    @Test("A path that is longer than any literal one can still be an endpoint's")
+    @Test("A path longer than any literal one can still match an endpoint")
     func longPaths() throws {
         let long = String(repeating: "x", count: 300)
         let table = try Self.table([Self.endpoint("/\(long)", "GET"), Self.endpoint("/a/{id}", "GET")])

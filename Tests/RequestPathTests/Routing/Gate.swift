@@ -2,7 +2,7 @@ import RequestPath
 import Settings
 import Vocabulary
 
-/// Routes to ask for a path, as the request path asks.
+/// Routes that a test can ask for a path in the same way as the request path does.
 struct Gate {
     enum Answer: Equatable {
         case route(String)
@@ -24,9 +24,9 @@ struct Gate {
 
     static let app = PublicURL(isHTTPS: true, host: "app.example.com", port: nil)
 
-    /// `/admin/**` needs a session, everything else is public.
+    /// `/admin/**` needs a session; all other paths are public.
     static let protectedAdmin = Gate([route("/**", .public), route("/admin/**", .required)])
-    /// `/public/**` is public, everything else needs a session.
+    /// `/public/**` is public; all other paths need a session.
     static let openPublic = Gate([route("/public/**", .public), route("/**", .required)])
 
     func ask(_ path: String, method: String = "GET", host: String = "app.example.com") -> Answer {
@@ -72,7 +72,7 @@ func withReading<Value>(_ path: [UInt8], _ body: (PathReading.Outcome) -> Value)
     }
 }
 
-/// The reading of a path as text, or why it is refused.
+/// The reading of a path as text, or why the path is refused.
 func reading(_ path: String) -> Result<String, RefusedPath> {
     withReading(Array(path.utf8)) { outcome in
         switch outcome {

@@ -3,14 +3,14 @@ import Settings
 import Testing
 import Vocabulary
 
-/// IIS, ASP.NET, Express and the file systems of Windows and macOS serve `/admin` for `/Admin`.
+/// Some servers (IIS, ASP.NET, Express, file systems of Windows and macOS) serve `/admin` for `/Admin`.
 struct LetterCaseTests {
     private static func gate(caseSensitive: Bool = false, _ routes: RouteSettings...) -> Gate {
         Gate([HostSettings(publicURL: Gate.app, endpoints: false, caseSensitive: caseSensitive, routes: routes)])
     }
 
     @Test(
-        "A path whose letters are another case of a stricter route's is refused, encoded or not",
+        "A path that differs only in case from a stricter route's path is refused, encoded or not",
         arguments: [
             "/Admin", "/ADMIN/x", "/aDmin/", "/%41dmin/x", "/adm%49n/x", "//Admin/x", "/Admin;x/y", "/;/ADMIN",
             "/Admin%20/x",
@@ -33,13 +33,13 @@ struct LetterCaseTests {
         #expect(Gate.protectedAdmin.ask("/%FF/X") == .route("/**"))
     }
 
-    @Test("A route that demands more than its folded reading serves it")
+    @Test("A route that is stricter than the route of the folded path serves the request")
     func stricter() {
-        // /Public is not /public/**, so it needs a session: nobody gets in by it.
+        // /Public does not match /public/**, so it needs a session, and nothing is opened.
         #expect(Gate.openPublic.ask("/Public/x") == .route("/**"))
     }
 
-    @Test("The pattern's own capitals count as little")
+    @Test("Capitals in the pattern make no difference")
     func patternWithCapitals() {
         let gate = Self.gate(route("/**", .public), route("/Reports/Secret", .required))
         #expect(gate.ask("/Reports/Secret") == .route("/Reports/Secret"))
@@ -49,7 +49,7 @@ struct LetterCaseTests {
         #expect(gate.ask("/reports/other") == .route("/**"))
     }
 
-    @Test("Letters beyond ASCII fold as some app folds them: simply, fully, or to an ASCII letter")
+    @Test("Letters beyond ASCII are folded in each way that an app may use: simply, fully, or to an ASCII letter")
     func beyondASCII() {
         let gate = Self.gate(
             route("/**", .public),
@@ -68,14 +68,14 @@ struct LetterCaseTests {
         #expect(gate.ask("/CAF%C9/x") == .route("/**"))
     }
 
-    @Test("A method that the folded route does not take opens nothing")
+    @Test("A method that the folded path's route does not accept is refused as well")
     func methods() {
         let gate = Self.gate(route("/**", .public), route("/admin/**", .required, methods: ["GET"]))
         #expect(gate.ask("/Admin/x", method: "POST") == .refused(.pathAmbiguous))
         #expect(gate.ask("/admin/x", method: "POST") == .methodNotAllowed("GET, HEAD"))
     }
 
-    @Test("case_sensitive: true leaves telling cases apart to the app")
+    @Test("case_sensitive: true leaves letter case to the app")
     func caseSensitive() {
         let gate = Self.gate(
             caseSensitive: true,

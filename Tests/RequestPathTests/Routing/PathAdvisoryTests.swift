@@ -6,7 +6,7 @@ import Vocabulary
 /// Advisories of other gateways about paths, hosts and methods.
 struct PathAdvisoryTests {
     @Test(
-        "CVE-2026-33494, CVE-2026-34908: no spelling of a way up makes a protected path public",
+        "CVE-2026-33494, CVE-2026-34908: no spelling of a parent segment makes a protected path public",
         arguments: [
             "/public/../admin", "/public/..%2fadmin", "/public/..%2Fadmin", "/public/%2e%2e/admin",
             "/public/%2E%2e/admin",
@@ -28,7 +28,7 @@ struct PathAdvisoryTests {
     }
 
     @Test(
-        "CVE-2026-33494: another spelling of a protected path is refused beside a public one",
+        "CVE-2026-33494: another spelling of a protected path is refused if other paths are public",
         arguments: [
             "/%61dmin", "/%61dmin/x", "//admin", "///admin/x", "/admin;x=1", "/;x/admin", "/;/admin/x",
             "/a%64min;v=1/x",
@@ -45,7 +45,7 @@ struct PathAdvisoryTests {
         }
     }
 
-    @Test("A reading that drops parameters must not open what the decoded path protects")
+    @Test("A path with parameters is refused if the path without them is public but the decoded path is protected")
     func readingsInBetween() {
         let gate = Gate([route("/admin/**", .required), route("/admin/x", .public)])
         #expect(gate.ask("/admin/x") == .route("/admin/x"))
@@ -54,7 +54,7 @@ struct PathAdvisoryTests {
     }
 
     @Test(
-        "oathkeeper#1269, #1134: what is accepted goes on byte for byte",
+        "oathkeeper#1269, #1134: an accepted path is forwarded byte for byte",
         arguments: [
             "/foo/", "/a%2Fb", "/a%3Ab", "/a//b", "/a/;x=1", "/%7Euser", "/a%20b", "/C%23", "/100%25", "//a",
         ]
@@ -78,7 +78,7 @@ struct PathAdvisoryTests {
         #expect(Gate.openPublic.ask("//public/x") == .refused(.pathAmbiguous))
     }
 
-    @Test("CVE-2025-54576: the query is no part of what is matched")
+    @Test("CVE-2025-54576: the query is not part of the path that is matched")
     func query() {
         let gate = Gate([route("/api/*/status", .public), route("/**", .required)])
         #expect(gate.ask("/api/private/x") == .route("/**"))
@@ -87,7 +87,7 @@ struct PathAdvisoryTests {
     }
 
     @Test(
-        "What stands before an encoded end of the path is read as the end of a name, too",
+        "An encoded ? or # may end the path, so the segment before it is also read as the last one",
         arguments: [
             "/admin.%3F", "/admin%20%3Fx", "/admin.%23/x", "/ADMIN.%3F", "/%61dmin%2E%3Fx=y", "/x/%3F/../admin",
             "/public/..%3F", "/public/.%23x", "/public/%2E%2E%3Fx/y", "/public/..%20%3F", "/admin.%253F",
@@ -103,7 +103,7 @@ struct PathAdvisoryTests {
         #expect(Gate.protectedAdmin.ask("/public/x.%3Fy") == .route("/**"))
     }
 
-    @Test("CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment opens nothing")
+    @Test("CVE-2026-41059, CVE-2023-47106, CVE-2021-32779: a fragment does not open a protected path")
     func fragment() {
         #expect(Gate.protectedAdmin.ask("/admin#/public") == .refused(.requestTarget))
         #expect(Gate.protectedAdmin.ask("/admin%23/public") == .refused(.pathAmbiguous))
@@ -112,7 +112,7 @@ struct PathAdvisoryTests {
     }
 
     @Test(
-        "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: one host in every spelling",
+        "CVE-2026-48794, CVE-2026-27588, CVE-2022-23632: all spellings of a host are one host",
         arguments: [
             "app.example.com", "APP.Example.COM", "app.example.com.", "App.Example.com.", "app.example.com:443",
             "app.example.com.:443", "app.example.com:8443",
@@ -124,7 +124,7 @@ struct PathAdvisoryTests {
     }
 
     @Test(
-        "CVE-2026-48794: what only resembles a host is none",
+        "CVE-2026-48794: a name that only resembles a host is refused",
         arguments: [
             "", "example.com", "xapp.example.com", "app.example.com..", ".app.example.com", "appxexample.com", ":443",
             ".",
@@ -135,7 +135,7 @@ struct PathAdvisoryTests {
         #expect(Gate.openPublic.ask("/x", host: host) == .noHost)
     }
 
-    @Test("Name and port are looked for before the name alone")
+    @Test("A host is looked up by name and port first, then by name alone")
     func ports() {
         func host(_ name: String, _ port: Int?, _ routeName: String) -> HostSettings {
             HostSettings(
@@ -168,7 +168,7 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/%61dmin") == .route("/admin/**"))
     }
 
-    @Test("Patterns are anchored, a dot is a dot, and no path makes a walk long")
+    @Test("Patterns match the whole path, a dot matches only a dot, and no path takes long to match")
     func patterns() {
         let gate = Gate([route("/public", .public), route("/*/*/*/*/a", .public), route("/*/*/*/*/*", .required)])
         #expect(gate.ask("/xpublic") == .notFound)
@@ -178,7 +178,7 @@ struct PathAdvisoryTests {
         #expect(gate.ask("/x", host: "appXexample.com") == .noHost)
     }
 
-    @Test("CONNECT, TRACE and methods that no route takes are 405")
+    @Test("CONNECT, TRACE and methods that no route accepts get 405")
     func methods() {
         #expect(
             Gate.openPublic.ask("/x", method: "CONNECT")

@@ -3,12 +3,12 @@ import Settings
 import Testing
 import Vocabulary
 
-/// Servers that know path information (RFC 3875 4.1.5) run `/secret.php` for `/secret.php/x`.
+/// Servers with path information (RFC 3875 4.1.5) run `/secret.php` for `/secret.php/x`.
 struct PathInfoTests {
     private static let secret = Gate([route("/**", .public), route("/secret.php", .required)])
 
     @Test(
-        "What goes on behind a protected path is refused on a weaker route, however it is spelled",
+        "A path that continues a protected path is refused on a weaker route, however it is spelled",
         arguments: [
             "/secret.php/x", "/secret.php/", "/secret.php/x/y", "/secret.php/x.css", "/secret.php//x",
             "/secret.php;a/x",
@@ -30,14 +30,14 @@ struct PathInfoTests {
     }
 
     @Test(
-        "What only begins like a protected path passes",
+        "A path that only begins with the same letters as a protected one passes",
         arguments: ["/secret.phpx/y", "/secret/x", "/x/secret.php/y", "/secret.php-/x", "/", "/secre/t.php/x"]
     )
     func others(path: String) {
         #expect(Self.secret.ask(path) == .route("/**"))
     }
 
-    @Test("A reading that no route takes counts as well where a protected path stands in front of it")
+    @Test("A reading without a route also counts if it continues a protected path")
     func unroutedReadings() {
         for sensitive in [false, true] {
             let routes = [
@@ -55,7 +55,7 @@ struct PathInfoTests {
         }
     }
 
-    @Test("A path of thousands of segments and oddities is judged")
+    @Test("A path with thousands of segments and oddities is judged")
     func longPaths() {
         let deep = Gate([route("/**", .public), route("/a/*/c.php", .required), route("/*/*", .required)])
         let odd = deep.ask("/x" + String(repeating: "//;y%20/%61.", count: 650))
@@ -64,7 +64,7 @@ struct PathInfoTests {
         #expect(deep.ask("/a/b/c.php/x") == .refused(.pathAmbiguous))
     }
 
-    @Test("The protected path itself, and a route that demands as much, are served")
+    @Test("The protected path itself is served, and so is its continuation on a route that is as strict")
     func served() {
         #expect(Self.secret.ask("/secret.php") == .route("/secret.php"))
         let gate = Gate([route("/**", .required), route("/open.php", .public), route("/secret.php", .required)])
@@ -72,7 +72,7 @@ struct PathInfoTests {
         #expect(gate.ask("/open.php/x") == .route("/**"))
     }
 
-    @Test("Every demand of a session counts, not only whether there must be one")
+    @Test("Every requirement on the session counts, not only whether one is needed")
     func demands() {
         let groups = Gate([
             route("/**", .required), route("/pay.php", .required) { $0.require.groupsAny = ["staff"] },
@@ -85,13 +85,13 @@ struct PathInfoTests {
         #expect(optional.ask("/who.php/x") == .refused(.pathAmbiguous))
     }
 
-    @Test("The home page is no script that all other paths go on behind")
+    @Test("Other paths do not count as continuations of the home page")
     func homePage() {
         let gate = Gate([route("/", .required), route("/**", .public)])
         for path in ["/x", "/x/y", "//x", "/x//y"] { #expect(gate.ask(path) == .route("/**"), "\(path)") }
     }
 
-    @Test("A route whose own path goes on behind the protected one is taken at its word, but for a lone slash")
+    @Test("A route for a continuation of a protected path is followed, except for a single trailing slash")
     func ownRoutes() {
         let gate = Gate([
             route("/**", .required), route("/admin", .required) { $0.require.aal = .aal2 },
@@ -108,21 +108,21 @@ struct PathInfoTests {
         #expect(gate.ask("/users/7/other") == .refused(.pathAmbiguous))
         #expect(gate.ask("/app/x") == .route("/app/**"))
         #expect(gate.ask("/app/") == .refused(.pathAmbiguous))
-        // A wildcard says nothing of a path that another route names.
+        // A wildcard does not count as a route for a continuation of a named path.
         let wild = Gate([route("/secret.php", .required), route("/*/x", .public), route("/*/**", .public)])
         #expect(wild.ask("/secret.php/x") == .refused(.pathAmbiguous))
         #expect(wild.ask("/secret.php/y") == .refused(.pathAmbiguous))
         #expect(wild.ask("/other.php/x") == .route("/*/x"))
     }
 
-    @Test("Of several patterns the most specific one says what a prefix demands")
+    @Test("If several patterns match a prefix, the most specific one decides")
     func mostSpecificPrefix() {
         let gate = Gate([route("/**", .public), route("/users/*", .required), route("/users/me", .public)])
         #expect(gate.ask("/users/me/x") == .route("/**"))
         #expect(gate.ask("/users/7/x") == .refused(.pathAmbiguous))
     }
 
-    @Test("A method that the protected path does not take opens nothing behind it")
+    @Test("A method that the protected path does not accept is refused for its continuations as well")
     func methods() {
         let gate = Gate([
             route("/**", .public), route("/secret.php", .required, methods: ["GET"]),
@@ -132,7 +132,7 @@ struct PathInfoTests {
         #expect(gate.ask("/hook.php/x") == .route("/**"))
     }
 
-    @Test("path_info: follow judges the longer path as the protected one")
+    @Test("path_info: follow judges a continuation like the protected path")
     func follow() {
         let gate = Gate([
             route("/**", .public), route("/index.php", .required) { $0.pathInfo = .follow },
@@ -145,7 +145,7 @@ struct PathInfoTests {
         #expect(gate.ask("/index.phpx/a") == .route("/**"))
         #expect(gate.ask("/get.php/a") == .route("/get.php"))
         #expect(gate.ask("/get.php/a", method: "PUT") == .methodNotAllowed("GET, HEAD"))
-        // Neither route meets the other's demand.
+        // Neither route is as strict as the other.
         let crossed = Gate([
             route("/**", .required) { $0.require.aal = .aal2 },
             route("/index.php", .required) {

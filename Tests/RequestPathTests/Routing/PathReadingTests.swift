@@ -5,7 +5,7 @@ import Vocabulary
 
 struct PathReadingTests {
     @Test(
-        "A path of plain bytes is its own reading and nothing is copied",
+        "A path of plain bytes is its own reading and is not copied",
         arguments: [
             "/", "/a", "/a/", "/index.html", "/a/b.c/d", "/deep/er/than/eight/bytes", "/assets/app-1.2.3.min.js",
             "/~u/x=1&y,z",
@@ -25,7 +25,7 @@ struct PathReadingTests {
     }
 
     @Test(
-        "The reading is decoded once, without runs of slashes and parameters",
+        "The reading is decoded once, and has no repeated slashes and no parameters",
         arguments: [
             ("/%61dmin", "/admin"), ("/%41dmin", "/Admin"), ("//admin", "/admin"), ("/a//b///c", "/a/b/c"),
             ("/a//", "/a/"),
@@ -52,7 +52,7 @@ struct PathReadingTests {
     }
 
     @Test(
-        "What a second or third decoding would uncover is refused",
+        "A path in which a second or third decoding would change something is refused",
         arguments: [
             "/%252e%252e/a", "/.%252e/a", "/a%252fb", "/a%255cb", "/a%2500", "/%25252e", "/%2525252e",
             "/%25%32%65%252e",
@@ -63,13 +63,13 @@ struct PathReadingTests {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathDoubleEncoding)))
     }
 
-    @Test("Backslashes are refused raw and encoded", arguments: ["/a\\b", "/\\", "/a%5cb", "/a%5C..%5Cb", "/%5c"])
+    @Test("Backslashes are refused, raw or encoded", arguments: ["/a\\b", "/\\", "/a%5cb", "/a%5C..%5Cb", "/%5c"])
     func backslash(path: String) {
         #expect(reading(path) == .failure(RefusedPath(reason: .pathBackslash)))
     }
 
     @Test(
-        "Escapes that are none, controls and overlong forms are refused",
+        "Invalid escapes, controls and overlong forms are refused",
         arguments: [
             "/%", "/%4", "/%zz", "/%4g/a", "/a%u002e", "/%00", "/admin%00", "/a%0a", "/a%0D%0Ab", "/%7f", "/%1F",
             "/%09",
@@ -81,7 +81,7 @@ struct PathReadingTests {
     }
 
     @Test(
-        "What is no path is refused",
+        "A target that is not a path is refused",
         arguments: [
             "", "*", "a", "admin/x", "?", "/a?b", "/a#b", "/a b", "/a\tb", "/a\u{0}", "/caf\u{E9}", "http://host/a",
             "/1234567#", "/12345678#", "/123456789 ", "/1234567\u{7F}",
@@ -91,7 +91,7 @@ struct PathReadingTests {
         #expect(reading(path) == .failure(RefusedPath(reason: .requestTarget)))
     }
 
-    @Test("Latin-1 in escapes is an old app's business")
+    @Test("Escaped Latin-1 is accepted and left to the app")
     func latin1() {
         withReading(Array("/%fcber%e9".utf8)) { outcome in
             guard case .read(let reading) = outcome else {
@@ -102,7 +102,7 @@ struct PathReadingTests {
         }
     }
 
-    @Test("A path that does not fit the scratch is refused")
+    @Test("A path that does not fit into the scratch buffer is refused")
     func tooLong() {
         let path = Array("/%61".utf8)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 3) { scratch in
@@ -116,7 +116,7 @@ struct PathReadingTests {
     }
 
     @Test(
-        "Whether eight bytes are looked at at once or one by one, no oddity is missed",
+        "Every oddity is found at every offset, whether the path is read in steps of eight bytes or of one",
         arguments: [
             "%41", ";x", "//", "./", "\\", "#", "?", " ", "\u{7F}", "\u{1}", "\u{E9}",
         ]
@@ -133,7 +133,7 @@ struct PathReadingTests {
         }
     }
 
-    @Test("The gateway's own paths are recognised, and are ambiguous in any other spelling")
+    @Test("The gateway's own paths are recognized, and are ambiguous in any other spelling")
     func reserved() {
         for path in ["/.sallyport", "/.sallyport/", "/.sallyport/login", "/.sallyport/a%20b"] {
             withReading(Array(path.utf8)) { outcome in

@@ -4,7 +4,7 @@ import Testing
 import Vocabulary
 
 struct RouteTableTests {
-    @Test("The most specific pattern wins, whatever the order of the file")
+    @Test("The most specific pattern wins, in whatever order the routes are configured")
     func specificity() {
         let routes = [
             route("/**", .required), route("/a/**", .required), route("/a/*", .required), route("/a/b", .required),
@@ -29,7 +29,7 @@ struct RouteTableTests {
         }
     }
 
-    @Test("/prefix/** is the prefix too; other than that a slash at the end makes another path")
+    @Test("/prefix/** also matches /prefix; in all other cases a trailing slash makes another path")
     func slashAtEnd() {
         let gate = Gate([route("/admin/**", .required), route("/exact", .required), route("/slash/", .required)])
         #expect(gate.ask("/admin") == .route("/admin/**"))
@@ -40,19 +40,19 @@ struct RouteTableTests {
         #expect(gate.ask("/slash/") == .route("/slash/"))
     }
 
-    @Test("A slash at the end does not open the file that an exact route protects")
+    @Test("A trailing slash does not open a file that an exact route protects")
     func slashBehindFile() {
         let gate = Gate([route("/**", .public), route("/admin/secret.html", .required), route("/open/", .public)])
         #expect(gate.ask("/admin/secret.html/") == .refused(.pathAmbiguous))
         #expect(gate.ask("/admin/secret.html") == .route("/admin/secret.html"))
         #expect(gate.ask("/admin/other.html/") == .route("/**"))
         #expect(gate.ask("/open/") == .route("/open/"))
-        // The other way round the slash leads to the closed route, which is what it should be.
+        // In this case the slash leads to the stricter route, which is safe.
         let closed = Gate([route("/docs", .public), route("/docs/**", .required)])
         #expect(closed.ask("/docs/") == .route("/docs/**"))
     }
 
-    @Test("* is one segment that is not empty")
+    @Test("* matches one segment that is not empty")
     func oneSegment() {
         let gate = Gate([route("/users/*/posts", .required), route("/files/*", .required)])
         #expect(gate.ask("/users/7/posts") == .route("/users/*/posts"))
@@ -63,7 +63,7 @@ struct RouteTableTests {
         #expect(gate.ask("/files/a%20b") == .route("/files/*"))
     }
 
-    @Test("Of one pattern the route that names the method wins; GET brings HEAD along")
+    @Test("Of routes with the same pattern the one with the method wins; GET includes HEAD")
     func methods() {
         let gate = Gate([
             route("/a", .required) { $0.name = "any" },
@@ -79,7 +79,7 @@ struct RouteTableTests {
         #expect(gate.ask("/b", method: "post") == .methodNotAllowed("POST, PUT"))
     }
 
-    @Test("A method that the routes of the most specific path do not take is 405, whatever wider routes take")
+    @Test("A method without a route at the most specific path gets 405, even if less specific paths accept it")
     func methodOfNoRoute() {
         let gate = Gate([
             route("/login", .public, methods: ["POST"]), route("/**", .required),
@@ -96,7 +96,7 @@ struct RouteTableTests {
         #expect(gate.ask("/other", method: "PUT") == .route("/**"))
     }
 
-    @Test("A field that names another method does not reach the app where methods of the path lead elsewhere")
+    @Test("A method-override field is dropped where the methods of a path have different routes")
     func methodOverride() {
         let entries = Gate([
             route("/**", .public), route("/any", .required), route("/any", .public, methods: ["GET"]),
@@ -105,7 +105,7 @@ struct RouteTableTests {
         #expect(entries.map(\.dropsMethodOverride) == [false, true, true, true, false])
     }
 
-    @Test("An encoded slash needs its route's consent and is part of its segment")
+    @Test("An encoded slash must be allowed by its route and is part of its segment")
     func encodedSlashes() {
         let gate = Gate([
             route("/projects/*", .required) { $0.allowEncodedSlashes = true }, route("/strict/**", .required),
@@ -117,7 +117,7 @@ struct RouteTableTests {
         #expect(gate.ask("/projects/a%5Cb") == .refused(.pathBackslash))
     }
 
-    @Test("An encoded slash that an app takes for a separator must not lead past a protected route")
+    @Test("An encoded slash that an app may take for a separator must not lead past a protected route")
     func encodedSlashAmbiguity() {
         let gate = Gate([
             route("/**", .public) { $0.allowEncodedSlashes = true },
@@ -126,11 +126,11 @@ struct RouteTableTests {
         #expect(gate.ask("/admin%2Fx") == .refused(.pathAmbiguous))
         #expect(gate.ask("/x/%2Fadmin") == .route("/**"))
         #expect(gate.ask("/%2Fadmin") == .refused(.pathAmbiguous))
-        // Decoded first, then cut at the semicolon, this is //admin.
+        // If the path is decoded first and then cut at the semicolon, it is //admin.
         #expect(gate.ask("/;%2Fadmin") == .refused(.pathAmbiguous))
     }
 
-    @Test("Only what demands differ in is ambiguous, not the app behind a route")
+    @Test("Routes are ambiguous only if their requirements differ, not if their apps differ")
     func sameDemands() {
         let hosts = [
             HostSettings(
@@ -146,27 +146,27 @@ struct RouteTableTests {
         #expect(Gate([route("/**", .required), route("/api/**", .required)]).ask("//api/x") == .route("/api/**"))
     }
 
-    @Test("A session id of servlets in the path does no harm")
+    @Test("A servlet session id in the path does no harm")
     func servletSession() {
         let gate = Gate([route("/app/page", .required), route("/static/**", .public)])
         #expect(gate.ask("/app/page;jsessionid=0A1B") == .route("/app/page"))
         #expect(gate.ask("/static/a.css;jsessionid=0A1B") == .route("/static/**"))
     }
 
-    @Test("More oddities at once than any honest path has are refused where routes differ")
+    @Test("If routes differ, a path with more oddities than ordinary paths have is refused")
     func tooManyOddities() {
         let path = "/a%20;x//b%3By%23/%2541/c."
         #expect(Gate.protectedAdmin.ask(path) == .refused(.pathAmbiguous))
         #expect(Gate([route("/**", .public)]).ask(path) == .route("/**"))
     }
 
-    @Test("A long path of nothing but oddities is answered")
+    @Test("A long path that consists of oddities is answered")
     func longPath() {
         let path = "/" + String(repeating: "%61;//.x%20/", count: 600)
         #expect(Gate.protectedAdmin.ask(path) == .route("/**"))
     }
 
-    @Test("What a route needs at run time is ready-made")
+    @Test("The data that a route needs for each request is prepared")
     func readyMade() {
         let table = RouteTable(
             [
@@ -205,7 +205,7 @@ struct RouteFindingTests {
         Gate(routes).table.findings.filter(\.isError).map(\.message)
     }
 
-    @Test("Two routes that take the same requests are an error, whichever comes first")
+    @Test("Two routes for the same requests are an error, in either order")
     func duplicates() {
         #expect(self.errors([route("/a/**", .required), route("/a/**", .public)]).count == 1)
         #expect(
@@ -227,7 +227,7 @@ struct RouteFindingTests {
         #expect(self.errors([route(path, .required)]).count == 1)
     }
 
-    @Test("Unknown upstreams, hosts named twice and methods that are none are errors")
+    @Test("Unknown upstreams, duplicate hosts and invalid methods are errors")
     func otherErrors() {
         #expect(self.errors([route("/a", .required) { $0.upstream = "nowhere" }]).count == 1)
         for method in ["CONNECT", "TRACE", "get", "", "GE T"] {
@@ -242,7 +242,7 @@ struct RouteFindingTests {
         return Gate([host]).table.findings.filter { !$0.isError }
     }
 
-    @Test("Spellings of a protected path that really pass are worth a warning, and no others")
+    @Test("A warning is given for a spelling of a protected path that really passes, and for no other")
     func spellings() {
         #expect(self.warnings([route("/admin", .required), route("/**", .public)]).isEmpty)
         #expect(Gate.protectedAdmin.table.findings.isEmpty)
@@ -255,12 +255,12 @@ struct RouteFindingTests {
         #expect(
             self.warnings([route("/dir/", .required), route("/**", .public)]).first?.message.contains("/dir ") == true
         )
-        // Patterns with `*`, spaces and letters beyond ASCII are asked about as paths.
+        // Patterns with `*`, spaces and letters beyond ASCII are tried as paths.
         #expect(self.warnings([route("/users/*", .required), route("/**", .public)]).isEmpty)
         #expect(self.warnings([route("/caf\u{E9} bar", .required), route("/**", .public)]).isEmpty)
     }
 
-    @Test("Where apps tell cases apart, one line says what rests on it")
+    @Test("With case_sensitive: true one warning says what depends on the apps")
     func caseSensitive() {
         let findings = self.warnings(
             [route("/admin/**", .required), route("/secret", .required), route("/**", .public)],
@@ -272,7 +272,7 @@ struct RouteFindingTests {
     }
 
     @Test(
-        "Two routes that differ in letter case alone and demand otherwise are an error unless the apps tell cases apart"
+        "Two routes that differ only in letter case and in their requirements are an error, unless case_sensitive is set"
     )
     func lettersAlone() {
         #expect(self.errors([route("/Admin/**", .required), route("/admin/**", .public)]).count == 1)

@@ -3,7 +3,7 @@ import Settings
 import TestSupport
 import Testing
 
-/// How servers that people run behind gateways come from a request's path to the resource that they serve.
+/// How common servers behind gateways get from a request's path to the resource that they serve.
 enum Server: CaseIterable {
     case literal, nginx, python, tomcat, spring, decodesTwice, windows, cString, rewriter, express
 
@@ -78,7 +78,7 @@ struct UpstreamReadingTests {
     }
 
     @Test(
-        "No spelling brings an anonymous request to what a route protects, whatever server is behind it",
+        "No spelling leads an anonymous request to a protected resource, whatever server is behind the gateway",
         arguments: 1...6
     )
     func noWayRound(seed: Int) {
@@ -105,11 +105,11 @@ struct UpstreamReadingTests {
             if Gate.openPublic.ask(path) == .route("/public/**") {
                 #expect(!servers.contains { $0.first == admin }, "\(path)")
             }
-            // With path information the first segment is the script, whatever follows.
+            // With path information the first segment is the script, whatever follows it.
             if script.ask(path) == .route("/**") {
                 #expect(!servers.contains { $0.first == Array("run.php".utf8) }, "\(path)")
             }
-            // Below what is protected, one public place: nothing else of /admin may be reached through it.
+            // One public place below a protected path must not open any other path below it.
             if hole.ask(path) == .route("/admin/public") {
                 #expect(
                     !servers.contains { $0.first == admin && $0 != [admin, open] },

@@ -4,12 +4,12 @@ import Sessions
 import Testing
 import Vocabulary
 
-/// The README's table of binding modes, cell by cell.
+/// Checks every cell of the README's table of binding modes.
 @Suite("The table of binding modes in the README")
 struct BindingTableTests {
     private typealias Device = (address: String, asn: UInt32?)
 
-    /// What each row tells, by its first words: where the token was minted, and where it is used.
+    /// Where the token was minted and where it is used, by the first words of each row.
     private static let rows: [(begins: String, minted: Device, used: Device)] = [
         ("the same IPv6 /64", ("2001:8000:1:2::1", 1221), ("2001:8000:1:2:a::9", 1221)),
         ("another IPv4 address of the carrier", ("1.128.0.1", 1221), ("1.128.0.77", 1221)),
@@ -21,7 +21,7 @@ struct BindingTableTests {
         ("a thief elsewhere at the same carrier", ("1.128.0.1", 1221), ("1.129.7.7", 1221)),
     ]
 
-    @Test("every cell is what the judge says, for every mode and nothing but the modes")
+    @Test("every cell is the judge's result, and the table has every mode and no others")
     func cells() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

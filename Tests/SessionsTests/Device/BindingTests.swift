@@ -32,7 +32,7 @@ struct BindingTests {
         Row(.ip, ("1.128.0.1", 1221), ("1.128.0.1", 1221), nil),
         Row(.ip, ("1.128.0.1", 1221), ("1.128.0.2", 1221), .bindingIPMismatch),
         Row(.ip, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
-        // T15: one device, other spellings and temporary addresses (RFC 8981).
+        // T15: one device with other spellings and temporary addresses (RFC 8981).
         Row(.ip, ("::ffff:1.128.0.1", nil), ("1.128.0.1", nil), nil),
         Row(.ip, ("2001:8000:1:2::1", nil), ("2001:8000:1:2:ffff::9", nil), nil),
         Row(.ip, ("2001:8000:1:2::1", nil), ("2001:8000:1:3::1", nil), .bindingIPMismatch),
@@ -65,26 +65,26 @@ struct BindingTests {
         Row(.ipOrASN, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
         Row(.ipOrASN, ("1.128.0.1", nil), ("::ffff:1.128.0.1", nil), nil),
         Row(.ipOrASN, ("2001:8000:1:2::1", nil), ("2001:8000:1:2::2", nil), nil),
-        // So is the same network, in either family.
+        // The same network is also enough, in either family.
         Row(.ipOrASN, ("1.128.0.1", 1221), ("1.128.0.2", 1221), nil),
         Row(.ipOrASN, ("2001:8000::1", 1221), ("2001:8000:5::1", 1221), nil),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("2001:8000::1", 1221), nil),
         Row(.ipOrASN, ("2001:8000::1", 1221), ("1.128.0.1", 1221), nil),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("12.0.0.1", 7018), .bindingASNMismatch),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("2600:300::1", 7018), .bindingASNMismatch),
-        // T17: two unknown networks are not the same one.
+        // T17: two unknown networks do not count as the same.
         Row(.ipOrASN, ("10.0.0.1", nil), ("10.0.0.2", nil), .bindingASNUnknown),
         Row(.ipOrASN, ("1.128.0.1", 1221), ("1.128.0.2", nil), .bindingASNUnknown),
     ]
 
-    @Test("T15 T16 T17: every mode judges by its own rule", arguments: rows)
+    @Test("T15 T16 T17: every mode has its own rule", arguments: rows)
     func judges(row: Row) throws {
         let minted = try Self.facts(row.minted)
         let presented = try Self.facts(row.presented)
         #expect(BindingJudge.judge(row.mode, minted: minted, presented: presented) == row.reason)
     }
 
-    @Test("T18: an address that carries another one across has no network, even where a database names one")
+    @Test("T18: an address that embeds another one has no network, even if a database names one")
     func transitionalAddressesHaveNoNetwork() throws {
         let directory = try Self.directory("0.0.0.0/0,1221\n::/0,1221\n")
         let observer = DeviceObserver(directory: directory)
@@ -107,7 +107,7 @@ struct BindingTests {
         #expect(BindingJudge.judge(.asn, minted: facts, presented: facts) == .bindingASNUnknown)
     }
 
-    @Test("T17: a broken reload keeps the networks that were known")
+    @Test("T17: after a failed reload the networks that were known are kept")
     func brokenReloadKeepsLastGood() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).csv")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -120,7 +120,7 @@ struct BindingTests {
         #expect(observer.facts(address: address, userAgent: nil).asn == 1221)
     }
 
-    @Test("a User-Agent is kept up to 512 bytes and never cut inside a character")
+    @Test("a User-Agent is kept up to 512 bytes and is never cut inside a character")
     func userAgentIsCut() throws {
         let observer = DeviceObserver(directory: nil)
         let address = try #require(IPAddress("192.0.2.1"))

@@ -1,4 +1,4 @@
-/// A generator (SplitMix64) whose sequence depends on its seed alone: what fails in one run fails in the next.
+/// A generator (SplitMix64) whose sequence depends only on its seed, so that a failure can be repeated.
 package struct SeededNumbers: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

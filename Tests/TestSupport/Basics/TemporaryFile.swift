@@ -1,8 +1,8 @@
 import Foundation
 
-/// A file of a test, to be removed at its end.
+/// A file that a test creates and removes at its end.
 package struct TemporaryFile {
-    /// Where it lies.
+    /// Its location.
     package let path: String
 
     /// Writes a new file.
@@ -16,17 +16,17 @@ package struct TemporaryFile {
         try self.init(Array(text.utf8))
     }
 
-    /// Removes it.
+    /// Removes the file.
     package func remove() {
         try? FileManager.default.removeItem(atPath: self.path)
     }
 
-    /// Puts a new file in the old one's place.
+    /// Replaces the file with a new one of the same name.
     package func replace(with content: [UInt8]) throws {
         try Data(content).write(to: URL(filePath: self.path), options: .atomic)
     }
 
-    /// Writes over the file itself, as `cp` does.
+    /// Overwrites the file in place, as `cp` does.
     package func overwrite(with content: [UInt8]) throws {
         try Data(content).write(to: URL(filePath: self.path))
     }

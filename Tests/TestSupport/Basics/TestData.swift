@@ -1,27 +1,29 @@
 package import Foundation
 package import Testing
 
-/// The corpora of others, which lie outside the package: `$TESTDATA_DIR`, else `../shared/testdata` beside the package.
+/// The test corpora of other projects. They are outside the package: in `$TESTDATA_DIR`, or else in
+/// `../shared/testdata`.
 package enum TestData {
-    /// Why a test that needs them is skipped.
+    /// The reason that is shown when a test that needs them is skipped.
     package static let absence: Comment = "the corpora are absent: set TESTDATA_DIR"
 
-    /// Where they lie.
+    /// The folder that holds them.
     package static var directory: URL {
         if let path = Self.environment["TESTDATA_DIR"] { return URL(filePath: path) }
         return PackageFolder.root.deletingLastPathComponent().appending(path: "shared/testdata")
     }
 
-    /// Whether tests that read all of `names` run: they skip where one is absent, but under `CI=true` they run and fail.
+    /// Whether tests that read all of `names` run. If a file is missing they are skipped, except under `CI=true`, where
+    /// they run and fail.
     package static func isExpected(_ names: String...) -> Bool {
         Self.environment["CI"] == "true"
             || names.allSatisfy { FileManager.default.fileExists(atPath: Self.file($0).path) }
     }
 
-    /// Where `name` lies, whether it is there or not.
+    /// The path of `name`, whether or not the file exists.
     package static func file(_ name: String) -> URL { Self.directory.appending(path: name) }
 
-    /// The path of `name`; fails the test when it is absent.
+    /// The path of `name`. Fails the test if the file does not exist.
     package static func path(_ name: String) throws -> String {
         let path = Self.file(name).path
         try #require(FileManager.default.fileExists(atPath: path), "\(name) is absent: set TESTDATA_DIR")

@@ -1,18 +1,18 @@
 import Dispatch
 package import Testing
 
-/// What a test finds wrong with its surroundings.
+/// Something outside the code under test that keeps a test from running as planned.
 package struct BenchFailure: Error, CustomStringConvertible {
-    /// What it is, for whoever reads the test's output.
+    /// The message in the test's output.
     package let description: String
 
-    /// A failure that says this.
+    /// A failure with this message.
     package init(_ description: String) {
         self.description = description
     }
 }
 
-/// Lets tests block: each runs on a thread of its own beside the cooperative pool, a few at a time.
+/// Lets tests block: each runs on its own thread outside the cooperative pool, and only a few run at a time.
 package struct Blocking: SuiteTrait, TestTrait, TestScoping {
     package var isRecursive: Bool { true }
 
@@ -41,7 +41,7 @@ extension Trait where Self == Blocking {
     package static var blocking: Self { Blocking() }
 }
 
-/// Threads that may sleep in a system call.
+/// Threads that may block in a system call.
 private final class Threads: TaskExecutor {
     static let shared = Threads()
     private let queue = DispatchQueue(label: "integration", attributes: .concurrent)
@@ -52,7 +52,7 @@ private final class Threads: TaskExecutor {
     }
 }
 
-/// How many tests run at once: most of them wait, and the machine has few cores.
+/// How many tests run at once. Most of them wait most of the time, and the machine has few cores.
 private actor Turns {
     static let shared = Turns()
     private var free = 6

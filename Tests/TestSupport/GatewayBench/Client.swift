@@ -6,13 +6,13 @@ package struct Answer: Sendable {
     package var head: [UInt8]
     /// The body without its framing.
     package var body: [UInt8] = []
-    /// The body with its framing, as it came.
+    /// The body with its framing, as received.
     package var rawBody: [UInt8] = []
-    /// Interim answers before it.
+    /// The status codes of the interim (1xx) answers before it.
     package var interim: [Int] = []
-    /// The message ended where its framing said; without a length that is the end of the stream.
+    /// True if the message ended where its framing says; without a length, that is the end of the stream.
     package var isWhole = false
-    /// What came instead of the rest.
+    /// The event that arrived in place of the rest of the answer.
     package var ended: Wire.Event?
 
     /// The body as text.
@@ -48,13 +48,13 @@ package struct Answer: Sendable {
 }
 
 extension Wire {
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads the answer.
     package func request(_ text: String, seconds: Double = 5) throws -> Answer {
         self.send(text)
         return try self.answer(to: text.hasPrefix("HEAD ") ? "HEAD" : "GET", seconds: seconds)
     }
 
-    /// Reads one answer, interim ones before it included.
+    /// Reads one answer and any interim answers before it.
     package func answer(to method: String = "GET", seconds: Double = 5) throws -> Answer {
         var interim: [Int] = []
         while true {
@@ -142,7 +142,7 @@ extension Wire {
         }
     }
 
-    /// The connection ends without another byte.
+    /// True if the connection ends and no byte arrives before that.
     package func endsNow(within seconds: Double = 5) -> Bool {
         let event = self.receive(seconds: seconds)
         return event == .end || event == .reset
@@ -151,9 +151,9 @@ extension Wire {
 
 /// Requests as text.
 package enum Request {
-    /// The public host of the settings that `Config` writes.
+    /// The public host in the settings that `Config` writes.
     package static let host = "app.example.com"
-    /// Its origin.
+    /// The origin of that host.
     package static let origin = "http://app.example.com"
 
     /// A request, by default a `GET` without a body.

@@ -1,6 +1,6 @@
 /// Settings files for tests.
 package enum Config {
-    /// Two routes: everything needs a session, `/public/**` is open.
+    /// Two routes: `/public/**` is public, and every other path needs a session.
     package static let routes = """
           - path: /**
             name: app
@@ -42,11 +42,11 @@ package enum Config {
         """
     }
 
-    /// A whole file.
+    /// A complete settings file.
     ///
     /// - Parameters:
     ///   - upstream: The port of the app.
-    ///   - more: Top-level keys that are not set here.
+    ///     - more: Additional top-level keys.
     package static func file(
         upstream: Int,
         routes: String = Config.routes,
@@ -84,7 +84,7 @@ package enum Config {
         """
     }
 
-    /// A file whose one route is open: for what has nothing to do with sessions.
+    /// A settings file with one public route, for tests that need no session.
     package static func open(upstream: Int, _ route: String = "", more: String = "", drainTimeout: String = "1s")
         -> String
     {

@@ -5,7 +5,7 @@ import Synchronization
 import Glibc
 #endif
 
-/// A request as it reached the app.
+/// A request as the app received it.
 package struct Received: Sendable {
     /// The head's exact bytes.
     package var head: [UInt8]
@@ -13,7 +13,7 @@ package struct Received: Sendable {
     package var body: [UInt8] = []
     /// The body's exact bytes.
     package var rawBody: [UInt8] = []
-    /// Which connection it came on.
+    /// The number of the connection on which it came.
     package var connection: Int
 
     /// The head as text.
@@ -37,19 +37,19 @@ package struct Received: Sendable {
 
 /// One connection to the fake app.
 package struct Link: Sendable {
-    /// The connection itself.
+    /// The TCP connection.
     package let wire: Wire
-    /// Counted from 0.
+    /// The number of the connection, from 0.
     package let number: Int
     fileprivate let record: @Sendable (Received) -> Void
 
-    /// The next head, its body left on the wire; nil at the end.
+    /// Reads the next head and leaves its body on the wire; nil at the end.
     package func nextHead() -> Received? {
         guard let head = self.wire.receive(through: "\r\n\r\n", seconds: 30) else { return nil }
         return Received(head: head, connection: self.number)
     }
 
-    /// The next whole request; nil at the end. It is recorded.
+    /// Reads and records the next complete request; nil at the end.
     package func next() -> Received? {
         guard var request = self.nextHead() else { return nil }
         if let length = request.values("content-length").first.flatMap({ Int($0) }) {
@@ -81,17 +81,17 @@ package struct Link: Sendable {
         }
     }
 
-    /// Answers with `text`; false when nobody takes it.
+    /// Sends `text`; false if the other side no longer accepts it.
     @discardableResult
     package func send(_ text: String) -> Bool { self.wire.send(text) }
 
-    /// An answer with a length.
+    /// Sends an answer with a Content-Length.
     package func answer(_ status: String = "200 OK", _ fields: String = "", body: String = "") {
         self.send("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
     }
 }
 
-/// An app of the test's making: records what reaches it and answers what it is told to.
+/// An app that a test scripts. It records the requests that it receives.
 package final class FakeUpstream: Sendable {
     private struct State {
         var requests: [Received] = []
@@ -100,14 +100,14 @@ package final class FakeUpstream: Sendable {
         var isStopped = false
     }
 
-    /// Where it listens.
+    /// The port on which it listens.
     package let port: Int
     private let descriptor: Int32
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - port: 0 for a free one.
-    ///   - serve: What becomes of a connection; it is closed afterwards.
+    ///     - port: 0 for a free port.
+    ///     - serve: Handles one connection, which is closed afterwards.
     package init(port: Int = 0, serve: @escaping @Sendable (Link) -> Void = FakeUpstream.echo) throws {
         self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var one: Int32 = 1
@@ -122,7 +122,7 @@ package final class FakeUpstream: Sendable {
             while true {
                 let accepted = accept(descriptor, nil, nil)
                 guard accepted >= 0 else { return }
-                // Not for the gateways that other tests start meanwhile.
+                // Keeps the descriptor out of gateways that other tests start at the same time.
                 _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
                 let wire = Wire(descriptor: accepted)
                 let number: Int? = self.state.withLock { state in
@@ -145,12 +145,12 @@ package final class FakeUpstream: Sendable {
         }
     }
 
-    /// Answers every request with 200 and its own head as the body.
+    /// Answers every request with 200 and the request's head as the body.
     package static let echo: @Sendable (Link) -> Void = { link in
         while let request = link.next() { link.answer(body: String(latin1: request.head)) }
     }
 
-    /// Runs `answer` for every whole request of every connection.
+    /// Runs `answer` for every complete request of every connection.
     package static func answering(_ answer: @escaping @Sendable (Link, Received) -> Void) -> @Sendable (Link) -> Void {
         { link in while let request = link.next() { answer(link, request) } }
     }
@@ -164,12 +164,12 @@ package final class FakeUpstream: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// Every request that was read whole.
+    /// Every request that was read completely.
     package var requests: [Received] { self.state.withLock { $0.requests } }
-    /// How many connections it took.
+    /// The number of accepted connections.
     package var connectionCount: Int { self.state.withLock { $0.count } }
 
-    /// Closes every connection and the port.
+    /// Closes every connection and the listener.
     package func stop() {
         let links = self.state.withLock { state in
             state.isStopped = true

@@ -7,36 +7,36 @@ package import Testing
 import Glibc
 #endif
 
-/// The built binary, serving settings of the test's making on free ports.
+/// The built binary, which serves a test's settings on free ports.
 package final class Gateway: Sendable {
-    /// The top of the package.
+    /// The root of the package.
     package static let root = PackageFolder.root
-    /// The binary of the build that the tests are of, which lies beside them.
+    /// The binary of the same build as the tests, which is in the same folder as they are.
     package static let binary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "sallyport")
-    /// What every process of the gateway is given: no more of the tests' environment than what a sanitizer reads.
+    /// The environment of every gateway process: of the tests' own environment, only what a sanitizer reads.
     package static let environment = ProcessInfo.processInfo.environment
         .filter { ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key) }
         .merging(["PATH": "/usr/bin:/bin"]) { $1 }
 
-    /// Where it serves.
+    /// The port of its listener.
     package let port: Int
-    /// Where its operator's listener is.
+    /// The port of its admin listener.
     package let adminPort: Int
-    /// Its settings, its other files and its output lie here.
+    /// The folder of its settings, its other files and its output.
     package let folder: URL
     private let process: Mutex<Process>
-    /// The process, for signals.
+    /// The process id, for signals.
     package let processID: Int32
     private let hasEnded = Mutex(false)
 
-    /// Starts it and waits until it serves.
+    /// Starts the binary and waits until it serves.
     ///
     /// - Parameters:
-    ///   - settings: The file; what it names by relative path is looked for in `folder`.
-    ///   - files: More files by name, for the same folder.
-    ///   - environment: Variables beside `PATH`.
-    ///   - descriptors: How many files it may open.
+    ///     - settings: The settings file. Relative paths in it are resolved in `folder`.
+    ///     - files: Additional files for the same folder, by name.
+    ///     - environment: Variables in addition to `PATH`.
+    ///     - descriptors: The limit on its open files.
     package init(
         _ settings: String,
         files: [String: String] = [:],
@@ -58,7 +58,7 @@ package final class Gateway: Sendable {
         try Data().write(to: log)
         let output = try FileHandle(forWritingTo: log)
         let process = Process()
-        // Tests are clients on loopback, with no proxy between, whatever the public URL says.
+        // Tests connect on loopback without a proxy, whatever the public URL says.
         let command = ["run", "--config", file.path, "--insecure-http", "--insecure-unnamed-proxy"] + arguments
         if let descriptors {
             process.executableURL = URL(filePath: "/usr/bin/prlimit")
@@ -92,7 +92,7 @@ package final class Gateway: Sendable {
         self.adminPort = admin
     }
 
-    /// Runs `body` with a gateway that is stopped afterwards, whatever happens.
+    /// Runs `body` with a gateway, and always stops the gateway afterwards.
     @discardableResult
     package static func with<Result>(
         _ settings: String,
@@ -106,7 +106,7 @@ package final class Gateway: Sendable {
         return try body(gateway)
     }
 
-    // MARK: What it says
+    // MARK: Output and metrics
 
     /// Everything that it has written so far.
     package var output: String {
@@ -114,38 +114,38 @@ package final class Gateway: Sendable {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Asks the operator's listener.
+    /// Sends a GET to the admin listener.
     package func admin(_ path: String) throws -> Answer {
         try Wire(to: self.adminPort).request("GET \(path) HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
     }
 
-    /// The value of a series, with its labels as they are written; 0 when it is not there.
+    /// The value of a series, named with its labels as they are written; 0 if the series does not exist.
     package func metric(_ series: String) throws -> Double {
         let text = try self.admin("/metrics").text
         let line = text.split(separator: "\n").first { $0.hasPrefix(series + " ") }
         return line.flatMap { Double($0.dropFirst(series.count + 1)) } ?? 0
     }
 
-    /// Bytes of memory in use.
+    /// Its resident memory in bytes.
     package var residentBytes: Int {
         let text = (try? String(contentsOfFile: "/proc/\(self.processID)/statm", encoding: .utf8)) ?? ""
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
         return pages * 4096
     }
 
-    /// How many files it has open.
+    /// The number of its open files.
     package var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.processID)/fd").count) ?? 0
     }
 
-    // MARK: Signals and the end
+    // MARK: Signals and exit
 
     /// Sends it a signal.
     package func signal(_ number: Int32) {
         kill(self.processID, number)
     }
 
-    /// Replaces the settings and asks for a reload; waits until the log tells how it went.
+    /// Replaces the settings, asks for a reload, and waits until the log reports the result.
     package func reload(_ settings: String) throws {
         let marks = ["configuration reloaded", "configuration not reloaded"]
         func count() -> Int { marks.map { self.output.components(separatedBy: $0).count - 1 }.reduce(0, +) }
@@ -155,14 +155,14 @@ package final class Gateway: Sendable {
         guard eventually({ count() > before }) else { throw BenchFailure("no reload: \(self.output.suffix(500))") }
     }
 
-    /// The exit status once it has ended by itself; nil when it does not.
+    /// Waits for it to exit by itself and returns the exit status; nil if it does not exit.
     package func exitStatus(within seconds: Double = 10) -> Int32? {
         guard eventually(within: seconds, { !self.process.withLock { $0.isRunning } }) else { return nil }
         self.hasEnded.withLock { $0 = true }
         return self.process.withLock { $0.terminationStatus }
     }
 
-    /// Ends it and looks for secrets in everything that it wrote.
+    /// Ends the process and searches all of its output for secrets.
     package func stop(sourceLocation: SourceLocation = #_sourceLocation) {
         if !self.hasEnded.withLock({ $0 }), self.process.withLock({ $0.isRunning }) {
             let metrics = (try? self.admin("/metrics").text) ?? ""

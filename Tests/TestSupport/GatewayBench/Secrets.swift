@@ -1,20 +1,20 @@
 import Foundation
 import Synchronization
 
-/// Everything secret that the gateway has issued to this suite; none of it may stand in what the gateway writes.
+/// All secrets that gateways have issued to this test run. None of them may appear in a gateway's output.
 package final class Secrets: Sendable {
-    /// Those of the whole run.
+    /// The secrets of the whole run.
     package static let shared = Secrets()
     private let known = Mutex<Set<String>>(["analytical-engine", "compiler-a0"])
 
-    /// How many are known.
+    /// The number of known secrets.
     package var count: Int { self.known.withLock { $0.count } }
 
-    /// Remembers every token of ours that stands in `bytes`.
+    /// Remembers every token of the gateway's that appears in `bytes`.
     package func note(in bytes: [UInt8]) {
         guard bytes.count < 1 << 20 else { return }
         for word in Self.words(in: bytes) {
-            // sps_, spt_ and their like; what stands before it is no part of it.
+            // A token begins with `sps_`, `spt_` or similar; bytes before that are not part of it.
             let start = word.indices.first { index in
                 word[index...].starts(with: [0x73, 0x70]) && index + 3 < word.endIndex && word[index + 3] == 0x5F
             }
@@ -24,7 +24,7 @@ package final class Secrets: Sendable {
         }
     }
 
-    /// Runs of at least 40 of the characters that tokens are made of. By hand, since tests log many megabytes.
+    /// Runs of at least 40 characters of the token alphabet. Written by hand because tests log many megabytes.
     private static func words(in bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         var words: [ArraySlice<UInt8>] = []
         var start = 0
@@ -40,12 +40,12 @@ package final class Secrets: Sendable {
         return words
     }
 
-    /// Remembers this one.
+    /// Remembers this secret.
     package func note(_ secret: String) {
         self.known.withLock { _ = $0.insert(secret) }
     }
 
-    /// The secrets that stand in `text`, whole or by their random part.
+    /// The known secrets that appear in `text`, complete or only by their random part.
     package func found(in text: String) -> [String] {
         var words: Set<String> = []
         for word in Self.words(in: Array(text.utf8)) {

@@ -13,7 +13,7 @@ package enum ServerPorts {
     private static let range = 11_000..<21_000
     private static let next = Mutex(Int.random(in: range))
 
-    /// What Redis Cluster adds to a port for its bus.
+    /// The distance from a port to that of Redis Cluster's bus.
     private static let busOffset = 10_000
 
     /// A free port whose port for the cluster bus is also free. It is never returned twice.
@@ -28,7 +28,7 @@ package enum ServerPorts {
         throw BenchFailure("no port is free")
     }
 
-    /// The first of `count` free ports in a row. None of them is handed out again.
+    /// The first of `count` consecutive free ports. None of them is returned again.
     package static func take(inRow count: Int) throws -> Int {
         for _ in self.range {
             let first = self.next.withLock { next in

@@ -5,9 +5,9 @@ package import Testing
 import Glibc
 #endif
 
-/// Real programs that tests use where they are installed.
+/// Real server programs, for tests that run where these are installed.
 package enum Servers {
-    /// A missing program is no failure on a developer's machine, and one where everything has to be tested.
+    /// Reports a missing program: a failure under `CI=true`, otherwise only a printed note.
     package static func missing(_ name: String, sourceLocation: SourceLocation = #_sourceLocation) {
         if ProcessInfo.processInfo.environment["CI"] == "true" {
             Issue.record("\(name) is not installed", sourceLocation: sourceLocation)
@@ -16,12 +16,12 @@ package enum Servers {
         }
     }
 
-    /// The first of the paths that is a program.
+    /// The first of these paths that is an executable file.
     package static func find(_ names: [String]) -> String? {
         names.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Runs a program to its end, with nothing of the test's environment but what is named.
+    /// Runs a program to its end. It gets only the environment that is given here.
     package static func run(
         _ program: String,
         _ arguments: [String],
@@ -50,7 +50,7 @@ package enum Servers {
     package final class Running: @unchecked Sendable {
         private let process = Process()
 
-        /// Starts it and waits until it takes connections.
+        /// Starts it and waits until it accepts connections.
         package init(_ program: String, _ arguments: [String], in folder: URL, port: Int) throws {
             self.process.executableURL = URL(filePath: program)
             self.process.arguments = arguments
@@ -70,7 +70,7 @@ package enum Servers {
             }
         }
 
-        /// Ends it.
+        /// Ends the process.
         package func stop() {
             guard self.process.isRunning else { return }
             self.process.terminate()

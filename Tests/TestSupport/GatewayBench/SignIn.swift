@@ -1,10 +1,10 @@
 import Foundation
 
-/// Somebody who can sign in.
+/// A user of the static provider.
 package enum User: Sendable {
     case ada, grace, mary
 
-    /// What is typed to sign in.
+    /// The identifier for the sign-in form.
     package var identifier: String {
         switch self {
         case .ada: "ada@example.com"
@@ -13,7 +13,7 @@ package enum User: Sendable {
         }
     }
 
-    /// The subject that apps are told.
+    /// The subject that apps receive.
     package var id: String {
         switch self {
         case .ada: "user-1815"
@@ -22,27 +22,27 @@ package enum User: Sendable {
         }
     }
 
-    /// The password.
+    /// The user's password.
     package var password: String { self == .ada ? "analytical-engine" : "compiler-a0" }
 }
 
 extension Gateway {
-    /// A new connection to it.
+    /// A new connection to the gateway.
     package func connect(from source: String? = nil) throws -> Wire {
         try Wire(to: self.port, from: source)
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on a connection of its own.
     package func request(_ text: String, from source: String? = nil, seconds: Double = 5) throws -> Answer {
         try self.connect(from: source).request(text, seconds: seconds)
     }
 
-    /// A `GET` on a connection of its own.
+    /// Sends a `GET` on a connection of its own.
     package func get(_ target: String = "/", _ fields: [String] = [], from source: String? = nil) throws -> Answer {
         try self.request(Request.get(target, fields), from: source)
     }
 
-    /// Signs in as a browser does; the session cookie's value.
+    /// Signs in as a browser does and returns the value of the session cookie.
     package func browser(_ user: User = .ada, from source: String? = nil) throws -> String {
         let answer = try self.request(
             Request.post(
@@ -58,9 +58,9 @@ extension Gateway {
         return token
     }
 
-    /// Signs in as a native app does; the session token.
+    /// Signs in as a native app does and returns the session token.
     ///
-    /// - Parameter fields: More of its requests, e.g. what a proxy says of the client.
+    /// - Parameter fields: Additional request fields, e.g. those that a proxy adds about the client.
     package func native(_ user: User = .ada, from source: String? = nil, fields: [String] = []) throws -> String {
         let flow = try self.get("/self-service/login/api", fields, from: source)
         guard let action = flow.text.firstMatch(of: /"action":"https?:\/\/[^\/]*(\/[^"]*)"/) else {
@@ -95,7 +95,7 @@ extension Gateway {
         return String(token.1)
     }
 
-    /// Asks for a session-transfer token; the answer as it is.
+    /// Asks for a session-transfer token and returns the answer unchanged.
     package func exchange(
         _ sessionToken: String,
         client: String = "native",
@@ -120,7 +120,7 @@ extension Gateway {
         )
     }
 
-    /// A fresh transfer token of a fresh native session.
+    /// A new transfer token of a new native session.
     package func transferToken(_ user: User = .ada, from source: String? = nil) throws -> String {
         try self.mint(self.native(user, from: source), from: source)
     }
@@ -141,7 +141,7 @@ extension Gateway {
 }
 
 extension Answer {
-    /// The session cookie that it sets: empty when it clears it, nil when it does neither.
+    /// The value of the session cookie that the answer sets: empty if it clears the cookie, nil if it does neither.
     package var sessionCookie: String? {
         for line in self.values("set-cookie") where line.hasPrefix("sallyport=") {
             return String(line.dropFirst("sallyport=".count).prefix { $0 != ";" })

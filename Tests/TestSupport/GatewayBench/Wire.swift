@@ -6,9 +6,9 @@ import Synchronization
 import Glibc
 #endif
 
-/// One TCP connection as the system has it, with a deadline on every read. Used by one thread at a time.
+/// One TCP connection over system calls, with a deadline on every read. Used by one thread at a time.
 package final class Wire: Sendable {
-    /// What a read came to.
+    /// The result of a read.
     package enum Event: Equatable {
         case bytes([UInt8])
         case end
@@ -23,7 +23,7 @@ package final class Wire: Sendable {
 
     private let state: Mutex<State>
 
-    /// A socket that is connected; it is closed with this object.
+    /// A connected socket, which is closed with this object.
     package init(descriptor: Int32) {
         var one: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
@@ -33,8 +33,8 @@ package final class Wire: Sendable {
     /// Connects on loopback.
     ///
     /// - Parameters:
-    ///   - source: The address to come from.
-    ///   - receiveBuffer: Bytes that the kernel may hold for a reader that does not read.
+    ///     - source: The local address to connect from.
+    ///     - receiveBuffer: The size in bytes of the kernel's receive buffer, for a client that does not read.
     package convenience init(to port: Int, from source: String? = nil, receiveBuffer: Int32? = nil) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw BenchFailure("socket: \(errno)") }
@@ -58,7 +58,7 @@ package final class Wire: Sendable {
         self.close()
     }
 
-    /// Lends an IPv4 socket address.
+    /// Calls a closure with an IPv4 socket address.
     package static func withAddress<Result>(
         _ host: String,
         _ port: Int,
@@ -79,7 +79,7 @@ package final class Wire: Sendable {
 
     // MARK: Sending
 
-    /// Sends everything; false when the other side no longer takes it, or not for ten seconds.
+    /// Sends everything; false if the other side stops reading for ten seconds or no longer accepts bytes.
     @discardableResult
     package func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -103,12 +103,12 @@ package final class Wire: Sendable {
     }
 
     @discardableResult
-    /// The same with text.
+    /// Sends text.
     package func send(_ text: String) -> Bool {
         self.send(Array(text.utf8))
     }
 
-    /// Sends as much as goes without waiting; the count.
+    /// Sends as much as is possible without waiting; returns the number of bytes.
     package func sendWhatFits(_ bytes: [UInt8]) -> Int {
         let count = bytes.withUnsafeBytes {
             Glibc.send(
@@ -123,7 +123,7 @@ package final class Wire: Sendable {
 
     // MARK: Receiving
 
-    /// The next bytes, or how it ended.
+    /// Reads the next bytes, or how the connection ended.
     package func receive(seconds: Double = 5) -> Event {
         let kept = self.state.withLock { state in
             defer { state.kept = [] }
@@ -137,12 +137,12 @@ package final class Wire: Sendable {
         return count == 0 ? .end : .reset
     }
 
-    /// Puts bytes back that belong to what follows.
+    /// Puts bytes back, so that the next read returns them.
     package func keep(_ bytes: some Sequence<UInt8>) {
         self.state.withLock { $0.kept = Array(bytes) + $0.kept }
     }
 
-    /// Everything until the end; the last event is not bytes.
+    /// Reads until the end. The returned event is never `bytes`.
     package func receiveAll(seconds: Double = 5) -> (bytes: [UInt8], last: Event) {
         var all: [UInt8] = []
         while true {
@@ -155,7 +155,7 @@ package final class Wire: Sendable {
         }
     }
 
-    /// Bytes up to and with `mark`; nil when it does not come.
+    /// Reads up to and including `mark`; nil if it does not arrive.
     package func receive(through mark: String, seconds: Double = 5) -> [UInt8]? {
         var all: [UInt8] = []
         let mark = Array(mark.utf8)
@@ -172,7 +172,7 @@ package final class Wire: Sendable {
         return nil
     }
 
-    /// Exactly `count` bytes; nil when they do not come.
+    /// Reads exactly `count` bytes; nil if they do not arrive.
     package func receive(count: Int, seconds: Double = 5) -> [UInt8]? {
         var all: [UInt8] = []
         while all.count < count {
@@ -193,7 +193,7 @@ package final class Wire: Sendable {
 
     // MARK: The end
 
-    /// Closes it.
+    /// Closes the connection.
     package func close() {
         let descriptor = self.state.withLock { state in
             defer { state.descriptor = -1 }
@@ -202,26 +202,26 @@ package final class Wire: Sendable {
         if descriptor >= 0 { Glibc.close(descriptor) }
     }
 
-    /// Sends FIN and reads on.
+    /// Sends FIN and keeps reading.
     package func finish() {
         shutdown(self.descriptor, Int32(SHUT_WR))
     }
 
-    /// Ends with RST.
+    /// Ends the connection with RST.
     package func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         self.close()
     }
 
-    /// Wakes a thread that reads here.
+    /// Wakes a thread that is reading here.
     package func interrupt() {
         shutdown(self.descriptor, Int32(SHUT_RDWR))
     }
 }
 
 extension String {
-    /// Every byte is a character, whatever it means.
+    /// Decodes each byte as one Latin-1 character, so that no byte is lost.
     package init(latin1 bytes: some Sequence<UInt8>) {
         var text = String.UnicodeScalarView()
         text.append(contentsOf: bytes.map { Unicode.Scalar($0) })
@@ -229,7 +229,7 @@ extension String {
     }
 }
 
-/// Waits until something holds, for a while.
+/// Waits until a condition holds; false if it does not hold in time.
 package func eventually(within seconds: Double = 5, _ condition: () -> Bool) -> Bool {
     let deadline = DispatchTime.now() + seconds
     while !condition() {

@@ -15,7 +15,7 @@ final class FaultPipe {
         case end
     }
 
-    /// What is still to be written to one side, in order, each with its earliest time.
+    /// What is still to be written to one side, in order, each part with its earliest time.
     private struct Lane {
         var items = CircularBuffer<(due: NIODeadline, item: Item)>()
         var timer: Scheduled<Void>?
@@ -144,7 +144,7 @@ final class FaultPipe {
                 if self.fault == .sliced, bytes.readableBytes > 1, let first = bytes.readSlice(length: 1) {
                     self.write(first, to: channel, side)
                     self[keyPath: lane].items.prepend((due, .bytes(bytes)))
-                    // One turn of the loop later, so that it is sent in its own packet.
+                    // In a later turn of the loop, so that it is sent in its own packet.
                     return self.pump(side, lane, at: .now())
                 }
                 self.write(bytes, to: channel, side)
@@ -181,9 +181,9 @@ final class FaultPipe {
 /// Counts commands of RESP (arrays of bulk strings) as they pass.
 struct CommandCounter {
     private enum Place {
-        /// In the line that begins a command or an argument; with the part that has arrived.
+        /// Reading the line that begins a command or an argument; with the part that has arrived.
         case line([UInt8])
-        /// In an argument; with the bytes to come, including CRLF.
+        /// Reading an argument; with the number of bytes to come, including CRLF.
         case argument(Int)
     }
 

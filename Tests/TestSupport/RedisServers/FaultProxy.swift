@@ -3,34 +3,34 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A proxy before a TCP server that simulates faults of networks, which can be switched while it runs.
+/// A proxy in front of a TCP server. It simulates network faults, which can be switched while it runs.
 package final class FaultProxy: Sendable {
     /// What happens to connections.
     package enum Fault: Sendable, Equatable {
-        /// They pass.
+        /// All bytes pass.
         case none
-        /// New ones are refused, and open ones are cut.
+        /// New connections are refused, and open ones are cut.
         case refused
-        /// New ones are accepted and closed; open ones are cut.
+        /// New connections are accepted and closed; open ones are cut.
         case closedAtOnce
-        /// They are accepted and no byte passes until the fault ends; then all bytes pass.
+        /// Connections are accepted, but no byte passes until the fault ends; then all bytes pass.
         case hanging
-        /// Clients that have subscribed get nothing more, while their connections stay open; everything else passes.
+        /// Clients that have subscribed get no more bytes, while their connections stay open; everything else passes.
         case deaf
         /// Every byte is delayed by this time.
         case delayed(toServer: TimeAmount, toClient: TimeAmount)
         /// Every byte is sent separately.
         case sliced
-        /// They are cut after this many more bytes to the client.
+        /// Connections are cut after this many more bytes to the client.
         case cut(after: Int)
-        /// The server gets nothing more: each RESP command is answered with this line, which has no CRLF.
+        /// The server gets no more bytes. The proxy answers each RESP command with this line (without CRLF).
         case answered(String)
 
         fileprivate var allowsConnections: Bool { self != .refused && self != .closedAtOnce }
     }
 
     private struct State {
-        /// By the clients' addresses.
+        /// Faults for single clients, by address.
         var faults: [String: Fault] = [:]
         var fault = Fault.none
         var listener: (any Channel)?
@@ -38,7 +38,7 @@ package final class FaultProxy: Sendable {
         var accepted = 0
     }
 
-    /// Where it listens.
+    /// The port on which it listens.
     package let port: Int
     private let server: Int
     private let state = Mutex(State())
@@ -80,10 +80,10 @@ package final class FaultProxy: Sendable {
         try await self.set(.refused)
     }
 
-    /// How many connections it has accepted in all.
+    /// The number of connections that it has accepted in all.
     package var acceptedCount: Int { self.state.withLock { $0.accepted } }
 
-    /// How many are open.
+    /// The number of open connections.
     package var openCount: Int { self.state.withLock { $0.pipes.count } }
 
     // MARK: Faults

@@ -17,7 +17,7 @@ package final class RedisSentinelGroup: Sendable {
     /// The first one is the primary at the start.
     package let nodes: [RedisServer]
     package let sentinels: [RedisServer]
-    /// One before each node; empty without proxies.
+    /// One in front of each node; empty without proxies.
     package let proxies: [FaultProxy]
 
     private init(nodes: [RedisServer], sentinels: [RedisServer], proxies: [FaultProxy]) {
@@ -117,13 +117,13 @@ package final class RedisSentinelGroup: Sendable {
 
     // MARK: The primary
 
-    /// The address of each node as the gateways are told it.
+    /// The address of each node as gateways are given it.
     package func port(of node: RedisServer) -> Int {
         guard let index = self.nodes.firstIndex(where: { $0 === node }), !self.proxies.isEmpty else { return node.port }
         return self.proxies[index].port
     }
 
-    /// The proxy before a node; nil without proxies.
+    /// The proxy in front of a node; nil without proxies.
     package func proxy(of node: RedisServer) -> FaultProxy? {
         self.nodes.firstIndex { $0 === node }.flatMap { self.proxies.isEmpty ? nil : self.proxies[$0] }
     }

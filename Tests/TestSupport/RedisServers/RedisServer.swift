@@ -24,7 +24,7 @@ package final class RedisServer: Sendable {
         case tls(Certificates)
     }
 
-    /// Where it listens, before and after every restart.
+    /// Its port, the same before and after every restart.
     package let port: Int
     /// Its working directory for a kept database, which is removed with the server.
     package let directory: URL
@@ -32,12 +32,12 @@ package final class RedisServer: Sendable {
     private let access: Access
     private let process = Mutex<Process?>(nil)
 
-    /// A server that does not run yet.
+    /// A server that is not running yet.
     ///
     /// - Parameters:
-    ///   - arguments: Additional arguments of `redis-server`, which come last and so take precedence.
+    ///     - arguments: Additional arguments of `redis-server`. They come last and so take precedence.
     ///   - configuration: The text of a configuration file, which the server may rewrite.
-    ///   - port: The port; nil: a free one.
+    ///     - port: The port; nil for a free one.
     package init(
         _ arguments: [String] = [],
         configuration: String? = nil,
@@ -191,9 +191,9 @@ package final class RedisServer: Sendable {
     }
 }
 
-/// Waits until something holds, asking for it again and again.
+/// Waits until a condition holds, and checks it repeatedly.
 ///
-/// - Throws: `BenchFailure` when it does not hold for so long.
+/// - Throws: `BenchFailure` if it does not hold in time.
 package func waitUntil(
     _ what: String,
     within patience: Duration = .seconds(20),

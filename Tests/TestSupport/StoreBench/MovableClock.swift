@@ -13,10 +13,10 @@ package final class MovableClock: Sendable {
     /// The clock as the code under test reads it.
     package var clock: Clock { Clock { self.now } }
 
-    /// What it shows.
+    /// The current time of this clock.
     package var now: UnixTime { self.time.withLock { $0 } }
 
-    /// Moves it on, or back by a negative duration.
+    /// Moves it forward, or back by a negative duration.
     package func advance(by duration: Duration) {
         self.time.withLock { $0 = $0.advanced(by: duration) }
     }

@@ -3,36 +3,36 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// The memory store under a script: it counts what it is asked, fails when told to, holds reads back until the test
-/// answers them, and lets a test step in before an act.
+/// A memory store that a test scripts. It counts calls, fails on demand, holds reads until the test answers them, and
+/// can run a test's closure before a consumption.
 package final class ScriptedStore: SessionStore, SingleUseStore {
-    /// What it does beside what the memory store does. A test changes it at any time.
+    /// How it differs from the memory store. A test can change this at any time.
     package struct Script: Sendable {
-        /// The error of every call from now on; with `callsBeforeFailure`, only after so many more calls.
+        /// The error of every call from now on, or only after `callsBeforeFailure` more calls.
         package var failure: StoreError?
         /// How many calls still succeed while `failure` is set.
         package var callsBeforeFailure = 0
-        /// No end of a presented session is certain.
+        /// Ends of presented sessions fail.
         package var failsPresentedEnds = false
-        /// Answers of `consume` that come before the real ones.
+        /// Answers of `consume` that are returned before the real ones.
         package var consumptions: [Consumption] = []
-        /// So many answers of `consume` are lost: the store has acted, and the caller does not learn of it.
+        /// How many answers of `consume` are lost: the store has acted, but the caller gets an error.
         package var lostAnswers = 0
         /// The store acts, but cannot promise to remember what it did.
         package var isUnconfirmed = false
-        /// Done once before the next `consume` reaches the store.
+        /// Runs once, before the next `consume` reaches the store.
         package var beforeConsume: (@Sendable () async throws -> Void)?
-        /// A session that is read is answered by the test (`takeRead`).
+        /// The test answers each read of a session (`takeRead`).
         package var holdsReads = false
-        /// What stands before a subject in each of its names.
+        /// The prefixes of a subject's names: it has one name for each.
         package var aliases = [""]
     }
 
     /// A read that the test has to answer.
     package struct Read {
-        /// What was asked for.
+        /// The key that was asked for.
         package let key: RecordKey
-        /// The answer that is waited for.
+        /// The promise of the answer.
         package let answer: EventLoopPromise<Stored<Session>?>
     }
 
@@ -48,46 +48,46 @@ package final class ScriptedStore: SessionStore, SingleUseStore {
     private let base: MemoryStore
     private let state = Mutex(State())
 
-    /// A script that changes nothing yet.
+    /// A store with a script that changes nothing yet.
     package init(_ base: MemoryStore) {
         self.base = base
     }
 
-    /// A store of its own that has room for `room` sessions, and as many markers.
+    /// A scripted store with its own memory store, which has room for `room` sessions and `room` markers.
     package convenience init(clock: Clock, room: Int = 10_000) {
         self.init(MemoryStore(maxSessions: room, maxMarkers: room, clock: clock, caches: SessionCaches()))
     }
 
-    // MARK: What a test tells it
+    // MARK: Scripting
 
     /// Changes the script.
     package func change(_ body: @Sendable (inout Script) -> Void) {
         self.state.withLock { body(&$0.script) }
     }
 
-    /// From now on every call fails with `error`; nil: none does.
+    /// From now on every call fails with `error`; nil ends the failures.
     package func fail(with error: StoreError?) {
         self.change { ($0.failure, $0.callsBeforeFailure) = (error, 0) }
     }
 
-    /// The oldest read that is held back, to be answered by the test; nil when there is none.
+    /// Takes the oldest held read, for the test to answer; nil if there is none.
     package func takeRead() -> Read? {
         self.state.withLock { $0.reads.isEmpty ? nil : $0.reads.removeFirst() }
     }
 
-    // MARK: What it tells a test
+    // MARK: Observing
 
-    /// How many calls there were, those that failed included.
+    /// The number of calls, including those that failed.
     package var calls: Int { self.state.withLock { $0.calls } }
-    /// How often it was asked to promise that it remembers what it did.
+    /// How often it was asked to confirm that it remembers an action.
     package var confirmations: Int { self.state.withLock { $0.confirmations } }
-    /// How often a subject's names were asked for.
+    /// How often it was asked for a subject's names.
     package var namings: Int { self.state.withLock { $0.namings } }
-    /// The sessions of which it was told that they were used, in order.
+    /// The sessions whose use was reported to it, in order.
     package var touches: [RecordKey] { self.state.withLock { $0.touches } }
-    /// How many reads are held back and not yet taken by the test.
+    /// The number of held reads that the test has not taken yet.
     package var waiting: Int { self.state.withLock { $0.reads.count } }
-    /// How many sessions the memory store holds.
+    /// The number of sessions in the memory store.
     package var sessionCount: Int { self.base.sessionCount }
 
     // MARK: SessionStore
