@@ -198,7 +198,7 @@ final class JudgedRequest {
     func values(_ name: String) -> [String] {
         let lines = self.judge.findings.answerLines.map { String(decoding: $0.dropLast(2), as: UTF8.self) }
         return lines.filter { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
-            + (self.answer?.fields.filter { $0.name == name }.map(\.value) ?? [])
+            + (self.answer?.fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value) ?? [])
     }
 
     /// The names of the cookies that are set, and of those that are cleared.
