@@ -126,7 +126,7 @@ import Vocabulary
         let parts: [[UInt8]] = [
             token.parent.encoded, [1] + text(token.parentKey.lineage.tag) + text(digest.base64URL), text("app"), [0],
             // 2001:db8::1 as two numbers, neither network nor user agent.
-            [0x80, 0x80, 0x80, 0x80, 0x80, 0xF0, 0xC1, 0x90, 0x20, 1, 0, 0], [2] + text("a") + text("b"), writer.bytes,
+            [0x80, 0x80, 0x80, 0x80, 0x80, 0xB7, 0xC3, 0x80, 0x20, 1, 0, 0], [2] + text("a") + text("b"), writer.bytes,
         ]
         #expect(try token.encoded() == parts.flatMap { $0 })
     }
