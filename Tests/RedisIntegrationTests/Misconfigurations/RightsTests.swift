@@ -139,7 +139,7 @@ import Testing
                 try add(
                     "channels \(channels)",
                     ["~sp:*"] + channels,
-                    "not hear the channel __redis__:invalidate",
+                    "not subscribe to the channel __redis__:invalidate",
                     Self.channel
                 )
             }
