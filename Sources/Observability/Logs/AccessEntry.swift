@@ -10,13 +10,15 @@ package struct AccessEntry {
     package var requestID: String
     /// The client's address after `trusted_proxies`, as text.
     package var client: String
-    package var method: UnsafeRawBufferPointer
+    /// nil: the head could not be parsed.
+    package var method: UnsafeRawBufferPointer?
     /// The requested `Host`.
     package var host: UnsafeRawBufferPointer?
-    /// The request target as it came. The log cuts it at its query, which is never written.
-    package var target: UnsafeRawBufferPointer
-    /// `HTTP/1.1`
-    package var version: String
+    /// The request target as it came. The log cuts it at its query, which is never written. nil: the head could
+    /// not be parsed.
+    package var target: UnsafeRawBufferPointer?
+    /// `HTTP/1.1`. nil: the head could not be parsed.
+    package var version: String?
     /// The status; 0 when no response was begun.
     package var status = 0
     package var reason: Reason?
@@ -53,9 +55,9 @@ package struct AccessEntry {
         time: UnixTime,
         requestID: String,
         client: String,
-        method: UnsafeRawBufferPointer,
-        target: UnsafeRawBufferPointer,
-        version: String
+        method: UnsafeRawBufferPointer?,
+        target: UnsafeRawBufferPointer?,
+        version: String?
     ) {
         self.time = time
         self.requestID = requestID

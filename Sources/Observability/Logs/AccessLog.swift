@@ -35,9 +35,9 @@ package final class AccessLog {
         line.begin("access", entry.time)
         line.member("request_id", entry.requestID)
         line.member("client", entry.client)
-        line.member("method", entry.method)
+        if let method = entry.method { line.member("method", method) }
         if let host = entry.host { line.member("host", host) }
-        line.member("path", self.publicPart(of: entry.target))
+        if let target = entry.target { line.member("path", self.publicPart(of: target)) }
         line.member("protocol", entry.version)
         line.member("status", Int64(entry.status))
         line.member("reason", entry.reason?.rawValue)

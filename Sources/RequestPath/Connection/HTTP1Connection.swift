@@ -303,7 +303,7 @@ extension HTTP1Connection: ClientStream {
 
 extension HTTP1Connection: LoopConnection {
     package var quietSince: NIODeadline? { self.state.quietSince }
-    package var isBusy: Bool { !self.state.isIdle }
+    package var isBusy: Bool { !self.state.isIdle || self.state.awaitsFirstRequest(self.loop.now) }
 
     package func sweep(_ now: NIODeadline) {
         switch self.state.sweep(now, closesIdle: self.loop.closesIdle) {

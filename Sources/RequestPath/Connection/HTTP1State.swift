@@ -71,6 +71,16 @@ package struct HTTP1State {
         }
     }
 
+    /// How long a connection without a request stays open while idle ones close: a client that has just connected may be
+    /// about to send, and a proxy may not repeat a POST.
+    package static let firstRequestGrace = TimeAmount.seconds(1)
+
+    /// Whether the connection has just opened, so that its first request may still arrive.
+    package func awaitsFirstRequest(_ now: NIODeadline) -> Bool {
+        guard self.requestCount == 0, case .idle(let since, _) = self.state else { return false }
+        return now - since < Self.firstRequestGrace
+    }
+
     // MARK: The head
 
     /// Bytes of a head have come; `bytes` is all there is of it. False: parsing them would find no end.
@@ -216,10 +226,11 @@ package struct HTTP1State {
 
     /// What has reached its deadline.
     ///
-    /// - Parameter closesIdle: No connection is kept that carries nothing.
+    /// - Parameter closesIdle: Idle connections close, except those whose first request may still arrive.
     package func sweep(_ now: NIODeadline, closesIdle: Bool) -> SweepAction {
         switch self.state {
-        case .idle(_, let deadline): now >= deadline || closesIdle ? .linger : .none
+        case .idle(_, let deadline):
+            now >= deadline || (closesIdle && !self.awaitsFirstRequest(now)) ? .linger : .none
         case .head(let head): now >= head.deadline ? .refuseHead : .none
         case .exchange, .tunnel: .sweepExchange
         case .draining(_, let deadline), .lingering(let deadline): now >= deadline ? .close : .none

@@ -15,15 +15,17 @@ extension Exchange {
             func run(_ slice: Slice) -> UnsafeRawBufferPointer {
                 UnsafeRawBufferPointer(rebasing: base[slice.start..<slice.end])
             }
+            // Of a head that was refused nothing is written: it may be anything.
+            let hasHead = !facts.logMethod.isEmpty
             var entry = AccessEntry(
                 time: self.loop.wallNow,
                 requestID: facts.requestID.text,
                 client: (facts.clientAddress ?? self.peer).description,
-                method: run(facts.logMethod),
-                target: run(facts.logPath),
-                version: facts.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0"
+                method: hasHead ? run(facts.logMethod) : nil,
+                target: hasHead ? run(facts.logPath) : nil,
+                version: hasHead ? (facts.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0") : nil
             )
-            entry.host = run(facts.logAuthority)
+            if hasHead { entry.host = run(facts.logAuthority) }
             entry.status = facts.status
             entry.reason = facts.reason ?? facts.note
             entry.route = facts.route?.name

@@ -108,6 +108,7 @@ package final class Exchange {
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts(.none, keepsAlive: false)
+        if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
         // Of a head that is only too large it can be told who sent it.
         if reason == .requestLineTooLong || reason == .requestFieldsTooLarge {
             self.facts.wantsPage = bytes.withUnsafeReadableBytes {
@@ -129,6 +130,7 @@ package final class Exchange {
     package func refuseLateHead(by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts(.none, keepsAlive: false)
+        if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
         self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
     }
 

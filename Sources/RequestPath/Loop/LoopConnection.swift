@@ -7,7 +7,8 @@ package protocol LoopConnection: AnyObject {
     var listIndex: Int { get set }
     /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
     var quietSince: NIODeadline? { get }
-    /// It carries something: a request that has begun, or an answer that the client has not read yet.
+    /// It carries something: a request that has begun, or an answer that the client has not read yet. So does a connection
+    /// that has just opened, as its first request may still arrive.
     var isBusy: Bool { get }
     /// Bytes that wait for the client to take them.
     var unsentBytes: Int { get }

@@ -55,7 +55,7 @@ extension Reason {
         case .pathBackslash: .request { try $0.gateway.get("/a\\b") }
         case .pathBadEscape: .request { try $0.gateway.get("/%zz") }
         case .pathDotSegment: .request { try $0.gateway.get("/a/../b") }
-        case .pathDoubleEncoding: .request { try $0.gateway.get("/%2541") }
+        case .pathDoubleEncoding: .request { try $0.gateway.get("/%252e%252e/x") }
         case .pathEncodedSlash: .request { try $0.gateway.get("/a%2Fb") }
         case .routeNotFound: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
         case .routeMethodNotAllowed: .request { try $0.raw(Request.get("/get/", method: "PUT")) }

@@ -76,6 +76,19 @@ import Testing
 
     @Test func aSilentConnectionCloses() {
         #expect(self.life.sweep(Self.start + .seconds(10), closesIdle: false) == .linger)
+    }
+
+    @Test func aNewConnectionIsKeptForItsFirstRequestWhileIdleOnesClose() {
+        #expect(self.life.state.awaitsFirstRequest(Self.start + .milliseconds(999)))
+        #expect(self.life.sweep(Self.start + .milliseconds(999), closesIdle: true) == .none)
+        #expect(!self.life.state.awaitsFirstRequest(Self.start + .seconds(1)))
+        #expect(self.life.sweep(Self.start + .seconds(1), closesIdle: true) == .linger)
+    }
+
+    @Test func aConnectionThatHasServedClosesWithTheIdleOnes() {
+        _ = self.life.begin()
+        _ = self.life.end(.next)
+        #expect(!self.life.state.awaitsFirstRequest(Self.start))
         #expect(self.life.sweep(Self.start, closesIdle: true) == .linger)
     }
 
