@@ -16,10 +16,10 @@ package final class HTTP1Connection: ChannelDuplexHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// Is told now and then that somebody is signed in at an address.
+    /// Called now and then with an address from which a signed-in user sends requests.
     package typealias NoteSession = (_ address: IPAddress, _ now: NIODeadline) -> Void
 
-    /// The most memory that an unfinished head keeps before it has grown so far itself.
+    /// The largest buffer that an unfinished head keeps while it is smaller than that itself.
     static let unfinishedHeadRoom = 16_384
     /// How often `NoteSession` is called at most.
     private static let notePeriod = TimeAmount.minutes(5)
@@ -61,7 +61,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
 
     package func channelActive(context: ChannelHandlerContext) {
         self.loop.add(self)
-        // To the nanosecond: it tells whether the connection was let in before the house became crowded.
+        // To the nanosecond, because it shows whether the connection was accepted before the gateway became crowded.
         let now = NIODeadline.now()
         self.state = HTTP1State(now: now, deadline: now + self.configuration.timeouts.header)
     }
@@ -83,7 +83,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
         if self.state.ignoresInput { return }
         if var input = self.input {
             self.input = nil
-            // What was used stays in front of what is appended, for as long as the client pipelines.
+            // Used bytes would otherwise stay in front of the appended ones for as long as the client pipelines.
             if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
             self.input = input
@@ -103,7 +103,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
 
     // MARK: Input
 
-    /// Uses as much of the input as the state allows; one pass of the loop per request, so pipelined ones need no stack.
+    /// Uses as much of the input as the state allows: one iteration per request, without recursion for pipelined ones.
     private func useInput() {
         while var buffer = self.input, buffer.readableBytes > 0 {
             self.input = nil
@@ -122,7 +122,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
                     self.input = buffer
                     return
                 case .ended:
-                    // Pipelined requests wait; a client that sends without end is not read any further.
+                    // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
                     self.input = buffer
                     if buffer.readableBytes >= 65_536 { self.gate.pause() }
                     return
@@ -146,7 +146,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
         }
     }
 
-    /// Keeps what was not used, unless nothing more is read from this client.
+    /// Keeps the unused bytes, unless nothing more is read from this client.
     @inline(__always)
     private func keep(_ buffer: ByteBuffer) {
         if buffer.readableBytes > 0, !self.state.ignoresInput { self.input = buffer }
@@ -194,14 +194,14 @@ package final class HTTP1Connection: ChannelDuplexHandler {
         )
     }
 
-    /// A head may stand in a large buffer behind other requests, and NIO keeps several buffers for a client that has sent
-    /// a large body. A client that takes its time with a head keeps neither.
+    /// Frees memory while a head is incomplete. The head may be in a large buffer after other requests, and NIO keeps
+    /// several buffers for a client that has sent a large body. A client that sends a head slowly must not hold either.
     private func letGoOfRoom(_ buffer: inout ByteBuffer) {
         if buffer.storageCapacity > max(4096, 2 * buffer.readableBytes) {
             buffer = ByteBuffer(bytes: buffer.readableBytesView)
         }
         guard self.state.requestCount > 0, let options = self.context?.channel.syncOptions else { return }
-        // NIO lets go of what is more than it may read into at once.
+        // NIO frees the buffers beyond the number that it may read into at once.
         guard let count = try? options.getOption(.maxMessagesPerRead), count > 1 else { return }
         try? options.setOption(.maxMessagesPerRead, value: 1)
         try? options.setOption(.maxMessagesPerRead, value: count)
@@ -249,7 +249,7 @@ extension HTTP1Connection: ClientStream {
     package func beginTunnel() {
         self.state.upgraded()
         self.resumeReading()
-        // What the client sent behind its request waited until the upgrade was confirmed.
+        // Bytes that the client sent after its request have waited until the upgrade was confirmed.
         if let input = self.input {
             self.input = nil
             self.exchange.tunnelToUpstream(input)
@@ -261,7 +261,7 @@ extension HTTP1Connection: ClientStream {
         switch self.state.answerEnded(end, now: self.loop.now, idle: timeouts.idle, drain: timeouts.bodyGrace) {
         case .readOn:
             self.resumeReading()
-            // With bytes waiting this is a pipelined request; from inside `useInput` the outer pass goes on.
+            // Waiting bytes are a pipelined request. If `useInput` is running already, its loop continues.
             self.useInput()
         case .linger:
             self.linger()
@@ -270,7 +270,7 @@ extension HTTP1Connection: ClientStream {
         }
     }
 
-    /// Closes with RST, which no client mistakes for the end of a body without length.
+    /// Closes with RST, which a client cannot mistake for the end of a body without length.
     package func abort() {
         guard let context = self.context, self.state.closed() else { return }
         self.loop.remove(self)
@@ -287,7 +287,7 @@ extension HTTP1Connection: ClientStream {
     /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
     /// not read yet (RFC 9112 9.6).
     private func linger() {
-        // As long as the client takes to read what is queued, then a moment for what it still sends.
+        // First the client has the write timeout to read what is queued, then two seconds to finish sending.
         guard let context = self.context,
             self.state.linger(until: self.loop.now + self.configuration.timeouts.write)
         else { return }

@@ -4,48 +4,48 @@ package import NIOCore
 import Glibc
 #endif
 
-/// The life of one HTTP/1 connection without its I/O: whose bytes come next, what ends by itself, and whether another
-/// request may follow.
+/// The state machine of one HTTP/1 connection, without I/O: what the next bytes are, which deadlines apply, and whether
+/// another request may follow.
 ///
 /// ```
-///   idle ─▶ head ─▶ exchange ─▶ idle           the answer has ended, and so has the request
-///                      ├──────▶ draining ─▶ idle    the rest of a body after our answer is read away
+///   idle ─▶ head ─▶ exchange ─▶ idle           answer and request have both ended
+///                      ├──────▶ draining ─▶ idle    the rest of a body is discarded after the gateway's own answer
 ///                      ├──────▶ tunnel
-///                      └──────▶ lingering ─▶ closed   our answer must arrive before the connection goes
+///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes
 /// ```
-/// A head that is refused or late is an exchange as well: it is answered. From every state but `closed` the connection may
-/// also close at once.
+/// A head that is refused or late also begins an exchange, because it is answered. From every state except `closed` the
+/// connection may also close at once.
 package struct HTTP1State {
-    /// A head that has not come to its end.
+    /// A head that is not complete.
     package struct UnfinishedHead: Equatable {
-        /// Bytes in which no end was found.
+        /// The number of bytes that were searched without finding the end.
         package var seenCount = 0
         package var since: NIODeadline
         package var deadline: NIODeadline
     }
 
-    /// What the connection carries, with what is known of it only then.
+    /// What the connection carries, with the data that exist only in that state.
     package enum State {
         case idle(since: NIODeadline, deadline: NIODeadline)
         case head(UnfinishedHead)
         case exchange
         case tunnel
-        /// `body`: what is left of the request's body.
+        /// `body`: the rest of the request's body.
         case draining(body: BodyRelay, deadline: NIODeadline)
         case lingering(deadline: NIODeadline)
         case closed
     }
 
     package private(set) var state: State
-    /// Requests that have begun.
+    /// The number of requests that have begun.
     package private(set) var requestCount = 0
 
-    /// A connection that has just opened; its first head is to come until `deadline`.
+    /// A connection that has just opened. Its first head must arrive before `deadline`.
     package init(now: NIODeadline, deadline: NIODeadline) {
         self.state = .idle(since: now, deadline: deadline)
     }
 
-    /// What comes next is of no use, because nothing more is read from this client.
+    /// Whether received bytes are ignored, because no further request is read from this client.
     package var ignoresInput: Bool {
         switch self.state {
         case .lingering, .closed: true
@@ -53,16 +53,16 @@ package struct HTTP1State {
         }
     }
 
-    /// Bytes pass as they come, since the app agreed to an upgrade.
+    /// Whether bytes are passed on unchanged, because the app agreed to an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
-    /// A request has begun, and its answer has not ended.
+    /// Whether a request has begun and its answer has not ended.
     package var isInExchange: Bool { if case .exchange = self.state { true } else { false } }
-    /// Nothing of a request has come.
+    /// Whether no byte of a request has arrived.
     package var isIdle: Bool { if case .idle = self.state { true } else { false } }
-    /// The connection has closed, or is about to.
+    /// Whether the connection has closed or is about to.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
-    /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
+    /// The time since which the connection has carried nothing or only an unfinished head; nil: it is in use.
     package var quietSince: NIODeadline? {
         switch self.state {
         case .idle(let since, _): since
@@ -83,10 +83,10 @@ package struct HTTP1State {
 
     // MARK: The head
 
-    /// Bytes of a head have come; `bytes` is all there is of it. False: parsing them would find no end.
+    /// Records that bytes of a head have arrived; `bytes` is everything so far. False: parsing would find no end.
     ///
     /// - Parameters:
-    ///   - longestLine: A head with so many bytes is parsed in any case: its first line may be too long.
+    ///   - longestLine: A head with this many bytes is parsed in any case, because its first line may be too long.
     ///   - limit: How long the head may take from its first byte.
     @inline(__always)
     package mutating func headComes(
@@ -101,7 +101,8 @@ package struct HTTP1State {
             }
             return true
         }
-        // Without another line feed no head can have come to its end: one that comes byte by byte is not parsed each time.
+        // Without another line feed the head cannot be complete. So a head that arrives byte by byte is not parsed each
+        // time.
         let seen = head.seenCount
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
@@ -112,18 +113,18 @@ package struct HTTP1State {
         return false
     }
 
-    /// The head has not come to its end in these bytes.
+    /// Records that the head is not complete in its first `count` bytes.
     package mutating func headIsUnfinished(_ count: Int) {
         guard case .head(var head) = self.state else { return }
         head.seenCount = count
         self.state = .head(head)
     }
 
-    /// A request begins, or is refused.
+    /// Begins a request, also one that is refused.
     ///
     /// - Parameters:
-    ///   - keepsAlive: The client takes another answer after this one.
-    ///   - limit: Requests on one connection.
+    ///   - keepsAlive: The client accepts another answer after this one.
+    ///   - limit: The most requests on one connection.
     /// - Returns: Whether another request may follow.
     @inline(__always)
     package mutating func requestBegins(keepsAlive: Bool, limit: Int, isDraining: Bool) -> Bool {
@@ -134,19 +135,19 @@ package struct HTTP1State {
 
     // MARK: The end of an exchange
 
-    /// What the connection does after an answer, or after a part of a body that is read away.
+    /// What the connection does after an answer, or after a discarded part of a body.
     package enum NextStep: Equatable {
-        /// What has come belongs to the next request, or to what is left of the last one's body.
+        /// Received bytes belong to the next request, or to the rest of the last one's body.
         case readOn
         case linger
         case none
     }
 
-    /// An answer has been written.
+    /// Records that an answer has been written.
     ///
     /// - Parameters:
     ///   - idle: How long the connection is kept for the next request.
-    ///   - drain: How long what is left of a body may take.
+    ///   - drain: How long the rest of a body may take.
     @inline(__always)
     package mutating func answerEnded(
         _ end: AnswerEnd,
@@ -166,7 +167,7 @@ package struct HTTP1State {
         return .readOn
     }
 
-    /// Reads away what `bytes` holds of a body whose request was answered, so that it is not taken for the next request.
+    /// Discards the part of an answered request's body that is in `bytes`, so that it is not read as the next request.
     ///
     /// - Parameters:
     ///   - limit: The most bytes of one body.
@@ -185,26 +186,26 @@ package struct HTTP1State {
         return .readOn
     }
 
-    /// The app agreed to an upgrade.
+    /// Begins a tunnel, because the app agreed to an upgrade.
     package mutating func upgraded() {
         if case .exchange = self.state { self.state = .tunnel }
     }
 
     // MARK: The end of the connection
 
-    /// Nothing more is sent; the client has until `deadline` to take what was. False: that is so already.
+    /// Sends nothing more; the client has until `deadline` to read what was sent. False: this has been done already.
     package mutating func linger(until deadline: NIODeadline) -> Bool {
         if self.ignoresInput { return false }
         self.state = .lingering(deadline: deadline)
         return true
     }
 
-    /// The client has all bytes but has not closed: it has until `deadline`.
+    /// Records that all bytes were sent. The client has until `deadline` to close the connection.
     package mutating func outputEnded(_ deadline: NIODeadline) {
         if case .lingering = self.state { self.state = .lingering(deadline: deadline) }
     }
 
-    /// The connection closes or has closed; false: it had before.
+    /// Records that the connection closes or has closed. False: this was known already.
     package mutating func closed() -> Bool {
         if case .closed = self.state { return false }
         self.state = .closed
@@ -213,20 +214,20 @@ package struct HTTP1State {
 
     // MARK: Deadlines
 
-    /// What is to be done because time has passed.
+    /// What has to be done because time has passed.
     package enum SweepAction: Equatable {
         case none
         case linger
-        /// To be answered: the head has not come to its end in time.
+        /// The head was not complete in time, and has to be answered.
         case refuseHead
         case close
         /// The exchange has deadlines of its own.
         case sweepExchange
     }
 
-    /// What has reached its deadline.
+    /// Checks the deadlines.
     ///
-    /// - Parameter closesIdle: Idle connections close, except those whose first request may still arrive.
+    /// - Parameter closesIdle: Whether idle connections close, except those whose first request may still arrive.
     package func sweep(_ now: NIODeadline, closesIdle: Bool) -> SweepAction {
         switch self.state {
         case .idle(_, let deadline):

@@ -1,24 +1,24 @@
-/// Whether a channel is read: its reads can be held back, and the one that was asked for meanwhile is made up for.
+/// Pauses the reads of a channel. A read that is requested during a pause is done when reading resumes.
 package struct ReadGate: Equatable {
-    /// Nothing is read until `resume`.
+    /// Whether nothing is read until `resume`.
     package private(set) var isPaused = false
     private var hasPendingRead = false
 
-    /// A channel that is read.
+    /// Reading is not paused.
     package init() {}
 
-    /// The channel asks to be read; false: not now.
+    /// Records that the channel requests a read. False: reading is paused.
     package mutating func read() -> Bool {
         if self.isPaused { self.hasPendingRead = true }
         return !self.isPaused
     }
 
-    /// Holds reads back from now on.
+    /// Pauses reads from now on.
     package mutating func pause() {
         self.isPaused = true
     }
 
-    /// Reading goes on; true: the channel had asked to be read.
+    /// Resumes reading. True: a read was requested during the pause.
     package mutating func resume() -> Bool {
         guard self.isPaused else { return false }
         self.isPaused = false
