@@ -1,49 +1,49 @@
-/// The client's side of one exchange: where the answer goes, and from where the request's body comes. A connection of
-/// HTTP/1, or one stream of a connection that carries many.
+/// The client's side of one exchange: it takes the answer and gives the request's body. It is an HTTP/1 connection, or
+/// one stream of a connection that carries many.
 ///
-/// It hands over what has come of the body by `Exchange.takeBody`, whenever something comes and `Exchange.bodyDemand` says
-/// that it is wanted.
+/// When bytes of the body arrive and `Exchange.bodyDemand` accepts them, the stream hands them over with
+/// `Exchange.takeBody`.
 package protocol ClientStream: ByteSink {
-    /// Bytes that wait for the client to take them.
+    /// The number of queued bytes that the client has not taken.
     var unsentBytes: Int { get }
 
-    /// Reads nothing more of the body until `resumeReading`. What has been read already may still be handed over.
+    /// Reads nothing more of the body until `resumeReading`. Bytes that were read before may still be handed over.
     func pauseReading()
-    /// Reads on.
+    /// Continues reading.
     func resumeReading()
-    /// Hands over what has come of the body, as far as the exchange wants it.
+    /// Hands over the received part of the body, as far as the exchange accepts it.
     func passBody()
 
-    /// The request is one of a session that lives.
+    /// Called when the request belongs to a live session.
     func signedIn()
 
-    /// The app agreed to an upgrade, and its answer has been written: hands over all bytes from now on by
-    /// `Exchange.tunnelToUpstream`, those first that came behind the request.
+    /// Called when the app has agreed to an upgrade and its answer is written. From now on the stream hands over all
+    /// bytes with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
     func beginTunnel()
-    /// The answer has been written to its end. The exchange is over; the next one may begin from within this call.
+    /// Called when the whole answer has been written. The exchange has ended; the next one may begin during this call.
     func answerEnded(_ end: AnswerEnd)
-    /// The exchange is over, and its answer broke off: the client must not take what it has for the whole.
+    /// Called when the exchange ended within its answer. The client must be able to see that the answer is incomplete.
     func abort()
 }
 
-/// What is left of a request whose answer has been written.
+/// How a request ends whose answer has been written.
 package enum AnswerEnd {
-    /// Nothing: the client may send another one.
+    /// The request is complete, and the client may send another one.
     case next
-    /// A body that is still coming, and is small enough to be read away.
+    /// The rest of the body is small enough to be discarded when it arrives.
     case body(BodyRelay)
-    /// The client may send nothing more.
+    /// No further request is read.
     case close
 }
 
-/// What an exchange does with the bytes of its request's body that have come.
+/// What to do with received bytes of a request's body.
 package enum BodyDemand {
-    /// They are to be handed over.
+    /// Hand them over.
     case now
-    /// They are to be kept until `passBody`.
+    /// Keep them until `passBody`.
     case soon
-    /// The body has ended: they belong to the next request.
+    /// The body has ended, so they belong to the next request.
     case ended
-    /// The exchange waits, and nothing more is to be read.
+    /// Keep them and read nothing more, because the exchange waits.
     case wait
 }

@@ -3,9 +3,9 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Answers of the gateway's own.
+/// The gateway's own answers.
 extension Exchange {
-    /// Sends an answer of ours and ends the exchange.
+    /// Sends one of the gateway's own answers and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         let answer =
@@ -17,7 +17,7 @@ extension Exchange {
             ) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()
-        // A client that was not told to go on may send the body or not: only the connection's end settles it.
+        // A client that got no "100 Continue" may or may not send the body, so the connection has to close.
         let mayReadOn = !answer.closes && !self.facts.expectsContinue && self.mayDrain
         self.facts.keepsAlive = self.facts.keepsAlive && mayReadOn && !self.loop.isDraining
         self.facts.status = answer.status
@@ -31,7 +31,7 @@ extension Exchange {
             saysKeepAlive: self.facts.keepsAlive && self.facts.minorVersion == 0
         )
         self.facts.bytesOut += answer.body.count
-        // Nothing that comes while we write belongs to this exchange any more, and the write may end it.
+        // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
         stream.writeAndFlush(ByteBuffer(bytes: bytes))
@@ -46,14 +46,14 @@ extension Exchange {
         }
     }
 
-    /// What is left of the request's body is small enough to be read away.
+    /// Whether the rest of the request's body is small enough to be discarded.
     private var mayDrain: Bool {
         if self.body.isDone { return true }
         guard let remaining = self.body.remaining else { return true }
         return remaining <= self.configuration.limits.drainBody
     }
 
-    // MARK: Our endpoints
+    // MARK: The gateway's endpoints
 
     func beginCollecting(_ pending: PendingEndpoint) {
         self.endpoint = pending
@@ -97,7 +97,7 @@ extension Exchange {
 
     // MARK: The end of an exchange
 
-    /// Closes the books of an exchange: metrics and the log line.
+    /// Records the end of the exchange in the metrics and the access log.
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
@@ -116,8 +116,8 @@ extension Exchange {
     }
 }
 
-/// A request to one of our endpoints: collected on the loop, answered by a task, cancelled when the client leaves unless
-/// it may have written something single-use.
+/// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it. The task is
+/// cancelled when the client leaves, unless it may have written something single-use.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest
@@ -128,7 +128,7 @@ final class PendingEndpoint {
         self.request = request
     }
 
-    /// Runs the endpoint and hands its answer back on `loop`.
+    /// Runs the endpoint and returns its answer on `loop`.
     func start(
         _ request: EndpointRequest,
         on loop: any EventLoop,

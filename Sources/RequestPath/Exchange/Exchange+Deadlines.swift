@@ -3,10 +3,10 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// What ends by itself. One sweep per loop four times a second looks at every exchange: cheaper than a timer for each
-/// request, and exact enough for seconds.
+/// The deadlines of an exchange. Each loop checks all its exchanges four times a second. This is cheaper than a timer
+/// for each request, and exact enough for deadlines in seconds.
 extension Exchange {
-    /// Ends what has taken too long.
+    /// Ends the exchange if it has taken too long.
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .collecting:
@@ -33,13 +33,13 @@ extension Exchange {
     private func sweepExchange(_ now: NIODeadline) {
         let timeouts = self.configuration.timeouts
         if let stream = self.stream, !stream.isWritable {
-            // A client that takes bytes is waited for, however slow; one that takes none is not. The app is not to blame,
-            // and not read either.
+            // A client may be slow, but it must take some bytes within the write timeout. The app is not read
+            // meanwhile, so its deadlines do not count.
             let waiting = stream.unsentBytes
             if waiting < self.facts.waitingBytes { self.facts.lastProgress = now }
             self.facts.waitingBytes = waiting
             if now - self.facts.lastProgress > timeouts.write { return self.abort(.requestTimeout) }
-            // Reading slowly is no way to outlive a session.
+            // A client that reads slowly must not keep a stream beyond the end of its session.
             if self.facts.hasBegunAnswer { self.checkSession() }
             return
         }
@@ -66,7 +66,7 @@ extension Exchange {
         self.upstreamFailed(.upstreamTimeout)
     }
 
-    /// The body's average rate since it began, after a grace, is below the least that is waited for.
+    /// Whether the body's average rate since it began is below the minimum, once the grace period is over.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
         let timeouts = self.configuration.timeouts
         let elapsed = now - self.facts.startedAt
@@ -75,7 +75,7 @@ extension Exchange {
         return self.body.byteCount < seconds * timeouts.bodyRate
     }
 
-    /// A stream outlives the moment in which its session was found: what ends the session later counts for it too.
+    /// Ends a stream whose session has ended since the request was judged.
     private func checkSession() {
         guard let session = self.facts.session else { return }
         if self.facts.hasSessionEnded || self.loop.sessionNow >= session.session.expiresAt {

@@ -2,7 +2,7 @@ package import NIOCore
 import Settings
 package import Vocabulary
 
-/// The exchange with the app: sending the request, passing the answer on, and what may go wrong between.
+/// The exchange with the app: sends the request, passes the answer on, and handles failures.
 extension Exchange: AnswerReceiver, ConnectionWaiter {
     /// Sends the judged request on a kept connection, or asks for a new one.
     func startExchange() {
@@ -37,7 +37,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     private func send(on connection: any AppConnection) {
         guard connection.isUsable else {
-            // It closed while it waited: another one.
+            // The connection has closed meanwhile, so another one is used.
             connection.close()
             self.facts.upstreamReused = false
             self.phase = .connecting
@@ -55,20 +55,21 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    /// The head is about to leave, and what has come of the body leaves with it. None of it is used before: should the
-    /// connection turn out to be none for this request, all of it goes over another one.
+    /// Called just before the head is sent; the received part of the body is sent with it. The body is not used
+    /// earlier, so that head and body can still be sent on another connection if this one fails.
     package func headLeaves() {
         if !self.body.isDone { self.process() }
     }
 
-    /// "100 Continue" is ours to give: the request is judged and somebody is there to take the body (RFC 9110 10.1.1).
+    /// Sends "100 Continue" if the client waits for it: the request is judged, and an app is connected that takes the
+    /// body (RFC 9110 10.1.1).
     func sendContinue() {
         guard self.facts.expectsContinue else { return }
         self.facts.expectsContinue = false
         self.stream?.writeAndFlush(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n"))
     }
 
-    /// Passes the next bytes of the request's body on.
+    /// Passes the next bytes of the request's body to the app.
     func forwardBody(_ buffer: inout ByteBuffer) {
         guard let upstream = self.upstream else {
             buffer.clear()
@@ -95,7 +96,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    /// The body turned out to be one that we do not pass on: the app gets a broken request, never a short whole one.
+    /// Refuses a body that is malformed or too large. The app sees an incomplete request, never a shorter complete one.
     private func refuseBody(_ reason: Reason) {
         self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
@@ -123,7 +124,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return self.passAnswer(&buffer, exactly: true)
     }
 
-    /// Moves bytes of the answer's body on to the client; the stage has been begun and may hold the head.
+    /// Passes bytes of the answer's body to the client. The stage has been begun and may contain the head.
     @inline(__always)
     private func passAnswer(_ buffer: inout ByteBuffer, exactly: Bool) -> AnswerProgress {
         guard let stream = self.stream else { return .over }
@@ -151,7 +152,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.answerEnded()
     }
 
-    /// Writes the answer's head to the stage, and notes how its body goes on; false when it cannot be passed on.
+    /// Writes the answer's head to the stage and records the framing of its body. False: it cannot be passed on.
     func writeAnswerHead(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         guard let route = self.facts.route, let host = self.facts.host, let pool = self.facts.pool else { return false }
         self.answerBody = BodyRelay(head.framing)
@@ -167,8 +168,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             nanoseconds: (now - self.facts.startedAt).nanoseconds
         )
         var changes = AnswerChanges(requestID: self.facts.requestID)
-        // A request whose body is still coming is cut off by the answer: whatever follows could be taken for the next one.
-        // A refused upgrade may have bytes of the other protocol behind it.
+        // If the body is incomplete, the bytes that follow could be read as the next request. After a refused upgrade,
+        // they may be of the other protocol.
         if !self.body.isDone || self.facts.isWebSocket || self.loop.isDraining { self.facts.keepsAlive = false }
         switch head.framing {
         case _ where head.status == 101, .none, .length:
@@ -184,7 +185,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         changes.dropsContentLength = head.status == 204
         changes.closes = !self.facts.keepsAlive
         changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0
-        // A cookie of ours is one browser's, and `Set-Cookie` alone keeps no cache from giving it to others (RFC 9111 7.3).
+        // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
+        // them to others (RFC 9111 7.3).
         changes.marksPrivate =
             route.settings.cachePrivate && (self.facts.session != nil || !self.facts.extraLines.isEmpty)
         if !self.facts.extraLines.isEmpty { changes.extraLines = Array(self.facts.extraLines.joined()) }
@@ -243,8 +245,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.process()
     }
 
-    /// The app sent something before the request had left. On a kept connection that is what is left of an earlier
-    /// exchange, and the request, of which nothing has left, goes over a new one; on a new one it is no HTTP.
+    /// Called when the app sent bytes before the request. On a kept connection they belong to an earlier exchange, and
+    /// the request is sent on a new connection. On a new connection they are not HTTP.
     package func upstreamSpokeFirst() {
         self.upstreamHead = self.upstream?.takeBack()
         self.upstream = nil
@@ -259,8 +261,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.pool?.connect(for: self)
     }
 
-    /// A kept connection may have been closed just as we wrote: once, on a new one, and only what cannot have had an effect
-    /// or has none twice. An app may act on a head whose body it never reads, so a POST does not leave twice (RFC 9110 9.2.2).
+    /// Whether the request may be sent once more. A kept connection may have been closed just as the request was sent.
+    /// The request is repeated once, on a new connection, if it cannot have had an effect or is idempotent (RFC 9110
+    /// 9.2.2). A POST is never sent twice, because an app may act on a head without reading the body.
     private func mayRetry(_ connection: any AppStream) -> Bool {
         guard self.facts.upstreamReused else { return false }
         if !connection.hasSent { return true }

@@ -7,19 +7,19 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// What is to be done with a judged request once its bytes are given back.
+/// The next step of a judged request, taken when its bytes are no longer borrowed.
 enum Step {
-    /// It was permitted, and its head towards the app is written.
+    /// The request is permitted, and the head for the app is written.
     case forward
     case answer(LocalAnswer)
-    /// One of our endpoints: its body is collected first.
+    /// One of the gateway's endpoints answers; the body is collected first.
     case collect(PendingEndpoint)
     /// The store is asked for a session.
     case ask(SessionRead, SessionQuestion.Purpose)
     /// A transfer token is consumed.
     case consume(OutOfLine<HandoffRequest>)
 
-    /// The request's head is needed again.
+    /// Whether the request's head is needed again.
     var waits: Bool {
         switch self {
         case .ask, .consume: true
@@ -28,7 +28,8 @@ enum Step {
     }
 }
 
-/// Drives the request's judge: looks sessions up, consumes tokens, records what was noticed, writes the permitted head.
+/// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events, writes the permitted
+/// head.
 extension Exchange {
     private var given: JudgingContext {
         JudgingContext(
@@ -46,7 +47,7 @@ extension Exchange {
         return self.follow(action, head, base)
     }
 
-    /// Does what can be done at once.
+    /// Does the judge's actions until one of them has to wait or ends the judging.
     private func follow(_ action: consuming JudgeAction, _ head: RequestHead, _ base: Bytes) -> Step {
         var next = action
         while true {
@@ -79,7 +80,7 @@ extension Exchange {
         }
     }
 
-    /// - Parameter source: Where a session was looked for.
+    /// - Parameter source: Where the session was looked up.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found = answer else { return self.loop.metrics.sessionResolved(.none) }
@@ -87,7 +88,7 @@ extension Exchange {
         self.loop.metrics.sessionResolved(source)
     }
 
-    /// Records what the judge noticed.
+    /// Records the judge's events.
     private func record(_ base: Bytes) {
         let events = self.facts.judge.findings.events
         self.facts.judge.findings.events = []
@@ -113,15 +114,15 @@ extension Exchange {
 
     // MARK: Waiting
 
-    /// What a request has waited for.
+    /// The result that a request has waited for.
     private enum Arrival {
         case session(CachedSession?, SessionQuestion.Purpose)
         case handoff(HandoffOutcome)
-        /// With the reason of the refusal where a session was asked for.
+        /// The store failed. The reason is for the refusal.
         case unavailable(StoreError, Reason)
     }
 
-    /// Does what judging came to.
+    /// Takes the next step.
     func take(_ step: Step) {
         switch step {
         case .forward:
@@ -132,7 +133,7 @@ extension Exchange {
             self.beginCollecting(pending)
         case .ask(let read, let purpose):
             let exchange = self.beginWaiting()
-            // No future: every request pays for it whose session is not in the cache.
+            // A callback instead of a future, which would cost every request whose session is not in the cache.
             read.whenFound { result in
                 guard self.isWaiting(in: exchange) else { return }
                 switch result {
@@ -150,7 +151,7 @@ extension Exchange {
         }
     }
 
-    /// Goes on with a request that waited.
+    /// Continues a request that has waited.
     private func resume(_ arrival: Arrival) {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
@@ -175,7 +176,7 @@ extension Exchange {
 
     // MARK: Forwarding
 
-    /// Writes the one head that may go to the app.
+    /// Writes the head that is sent to the app.
     private func write(
         _ permit: consuming Permit,
         _ identity: ContiguousArray<UInt8>?,
@@ -203,7 +204,7 @@ extension Exchange {
     }
 }
 
-/// What the judge has found, under the names by which the exchange uses it.
+/// The judge's findings, under the names that the exchange uses.
 extension ExchangeFacts {
     var requestID: RequestID {
         @inline(__always) get { self.judge.findings.requestID }
@@ -216,7 +217,7 @@ extension ExchangeFacts {
         @inline(__always) get { self.judge.findings.session }
         @inline(__always) set { self.judge.findings.session = newValue }
     }
-    /// Lines of ours that are due on the answer, the app's or ours.
+    /// The gateway's own field lines for the answer, whether the answer is the app's or the gateway's.
     var extraLines: [[UInt8]] {
         @inline(__always) get { self.judge.findings.answerLines }
         @inline(__always) set { self.judge.findings.answerLines = newValue }

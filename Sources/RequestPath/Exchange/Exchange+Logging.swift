@@ -15,7 +15,7 @@ extension Exchange {
             func run(_ slice: Slice) -> UnsafeRawBufferPointer {
                 UnsafeRawBufferPointer(rebasing: base[slice.start..<slice.end])
             }
-            // Of a head that was refused nothing is written: it may be anything.
+            // Nothing of a refused head is logged, because it may hold arbitrary bytes.
             let hasHead = !facts.logMethod.isEmpty
             var entry = AccessEntry(
                 time: self.loop.wallNow,
@@ -53,12 +53,12 @@ extension Exchange {
 // MARK: Handoff and binding
 
 extension Exchange {
-    /// A token that was refused before it was looked up.
+    /// The log's word for a token that was refused before it was looked up; nil for other reasons.
     private static func handoffWord(_ reason: Reason) -> String? {
         reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil
     }
 
-    /// What the route's own check of the session's device came to.
+    /// The result of the route's own check of the session's device; nil if it was not checked.
     private var liveBinding: JudgedBinding? {
         guard let mode = self.facts.route?.settings.liveBinding, mode != .none else { return nil }
         let outcome = JudgedBinding.Outcome(self.facts.reason) ?? (self.facts.session == nil ? nil : .match)

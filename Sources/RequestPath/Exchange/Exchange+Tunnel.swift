@@ -2,7 +2,8 @@ package import NIOCore
 package import Sessions
 import Vocabulary
 
-/// A WebSocket after the app has agreed to it: bytes both ways, and an end from us when the session ends.
+/// A WebSocket after the app has agreed to it: passes bytes in both directions and closes the tunnel when the session
+/// ends.
 extension Exchange {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         guard let stream = self.stream, self.writeAnswerHead(head, buffer) else { return false }
@@ -21,7 +22,7 @@ extension Exchange {
         if !stream.isWritable { self.upstream?.pause() }
     }
 
-    /// Passes bytes of the client on.
+    /// Passes bytes of the client to the app.
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
@@ -35,14 +36,14 @@ extension Exchange {
         self.end(.close)
     }
 
-    /// The session behind a stream has ended: a WebSocket is told so between two frames, any other stream breaks off. An
-    /// answer that has not begun may be a stream: if it is still on its way at the next sweep, it ends then.
+    /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames; any other stream
+    /// breaks off. An answer that has not begun may become a stream, and then ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
         self.endStream(.sessionRevoked, WebSocketFrames.sessionEnded)
     }
 
-    /// The session behind a stream could not be read for too long, so that it is not known whether it still lives.
+    /// Ends the stream of a session that could not be read for too long, so that it is unknown whether it has ended.
     package func sessionUnreadable() {
         self.endStream(.storeUnavailable, WebSocketFrames.tryAgainLater)
     }
@@ -58,7 +59,7 @@ extension Exchange {
         self.end(.close)
     }
 
-    /// Whether this exchange ends with what has ended.
+    /// Whether this exchange belongs to a session that has ended.
     package func isEnded(by endings: Endings) -> Bool {
         guard self.facts.isOpen, self.phase == .tunnel || self.phase == .exchange || self.phase == .connecting,
             let entry = self.facts.session

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A request that waits while it is judged: for its session, a handoff, or an answer of an endpoint.
+/// A request that waits for its session, for a handoff, or for the answer of an endpoint.
 extension Exchange {
     func releaseWaiting() {
         if let head = self.waitingHead {
@@ -10,7 +10,7 @@ extension Exchange {
         self.waitingBytes = nil
     }
 
-    /// Waits for a future of this loop. Its result is ignored if the request has ended by then.
+    /// Waits for a future of this loop. The result is ignored if the exchange has ended by then.
     func await<Value>(
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (Exchange, Result<Value, any Error>) -> Void
@@ -19,12 +19,12 @@ extension Exchange {
         future.assumeIsolated().whenComplete { if self.isWaiting(in: exchange) { then(self, $0) } }
     }
 
-    /// From now on the request waits, in the exchange that is returned.
+    /// Begins to wait, and returns the number of the exchange.
     func beginWaiting() -> UInt64 {
         self.phase = .waiting
         return self.exchangeNumber
     }
 
-    /// Whether the same request still waits.
+    /// Whether the request of that exchange still waits.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 }

@@ -5,10 +5,10 @@ import Settings
 package import Vocabulary
 
 /// One request and its answer: judged once, then passed on to an app or answered by the gateway. It knows its client as a
-/// `ClientStream` and its app as an `AppStream`. A connection of HTTP/1 uses one object for all its requests.
+/// `ClientStream` and its app as an `AppStream`. An HTTP/1 connection uses one object for all its requests.
 ///
 /// ```
-///   idle ─▶ judging ─▶ waiting ────────┐        a future: session, handoff, an endpoint's answer
+///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
 ///     ▲        │         │             ▼
 ///     │        ├─────────┴─▶ connecting ─▶ exchange ─▶ (tunnel)
 ///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
@@ -25,20 +25,20 @@ package final class Exchange {
     let loop: PathLoop
     let peer: IPAddress
     let peerText: [UInt8]
-    /// Pinned with the request: one that waits is not judged half by what a reload brought.
+    /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
     var configuration: PathConfiguration
-    /// Held from `attach` to `detach`.
+    /// Set from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
 
     var phase = Phase.idle
     package internal(set) var exchangeNumber: UInt64 = 0
     var facts = ExchangeFacts()
-    /// The judged head while the request waits for a future, and the bytes it refers to.
+    /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
-    /// The head towards the app while no connection to the app has it.
+    /// The head for the app, as long as no connection to the app owns it.
     var upstreamHead: PermittedHead?
-    /// The app's side, from when the head was given to a connection.
+    /// The app's side, set when the head is given to a connection.
     var upstream: (any AppStream)?
     /// The request's body.
     var body = BodyRelay(.none)
@@ -57,12 +57,12 @@ package final class Exchange {
 
     // MARK: The client's stream
 
-    /// Answers go to `stream` from now on.
+    /// Sends answers to `stream` from now on.
     package func attach(_ stream: any ClientStream) {
         self.stream = stream
     }
 
-    /// Lets go of the stream, which has ended.
+    /// Releases the stream, which has ended.
     package func detach() {
         self.stream = nil
     }
@@ -70,8 +70,8 @@ package final class Exchange {
     /// Judges a request and begins to answer it.
     ///
     /// - Parameters:
-    ///   - head: The loop's head, parsed from the front of `buffer`, out of which it is taken.
-    ///   - configuration: By which the request is judged.
+    ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are taken from the buffer.
+    ///   - configuration: The configuration by which the request is judged.
     ///   - keepsAlive: The client may send another request after this one.
     package func begin(
         _ head: RequestHead,
@@ -94,7 +94,7 @@ package final class Exchange {
             return self.judge(head, base.assumingMemoryBound(to: UInt8.self))
         }
         if step.waits {
-            // The head outlives this event: it is taken along with its bytes, and the loop uses another.
+            // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
             self.waitingHead = self.loop.takeRequestHead()
             self.waitingBytes = buffer
         }
@@ -102,14 +102,14 @@ package final class Exchange {
         self.take(step)
     }
 
-    /// Answers what cannot be read as a request; the client may send nothing more.
+    /// Refuses bytes that are not a valid request. No further request is read from the client.
     ///
-    /// - Parameter bytes: What was to be a head.
+    /// - Parameter bytes: The bytes where a head was expected.
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts(.none, keepsAlive: false)
         if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
-        // Of a head that is only too large it can be told who sent it.
+        // A head that is only too large still shows whether a browser sent it.
         if reason == .requestLineTooLong || reason == .requestFieldsTooLarge {
             self.facts.wantsPage = bytes.withUnsafeReadableBytes {
                 Navigation.seemsToWantPage($0.bindMemory(to: UInt8.self))
@@ -126,7 +126,7 @@ package final class Exchange {
         )
     }
 
-    /// Answers a head that did not come to its end in time; the client may send nothing more.
+    /// Refuses a head that was not complete in time. No further request is read from the client.
     package func refuseLateHead(by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts(.none, keepsAlive: false)
@@ -134,7 +134,7 @@ package final class Exchange {
         self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
     }
 
-    /// Starts the books of a new exchange.
+    /// Resets the facts for a new exchange.
     private func beginFacts(_ framing: BodyFraming, keepsAlive: Bool) {
         self.phase = .judging
         self.exchangeNumber &+= 1
@@ -151,12 +151,12 @@ package final class Exchange {
 
     // MARK: The request's body
 
-    /// What is done with bytes of the body now.
+    /// What to do with received bytes of the body now.
     package var bodyDemand: BodyDemand {
         switch self.phase {
         case .exchange:
             if self.body.isDone { return .ended }
-            // The head leaves at the end of this turn, and the body behind it.
+            // The head is sent at the end of this turn, and the body after it.
             return self.upstream?.hasSent == true ? .now : .soon
         case .collecting:
             return .now
@@ -165,17 +165,17 @@ package final class Exchange {
         }
     }
 
-    /// Takes bytes of the body from the front of `buffer`; those behind its end stay.
+    /// Takes bytes of the body from the front of `buffer`. Bytes after the end of the body stay.
     package func takeBody(_ buffer: inout ByteBuffer) {
         if self.phase == .collecting { self.collectBody(&buffer) } else { self.forwardBody(&buffer) }
     }
 
-    /// Has the stream hand over what it keeps of the body.
+    /// Asks the stream for the bytes of the body that it keeps.
     func process() {
         self.stream?.passBody()
     }
 
-    /// The client takes bytes again.
+    /// Called when the client takes bytes again.
     package func clientTakesBytes() {
         self.facts.lastProgress = self.loop.now
         self.upstream?.resume()
@@ -183,13 +183,13 @@ package final class Exchange {
 
     // MARK: The end
 
-    /// The exchange is over; what is left of the request is the stream's.
+    /// Ends the exchange. The stream handles the rest of the request.
     func end(_ end: AnswerEnd) {
         self.phase = .idle
         self.stream?.answerEnded(end)
     }
 
-    /// The client has gone, or its connection is of no more use.
+    /// Called when the client has disconnected, or its connection cannot be used any more.
     package func clientLeft() {
         self.phase = .idle
         self.exchangeNumber &+= 1
@@ -204,13 +204,13 @@ package final class Exchange {
         }
     }
 
-    /// Ends what is on its way to the app or from it.
+    /// Ends the exchange with the app.
     func dropUpstream() {
         self.upstream?.abandon()
         self.upstream = nil
     }
 
-    /// The answer broke off: the client must not take what it has for the whole.
+    /// Ends the exchange within its answer, so that the client can see that the answer is incomplete.
     func abort(_ reason: Reason) {
         self.facts.keepsAlive = false
         self.dropUpstream()
@@ -221,14 +221,14 @@ package final class Exchange {
         self.stream?.abort()
     }
 
-    /// Breaks an answer off that has begun; false: none has.
+    /// Aborts an answer that has begun. False: none has begun.
     package func breakOff(_ reason: Reason) -> Bool {
         guard self.phase == .exchange, self.facts.hasBegunAnswer else { return false }
         self.abort(reason)
         return true
     }
 
-    /// Lets go of a head that no connection to the app has.
+    /// Releases a head that no connection to the app owns.
     func releaseUpstreamHead() {
         if let head = self.upstreamHead.take() { self.loop.giveBack(head.intoBuffer()) }
     }

@@ -6,9 +6,9 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// What is known of the exchange under way, for its end, its log line and its deadlines.
+/// The facts of the current exchange, for its end, its log line and its deadlines.
 struct ExchangeFacts {
-    /// The request's judge, with what it found.
+    /// The request's judge with its findings.
     var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
     var isOpen = false
     var startedAt = NIODeadline.uptimeNanoseconds(0)
@@ -18,31 +18,32 @@ struct ExchangeFacts {
     var keepsAlive = false
     var expectsContinue = false
     var isWebSocket = false
-    /// A person looks at the answer: a refusal is a page.
+    /// Whether a refusal is a page for a person instead of a document for a program.
     var wantsPage = false
     var requestFraming = BodyFraming.none
-    /// The app's pool under the configuration that chose the route, whatever a reload does meanwhile.
+    /// The app's pool in the configuration that chose the route, which a reload does not change.
     var pool: (any AppPool)?
-    /// The session ended while the request was under way.
+    /// Whether the session ended during the request.
     var hasSessionEnded = false
     var sessionSource = SessionSource.none
     var status = 0
     var reason: Reason?
-    /// Bytes that waited for the client when deadlines were looked at last.
+    /// The number of unsent bytes when the deadlines were last checked.
     var waitingBytes = 0
     var answerFraming = OutgoingFraming.asIs
     var hasBegunAnswer = false
-    /// It was passed on, or would have been if the app could be reached.
+    /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
     var isEventStream = false
-    /// The app's connection has served before, or could have.
+    /// Whether the app's connection was taken from the pool. Then the app may have closed it just before the request.
     var upstreamReused = false
-    /// When the head was sent to the app, and how long it took to the answer's; only while an access log is written.
+    /// When the head was sent to the app, and the time from then to the head of the answer. Only if an access log is
+    /// written.
     var sentAt: NIODeadline?
     var upstreamTime: TimeAmount?
     var responseDeadline = NIODeadline.distantFuture
     var bytesOut = 0
-    /// The head's bytes, only while an access log is written.
+    /// The head's bytes; only if an access log is written.
     var logBytes: ByteBuffer?
     var logMethod = Slice.empty
     var logPath = Slice.empty
