@@ -2,118 +2,122 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// A connection to an app that carries no request. Nothing can be sent on it but a permitted head.
+/// A connection to an app that carries no request. Only a permitted head can be sent on it.
 package protocol AppConnection: AnyObject {
-    /// False once it has closed or carries a request.
+    /// False if it has closed or carries a request.
     var isUsable: Bool { get }
 
-    /// Sends the head of a request at the end of the loop's turn. What is written to the stream that is returned goes to the
-    /// app behind it.
+    /// Sends the head of a request at the end of the loop's turn. Bytes that are written to the returned stream follow
+    /// it.
     ///
     /// - Parameter receiver: Gets the answer; kept until the exchange ends or is abandoned.
     func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream
 
-    /// Closes the connection, which was not used or is of no more use.
+    /// Closes the connection, which is not needed.
     func close()
 }
 
 /// The app's side of one exchange: takes the body of a request whose head was permitted, or the bytes of a tunnel.
 package protocol AppStream: ByteSink {
-    /// The head has left; before that, nothing has.
+    /// Whether the head was sent. Nothing is sent before it.
     var hasSent: Bool { get }
-    /// A byte of the answer has come.
+    /// Whether a byte of the answer has arrived.
     var hasAnswered: Bool { get }
-    /// In a WebSocket: the app's last frame is whole, so that a frame of the gateway's may follow it.
+    /// In a WebSocket: whether the app's last frame is complete, so that a frame of the gateway may follow it.
     var isBetweenFrames: Bool { get }
 
-    /// The head, if the app has not begun its answer: to be sent on another connection, or to be let go of.
+    /// Returns the head if the app has not begun its answer. It can be sent on another connection.
     func takeBack() -> PermittedHead?
 
     /// Reads no more of the answer until `resume`.
     func pause()
-    /// Reads on.
+    /// Continues reading.
     func resume()
 
-    /// Ends the exchange from the client's side: the connection closes, and its receiver is told nothing more.
+    /// Ends the exchange from the client's side: the connection closes, and its receiver is not called again.
     func abandon()
 }
 
-/// What becomes of a part of an answer.
+/// The state of an answer after a part of it was handed over.
 package enum AnswerProgress {
     case more
-    /// There is more to come, and the client does not take it at present: read no more until `resume`.
+    /// The answer continues, but the client takes no more bytes now: nothing more is read until `resume`.
     case full
-    /// The body has ended as its framing says.
+    /// The body is complete according to its framing.
     case end
     case malformed
-    /// The exchange has ended meanwhile.
+    /// The exchange has ended.
     case over
 }
 
-/// The client's side of one exchange with an app: gets the answer. Each call may end the exchange from within.
+/// The client's side of one exchange with an app: gets the answer. The exchange may end during each of the calls.
 package protocol AnswerReceiver: AnyObject {
     /// The method of the request.
     var method: KnownMethod { get }
-    /// The request asked for a WebSocket.
+    /// Whether the request asked for a WebSocket.
     var awaitsUpgrade: Bool { get }
-    /// The request's body has been passed on to its end.
+    /// Whether the request's body has been passed on completely.
     var isRequestWhole: Bool { get }
 
-    /// The head is about to leave: what has come of the body can be written behind it.
+    /// Called just before the head is sent. The received part of the body can be written after it.
     func headLeaves()
-    /// The app takes bytes again.
+    /// Called when the app takes bytes again.
     func upstreamTakesBytes()
 
-    /// The final answer's head, which lies at the front of `buffer`, and what has come of its body. Both are taken out.
+    /// Called with the final answer's head, which is at the front of `buffer`, and the received part of its body. Both
+    /// are taken from the buffer.
     func answerBegins(_ head: ResponseHead, _ buffer: inout ByteBuffer) -> AnswerProgress
-    /// More of the body.
+    /// Called with more of the body.
     func answerContinues(_ buffer: inout ByteBuffer) -> AnswerProgress
-    /// The body has ended, and the connection is not needed any more.
+    /// Called when the body has ended. The connection is not needed any more.
     func answerEnded()
-    /// The connection ended within the body.
+    /// Called when the connection ended within the body.
     ///
-    /// - Parameter isClean: False: with an error, so that what has come is not whole, whatever its framing allows.
+    /// - Parameter isClean: False if it ended with an error. Then the body is incomplete, even if its framing allows
+    ///   the connection's end.
     func answerCut(isClean: Bool)
 
-    /// The app agreed to the upgrade; the head lies at the front of `buffer`. False: the client is gone.
+    /// Called when the app agreed to the upgrade; the head is at the front of `buffer`. False: the client is gone.
     func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool
-    /// Bytes of the app in a tunnel.
+    /// Called with bytes of the app in a tunnel.
     func tunnelled(_ bytes: ByteBuffer)
-    /// The app has closed the tunnel.
+    /// Called when the app has closed the tunnel.
     func tunnelEnded()
 
-    /// The app cannot be reached, did not answer, or answered what cannot be passed on. Nothing more comes.
+    /// Called when the app cannot be reached, did not answer, or sent an answer that cannot be passed on. It is the
+    /// last call.
     func upstreamFailed(_ reason: Reason)
-    /// The app sent something before the head had left. Nothing more comes.
+    /// Called when the app sent bytes before the head was sent. It is the last call.
     func upstreamSpokeFirst()
 }
 
-/// What waits for a connection to an app.
+/// An exchange that waits for a connection to an app.
 package protocol ConnectionWaiter: AnyObject {
     /// Differs from one exchange to the next.
     var exchangeNumber: UInt64 { get }
-    /// It still waits.
+    /// Whether it still waits.
     var isConnecting: Bool { get }
-    /// The connection is made, and the waiter's.
+    /// Called with the new connection, which now belongs to the waiter.
     func upstreamConnected(_ connection: any AppConnection)
-    /// No connection can be made.
+    /// Called when no connection can be made.
     func upstreamFailed(_ reason: Reason)
 }
 
 /// One loop's connections to one app.
 package protocol AppPool: AnyObject {
-    /// The app's own origin, as it may stand in `Location`.
+    /// The app's own origin, as the app may write it in `Location`.
     var origin: [UInt8] { get }
 
-    /// A kept connection that may serve requests of this session, or of none; nil: there is none.
+    /// A kept connection for requests of this session, or for requests without a session if it is nil. nil: there is
+    /// none.
     func takeIdle(for session: CachedSession?) -> (any AppConnection)?
-    /// Makes a new connection and hands it to `waiter`, if it still waits in the same exchange by then.
+    /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange.
     func connect(for waiter: any ConnectionWaiter)
 
     /// Closes connections that have been idle too long.
     func sweep()
-    /// The turn of the loop has ended that was asked for by `PathLoop.tellTurnEnd`.
+    /// Called at the end of the loop's turn, once after each call of `PathLoop.tellTurnEnd`.
     func turnEnded()
-    /// A reload has put another pool in this one's place: no connection is kept any more.
+    /// Called when a reload has replaced this pool. It keeps no connection any more.
     func retire()
 }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Passes one message body on with its framing rewritten: the same code towards the app and towards the client.
+/// Passes one message body on with its framing rewritten. The same code serves requests and answers.
 package struct BodyRelay {
     package enum Outcome: Equatable {
         case more
@@ -18,7 +18,7 @@ package struct BodyRelay {
     }
 
     private var state: State
-    /// Bytes of content that passed.
+    /// The number of content bytes so far.
     package private(set) var byteCount = 0
 
     package init(_ framing: BodyFraming) {
@@ -36,13 +36,13 @@ package struct BodyRelay {
         return false
     }
 
-    /// The body ends when the connection does.
+    /// Whether the body ends when the connection does.
     package var endsWithConnection: Bool {
         if case .untilClose = self.state { return true }
         return false
     }
 
-    /// Bytes still to come, where that is known.
+    /// The number of bytes that are still missing; nil: unknown.
     package var remaining: Int? {
         switch self.state {
         case .length(let count): count
@@ -51,7 +51,7 @@ package struct BodyRelay {
         }
     }
 
-    /// Moves what `buffer` holds of the body to `stage`; bytes after its end stay in `buffer`.
+    /// Moves the bytes of the body from `buffer` to `stage`. Bytes after its end stay in `buffer`.
     @inline(__always)
     package mutating func relay(
         _ buffer: inout ByteBuffer,
@@ -78,7 +78,7 @@ package struct BodyRelay {
         return outcome
     }
 
-    /// Reads the body away.
+    /// Discards bytes of the body.
     package mutating func discard(_ buffer: inout ByteBuffer) -> Outcome {
         self.advance(&buffer) { count, buffer in buffer.moveReaderIndex(forwardBy: count) }
     }
@@ -91,7 +91,7 @@ package struct BodyRelay {
         }
     }
 
-    /// The connection has ended: the end of a body that ends with it, a truncation of any other.
+    /// Called when the connection has ended. This ends a body without length and truncates any other.
     package mutating func connectionEnded(as framing: OutgoingFraming, through stage: Stage) -> Outcome {
         switch self.state {
         case .untilClose:

@@ -1,11 +1,11 @@
 package import NIOCore
 package import Sessions
 
-/// The head of a request as it goes to an app. Every way to an app begins with one, and the only way to make one consumes
-/// a `Permit`: a request that was not permitted cannot be sent.
+/// The head of a request as it is sent to an app. Every exchange with an app begins with one, and making one consumes a
+/// `Permit`. So a request that was not permitted cannot be sent.
 ///
-/// It goes to one connection at a time. That connection owns it until the app's answer begins, and gives it back if the
-/// request may be sent once more.
+/// One connection at a time owns it, until the app's answer begins. The connection returns it if the request has to be
+/// sent on another one.
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer
@@ -42,7 +42,7 @@ package struct PermittedHead: ~Copyable {
     /// The session whose identity the head carries; nil: none.
     package var session: CachedSession? { self.permit.session }
 
-    /// Ends the head: its buffer, which can be used again.
+    /// Consumes the head and returns its buffer, which can be used again.
     @inline(__always)
     package consuming func intoBuffer() -> ByteBuffer { self.bytes }
 }

@@ -5,7 +5,7 @@ import Settings
 import Glibc
 #endif
 
-/// What the gateway itself says in a request towards the app; everything else is the client's bytes.
+/// The facts that the gateway adds to a request for the app. All other bytes are the client's.
 package struct ForwardedFacts {
     /// The client's address as text.
     package var address: [UInt8]
@@ -16,11 +16,13 @@ package struct ForwardedFacts {
     package var identity: ContiguousArray<UInt8>?
 }
 
-/// Writes the head towards the app: the client's lines as they came, minus what is not the client's to say, plus ours.
+/// Writes the head for the app: the client's lines unchanged, without those that a client may not send, then the
+/// gateway's.
 package enum RequestWriter {
-    /// Strip, then set: every line that is dropped was dropped before one of ours is written (CVE-2026-30851).
+    /// Strip, then set: all lines that have to be dropped are dropped before the gateway's are written
+    /// (CVE-2026-30851).
     ///
-    /// The permit is what allows a head to be written at all.
+    /// - Parameter permit: Proves that the request may be forwarded.
     @inline(__always)
     package static func write(
         _ head: RequestHead,
@@ -91,7 +93,7 @@ package enum RequestWriter {
         _ parameter: HandoffParameter,
         _ writer: inout ByteWriter
     ) {
-        // Kept lines that lie side by side are copied as one run.
+        // Adjacent kept lines are copied as one run.
         var runStart = head.fieldsStart
         var index = 0
         let count = head.fields.count
@@ -137,9 +139,9 @@ package enum RequestWriter {
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
     }
 
-    /// Where the query begins of a `Referer` that has the handoff parameter in it, which the app gets without its query: the
-    /// token lives for a while yet, as when a frame of the page that was asked for with it loads something. nil: the field
-    /// goes on as it came.
+    /// The offset of the query in a `Referer` that contains the handoff parameter. The app gets this field without its
+    /// query, because the token may still be valid, for example when a frame of the page loads something. nil: the
+    /// field is forwarded unchanged.
     @inline(__always)
     private static func endOfReferer(_ value: Slice, _ base: Bytes, _ parameter: HandoffParameter) -> Int? {
         guard let mark = memchr(base + value.start, 0x3F, value.length) else { return nil }
@@ -147,7 +149,7 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// `Cookie` without ours; no line at all when nothing is left.
+    /// Writes `Cookie` without the gateway's own cookies. Writes no line if no other cookie is left.
     private static func writeCookie(
         _ line: FieldLine,
         _ base: Bytes,

@@ -14,12 +14,12 @@ package final class ResponseHead {
     package var isChunked = false
     package var keepsAlive = true
     package var upgradesToWebSocket = false
-    /// NTLM and Negotiate bind an identity to the connection: it must not carry another client (CVE-2026-88007).
+    /// NTLM and Negotiate bind an identity to the connection, so it must not serve another client (CVE-2026-88007).
     package var bindsConnection = false
     package var isEventStream = false
     package var hasCacheControl = false
     package var hasLocation = false
-    /// `Connection` names a field of this hop.
+    /// Whether `Connection` names a field of this hop.
     var nominates = false
 
     package init(fieldCount: Int) {
@@ -42,28 +42,30 @@ package final class ResponseHead {
     }
 }
 
-/// What the parser makes of an app's bytes so far.
+/// The result for the bytes received so far.
 package enum ResponseParseResult: Equatable {
     case incomplete
     case complete
-    /// Not an answer that every reader would read alike: 502, and the connection is closed.
+    /// Readers could read the bytes differently, so the client gets 502 and the connection is closed.
     case malformed
 }
 
-/// Parses an answer's head as strictly as a request's: what one client reads otherwise than the next desynchronises them.
+/// Parses an answer's head as strictly as a request's. If the gateway and a client read an answer differently, the
+/// client could take part of it for the next answer.
 package struct ResponseParser: Sendable {
     private let names: FieldNames
     private let limit: Int
     // Immutable for the life of the process.
     private nonisolated(unsafe) let table = ByteClass.normalizedToken
 
-    /// - Parameter limit: the most bytes of a head.
+    /// - Parameter limit: The most bytes of a head.
     package init(names: FieldNames, limit: Int) {
         self.names = names
         self.limit = limit
     }
 
-    /// Parses the `count` bytes at `base` into `head`; the framing of RFC 9112 6.3 but for what the request decides.
+    /// Parses the `count` bytes at `base` into `head`. The framing follows RFC 9112 6.3 without the rules that depend
+    /// on the request.
     package func parse(_ base: Bytes, _ count: Int, into head: ResponseHead) -> ResponseParseResult {
         head.reset()
         guard let lineFeed = memchr(base, 0x0A, count) else {
@@ -91,7 +93,8 @@ package struct ResponseParser: Sendable {
         memcmp(base, "HTTP/1.", min(count, 7)) == 0
     }
 
-    /// `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4); the second SP may be missing, as many apps have it.
+    /// `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4). The second SP may be missing, because many
+    /// apps leave it out.
     private func statusLine(_ base: Bytes, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed - 1
         guard end >= 12, base[end] == 0x0D, memcmp(base, "HTTP/1.", 7) == 0 else { return false }
@@ -133,7 +136,7 @@ package struct ResponseParser: Sendable {
             if index > start { role = self.names.role(name, min(index &- start, FieldNames.longestName), hash) }
         }
         guard index > start, base[index] == 0x3A else { return false }
-        // `Content_Length` frames nothing for the client, so it must not for us either.
+        // A client does not read `Content_Length` as the length, so the gateway must not either.
         if isAlias, role != .managed { role = .other }
         var valueStart = index &+ 1
         var valueEnd = end
@@ -188,7 +191,7 @@ package struct ResponseParser: Sendable {
         case .cacheControl:
             head.hasCacheControl = true
         case .location:
-            // One place to go to; two are two clients' two places, and the writer has room for one.
+            // Clients could follow different ones of two locations, and the writer reserves memory for one.
             guard !head.hasLocation else { return false }
             head.hasLocation = true
         default:
@@ -211,7 +214,7 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Takes off what `Connection` names, as every intermediary must (RFC 9110 7.6.1); framing has its own rules.
+    /// Drops the fields that `Connection` names (RFC 9110 7.6.1), except `Content-Length`.
     private func dropNominated(_ base: Bytes, _ head: ResponseHead) {
         for index in 0..<head.fields.count where head.fields[index].role == .connection {
             ByteClass.forEachElement(of: head.fields[index].value.bytes(in: base)) { token in

@@ -1,27 +1,27 @@
 package import NIOCore
 
-/// How an answer's body goes on to the client.
+/// How a body is framed when it is passed on.
 package enum OutgoingFraming: Equatable, Sendable {
-    /// The app's own length, or no body at all.
+    /// With its own length, or no body at all.
     case asIs
-    /// In chunks of ours.
+    /// In the gateway's own chunks.
     case chunked
-    /// As raw bytes until we close: an HTTP/1.0 client and a length that nobody knows.
+    /// As raw bytes until the connection closes, for an HTTP/1.0 client and an unknown length.
     case untilClose
 }
 
-/// What the gateway changes in an answer; nothing else is touched.
+/// What the gateway changes in an answer. Everything else stays as it is.
 package struct AnswerChanges {
     package var framing = OutgoingFraming.asIs
     package var closes = false
-    /// HTTP/1.0 clients that asked for it are told that the connection stays.
+    /// Whether an HTTP/1.0 client that asked for it is told that the connection stays open.
     package var saysKeepAlive = false
-    /// The answer carries somebody's identity: no shared cache may keep it.
+    /// Whether the answer is for one user, so that no shared cache may keep it.
     package var marksPrivate = false
-    /// `Set-Cookie` lines of ours, each with its CRLF.
+    /// The gateway's own `Set-Cookie` lines, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
-    /// Hides the length of a body that is not sent as such (204, or chunked by us).
+    /// Whether to drop `Content-Length`, because no such body is sent (204).
     package var dropsContentLength = false
 
     package init(requestID: RequestID) {
@@ -29,9 +29,9 @@ package struct AnswerChanges {
     }
 }
 
-/// Writes an answer's head towards the client.
+/// Writes an answer's head for the client.
 package struct ResponseWriter: Sendable {
-    /// Our own cookie names: an app may not set them.
+    /// The names of the gateway's own cookies, which an app may not set.
     private let ownCookies: [[UInt8]]
 
     package init(ownCookies: [String]) {
@@ -41,8 +41,8 @@ package struct ResponseWriter: Sendable {
     /// Appends the head of `head` to `buffer`.
     ///
     /// - Parameters:
-    ///   - origin: the app's own origin, e.g. `http://127.0.0.1:9000`; a `Location` that begins with it is made public.
-    ///   - publicOrigin: what replaces it.
+    ///   - origin: The app's own origin, e.g. `http://127.0.0.1:9000`. A `Location` on it is rewritten.
+    ///   - publicOrigin: The origin that replaces it.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
@@ -52,7 +52,7 @@ package struct ResponseWriter: Sendable {
         publicOrigin: [UInt8],
         into buffer: inout ByteBuffer
     ) {
-        // Twice the head: `Cache-Control` written anew may take a byte more for each of its directives.
+        // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
         let room = head.byteCount * 2 + publicOrigin.count + changes.extraLines.count + 256
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { raw in
             guard let start = raw.baseAddress else { return 0 }
@@ -144,7 +144,7 @@ package struct ResponseWriter: Sendable {
             writer.write(base + line.value.start + origin.count, line.value.length - origin.count)
             writer.write("\r\n")
         case .cacheControl:
-            // What the app says stays, but for what lets a shared cache keep it.
+            // The app's directives stay, except those that allow a shared cache to keep the answer.
             writer.write("Cache-Control: private")
             ByteClass.forEachElement(of: line.value.bytes(in: base)) { directive in
                 let name = UnsafeBufferPointer(rebasing: directive.prefix { $0 != 0x3D })
@@ -158,7 +158,7 @@ package struct ResponseWriter: Sendable {
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         var value = ByteClass.trimmed(value)
-        // A browser sends a cookie without a name back as its bare value: `=ours=x` would come back as `ours=x`.
+        // A browser returns a cookie without a name as its bare value, so `=ours=x` would come back as `ours=x`.
         if value.first == 0x3D { value = UnsafeBufferPointer(rebasing: value.dropFirst()) }
         let name = ByteClass.trimmed(UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3D && $0 != 0x3B }))
         return self.ownCookies.contains { $0.elementsEqual(name) }
@@ -172,7 +172,7 @@ package struct ResponseWriter: Sendable {
         return isPrivate
     }
 
-    /// True when `value` is a URL on `origin`: the origin itself, followed by nothing or a path, query or fragment.
+    /// Whether `value` is a URL on `origin`: the origin, alone or with a path, query or fragment.
     private static func begins(_ value: UnsafeBufferPointer<UInt8>, with origin: [UInt8]) -> Bool {
         guard value.count >= origin.count, value.prefix(origin.count).elementsEqual(origin) else { return false }
         guard value.count > origin.count else { return true }

@@ -1,19 +1,19 @@
 package import NIOCore
 
-/// Where bytes go: one client's or one app's side of an exchange. Used on its loop.
+/// Takes bytes for one peer: the client's or the app's side of an exchange. Used on its loop.
 package protocol ByteSink: AnyObject {
-    /// Queues bytes behind those that were written before.
+    /// Queues bytes after those that were written before.
     func write(_ bytes: ByteBuffer)
-    /// Queues bytes, and lets all that is queued leave.
+    /// Queues bytes and sends everything that is queued.
     func writeAndFlush(_ bytes: ByteBuffer)
-    /// Lets all that is queued leave. The peer may turn out to be gone, which ends the exchange from within this call.
+    /// Sends everything that is queued. If the peer turns out to be gone, the exchange ends during this call.
     func flush()
-    /// False while more is queued than the peer has taken lately.
+    /// False while too many bytes are queued.
     var isWritable: Bool { get }
 }
 
-/// Collects what one event sends to one peer: small runs are copied together, large ones pass as slices, and all leave
-/// with one flush. One per loop, used by one event at a time.
+/// Collects the bytes that one event sends to one peer. Small runs are copied together, large ones are passed as
+/// slices, and one flush sends everything. Each loop has one stage, which one event at a time uses.
 package final class Stage {
     private var buffer: ByteBuffer
     private static let copyLimit = 8192
@@ -22,7 +22,7 @@ package final class Stage {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a collection; what an earlier one wrote has left or is kept by the sink that could not send it yet.
+    /// Begins a new collection. A sink that has not sent the bytes of an earlier one keeps them itself.
     @inline(__always)
     package func begin() {
         self.buffer.clear(minimumCapacity: 16_384)
@@ -55,8 +55,8 @@ package final class Stage {
 
     /// Sends everything collected.
     ///
-    /// - Parameter exactly: little is sent in a buffer of its own size. A stream's small pieces may wait long for a slow
-    ///   reader, and each would keep 16 KiB of ours; the one answer of one event does not wait.
+    /// - Parameter exactly: Copies a small collection into a buffer of its own size. Otherwise each small piece of a
+    ///   stream that waits for a slow reader would keep 16 KiB. An answer that is sent in one event does not need this.
     @inline(__always)
     package func flush(to sink: any ByteSink, exactly: Bool) {
         if self.buffer.readableBytes > 0 {

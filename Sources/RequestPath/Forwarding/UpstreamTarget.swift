@@ -8,18 +8,18 @@ import Synchronization
 import Glibc
 #endif
 
-/// One app as all loops share it: where it is, how TLS is spoken to it, and the addresses its name had last.
+/// One app, shared by all loops: its address, its TLS settings, and the last addresses of its name.
 package final class UpstreamTarget: Sendable {
     package let settings: UpstreamSettings
-    /// The app's own origin, as it may stand in `Location`.
+    /// The app's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
     package let tls: NIOSSLContext?
     private let addresses: Mutex<[SocketAddress]>
     private let isLiteral: Bool
-    /// Who waits for the answer under way; nil: none is.
+    /// The callbacks that wait for the current resolution; nil: none is running.
     private let waiting = Mutex<[@Sendable () -> Void]?>(nil)
 
-    /// - Throws: the first TLS file that cannot be used, by name.
+    /// - Throws: The name of the first TLS file that cannot be used.
     package init(_ settings: UpstreamSettings) throws(UpstreamTLSError) {
         self.settings = settings
         let scheme = settings.isHTTPS ? "https" : "http"
@@ -36,12 +36,12 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// The last good addresses; empty until the name was resolved once.
+    /// The last good addresses; empty until the name has been resolved once.
     package var currentAddresses: [SocketAddress] {
         self.addresses.withLock { $0 }
     }
 
-    /// Resolves the name on another thread (`getaddrinfo` blocks) and keeps the last good answer when that fails.
+    /// Resolves the name on another thread, because `getaddrinfo` blocks. If that fails, the last good addresses stay.
     package func refresh(_ then: @escaping @Sendable () -> Void = {}) {
         guard !self.isLiteral else { return then() }
         let isUnderWay = self.waiting.withLock { waiting in
@@ -88,12 +88,12 @@ package final class UpstreamTarget: Sendable {
     }
 }
 
-/// A TLS file towards an app that cannot be used.
+/// A TLS file for connections to an app that cannot be used.
 package struct UpstreamTLSError: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// TLS towards apps by NIOSSL: verification cannot be switched off (CVE-2026-31923).
+/// TLS to apps with NIOSSL. Verification cannot be switched off (CVE-2026-31923).
 enum UpstreamTLS {
     static func context(_ settings: UpstreamSettings) throws(UpstreamTLSError) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()

@@ -1,5 +1,5 @@
-/// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without looking into the frames, so that a close frame
-/// of ours can go between two of them and never into one.
+/// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents, so that the gateway can
+/// insert its own close frame between two frames and never inside one.
 package struct WebSocketFrames: Sendable, Equatable {
     private var header: (UInt8, UInt8) = (0, 0)
     private var headerCount = 0
@@ -7,7 +7,7 @@ package struct WebSocketFrames: Sendable, Equatable {
     private var extendedRemaining = 0
     private var payloadRemaining: UInt64 = 0
     private var maskRemaining = 0
-    /// False once the bytes made no sense; then nothing may be put between them.
+    /// False after bytes that are not valid frames. Then no frame may be inserted.
     package private(set) var isFollowing = true
 
     package init() {}
@@ -21,7 +21,7 @@ package struct WebSocketFrames: Sendable, Equatable {
         self.isFollowing && self.headerCount == 0 && self.payloadRemaining == 0
     }
 
-    /// Takes note of bytes that pass.
+    /// Records bytes that are passed on.
     package mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>) {
         var index = 0
         while index < bytes.count, self.isFollowing {
