@@ -7,7 +7,7 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `time` as it stands in `Date`.
+    /// `time` as the value of `Date`.
     package static func text(_ time: UnixTime) -> String {
         let civil = CivilTime(seconds: time.seconds)
         func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }

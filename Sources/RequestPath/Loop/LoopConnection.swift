@@ -1,21 +1,21 @@
 package import NIOCore
 package import Sessions
 
-/// What a loop knows of a client's connection.
+/// A client's connection as its loop sees it.
 package protocol LoopConnection: AnyObject {
-    /// The place in the loop's list; kept by the loop.
+    /// The index in the loop's list, set by the loop.
     var listIndex: Int { get set }
-    /// Since when the connection carries nothing, or nothing but an unfinished head; nil: it is in use.
+    /// The time since which the connection has carried nothing or only an unfinished head; nil: it is in use.
     var quietSince: NIODeadline? { get }
-    /// It carries something: a request that has begun, or an answer that the client has not read yet. So does a connection
-    /// that has just opened, as its first request may still arrive.
+    /// Whether it carries a request that has begun, or an answer that the client has not read yet. A connection that
+    /// has just opened is busy too, because its first request may still arrive.
     var isBusy: Bool { get }
-    /// Bytes that wait for the client to take them.
+    /// The number of queued bytes that the client has not taken.
     var unsentBytes: Int { get }
 
-    /// Ends what has reached its deadline; called four times a second.
+    /// Checks the deadlines; called four times a second.
     func sweep(_ now: NIODeadline)
-    /// Closes the connection whatever it carries; an answer under way breaks off.
+    /// Closes the connection at once, even within an answer.
     func closeNow()
 
     /// Whether it carries a request of a session that has ended.
@@ -26,8 +26,8 @@ package protocol LoopConnection: AnyObject {
     func sessionUnreadable()
 }
 
-/// What has written bytes that are to leave at the end of the loop's turn.
+/// A connection with bytes that have to be sent at the end of the loop's turn.
 package protocol TurnEndSender: AnyObject {
-    /// The turn has ended: what was written leaves.
+    /// Called at the end of the turn. Sends the written bytes.
     func send()
 }

@@ -8,7 +8,7 @@ package import Sessions
 package import Settings
 import Vocabulary
 
-/// What the settings come to for the request path: made once per reload, immutable, shared by all loops.
+/// The settings in the form that the request path uses: made once per reload, immutable, shared by all loops.
 package final class PathConfiguration: Sendable {
     /// The durations in the loops' unit.
     package struct Timeouts: Sendable {
@@ -30,8 +30,8 @@ package final class PathConfiguration: Sendable {
 
     /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
     private static let attemptAge = Int(TransferAttempt.lifetime.components.seconds)
-    /// How long handoff cookies that were dealt with are left alone when they come back (seconds). They are judged again
-    /// then, which costs a look-up and a line in the audit stream.
+    /// How long handoff cookies that were already handled are ignored when they come back (seconds). After that time
+    /// they are judged again, which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600
 
     package let settings: Settings
@@ -39,7 +39,7 @@ package final class PathConfiguration: Sendable {
     package let targets: [UpstreamTarget]
     package let endpoints: EndpointTable
     package let metrics: PathMetricIDs
-    /// Counts reloads: ready identity bytes of another generation are not used.
+    /// The number of reloads. Identity lines that were prepared in another generation are not used.
     package let generation: UInt64
     let limits: LimitSettings
     let timeouts: Timeouts
@@ -47,8 +47,9 @@ package final class PathConfiguration: Sendable {
     let requestParser: RequestParser
     let responseParser: ResponseParser
     let responseWriter: ResponseWriter
-    /// The cookies of https hosts, and of plain-http ones, whose session cookie cannot have the `__Host-` prefix. Each
-    /// host knows its own name only: on https a plain name could be planted by a sibling domain (RFC 6265bis 4.1.3).
+    /// The cookies of https hosts. Those of plain-http hosts are separate, because they cannot have the `__Host-`
+    /// prefix. A host accepts its own names only: on https a sibling domain could plant a plain name (RFC 6265bis
+    /// 4.1.3).
     private let secureCookies: OwnCookies
     private let plainCookies: OwnCookies
     private let secureCookie: SessionCookie
@@ -108,7 +109,7 @@ package final class PathConfiguration: Sendable {
         self.responseParser = ResponseParser(
             names: FieldNames(
                 roles: FieldNames.responseRoles,
-                // Only our own names: an app may answer with whatever else a client may not send.
+                // Only the gateway's own names: an app may send the others, which only clients may not send.
                 managedNames: identity.fields.map { ManagedNames.normalized($0.name) }.filter { $0 != "authorization" },
                 managedPrefixes: ["x-sallyport-"]
             ),
@@ -163,12 +164,12 @@ package final class PathConfiguration: Sendable {
         host.publicURL.isHTTPS ? self.secureAttemptCookie : self.plainAttemptCookie
     }
 
-    /// The cookie that marks handoff cookies of a host as dealt with.
+    /// The cookie that marks handoff cookies of a host as handled.
     func handledCookie(of host: HostEntry) -> SessionCookie {
         host.publicURL.isHTTPS ? self.secureHandledCookie : self.plainHandledCookie
     }
 
-    /// The cookies that are ours on a host.
+    /// The gateway's own cookies on a host.
     func cookies(of host: HostEntry) -> OwnCookies {
         host.publicURL.isHTTPS ? self.secureCookies : self.plainCookies
     }

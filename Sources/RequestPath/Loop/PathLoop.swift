@@ -6,11 +6,11 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it uses again and
-/// again. Nothing in it is touched by another thread.
+/// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it reuses. It is
+/// used only on its own thread.
 package final class PathLoop {
     package let eventLoop: any EventLoop
-    /// Swapped whole by a reload.
+    /// Replaced as a whole by a reload.
     package private(set) var configuration: PathConfiguration
     package let sessions: SessionResolver
     let streamSessions: StreamSessions
@@ -26,17 +26,18 @@ package final class PathLoop {
     private(set) var sessionNow: UnixTime
     /// Exact to a quarter of a second: the machine's time, for logs and `Date`.
     private(set) var wallNow: UnixTime
-    /// `Date` of this second (RFC 9110 6.6.1).
+    /// The value of `Date` for this second (RFC 9110 6.6.1).
     private(set) var date: String
-    /// SIGTERM has come: connections are not kept.
+    /// Whether SIGTERM has arrived, so that connections are closed after their answer.
     private(set) var isDraining = false
     private(set) var closesIdle = false
-    /// A peer that is not believed sent a field by which proxies name their clients, and it was told.
+    /// Whether `onStrayForwarding` has been called: a peer that is not trusted sent a field in which proxies name
+    /// clients.
     private(set) var hasToldStrayForwarding = false
     /// Called once at most, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
-    /// Makes the pool of an app, which has this place in the configuration.
+    /// Makes the pool of an app, which has this index in the configuration.
     package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
 
     private let sessionClock: Clock
@@ -48,9 +49,9 @@ package final class PathLoop {
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
     private var sweeper: RepeatedTask?
-    /// Connections to apps with a head that has not left yet.
+    /// Connections to apps with a head that was not sent yet.
     private let unflushed = Batch<any TurnEndSender>()
-    /// Pools with connections that rest until this turn ends.
+    /// Pools with connections that are not used again before this turn ends.
     private let resting = Batch<any AppPool>()
     private var isTurnEndDue = false
 
@@ -92,7 +93,7 @@ package final class PathLoop {
         }
     }
 
-    /// Starts the sweep of deadlines; on the loop.
+    /// Starts to check the deadlines regularly. Called on the loop.
     package func start() {
         nonisolated(unsafe) let loop = self
         self.sweeper = self.eventLoop.scheduleRepeatedTask(
@@ -107,7 +108,7 @@ package final class PathLoop {
         let wall = Clock.system.now()
         if wall.seconds != self.wallNow.seconds { self.date = HTTPDate.text(wall) }
         self.wallNow = wall
-        // Backwards, because a connection that ends here gives its place to the last one.
+        // Backwards, because the last connection takes the index of one that ends here.
         var index = self.connections.count - 1
         while index >= 0 {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
@@ -124,14 +125,16 @@ package final class PathLoop {
 
     // MARK: The end of a turn
 
-    /// Lets the head that was written to `connection` leave at the end of this turn, with those of the other requests: the
-    /// system's sending and our judging would push each other out of the core's instruction cache with every request.
+    /// Sends the head that was written to `connection` at the end of this turn, together with those of the other
+    /// requests. The system's code for sending and the code for judging would otherwise displace each other in the
+    /// core's instruction cache at every request.
     func flushSoon(_ connection: any TurnEndSender) {
         self.unflushed.append(connection)
         self.awaitTurnEnd()
     }
 
-    /// Tells `pool` when this turn has ended: what its connections sent meanwhile is read before they are used again.
+    /// Calls `pool.turnEnded()` at the end of this turn. Bytes that the apps send until then are read before the
+    /// connections are used again.
     func tellTurnEnd(_ pool: any AppPool) {
         self.resting.append(pool)
         self.awaitTurnEnd()
@@ -173,16 +176,16 @@ package final class PathLoop {
     }
 
     private func ended(_ endings: Endings) {
-        // `.all` is nobody's session: the next sweep has the sessions of streams asked for again.
-        // A copy: an end takes its connection out of the list.
+        // `.all` ends no stream by itself: the next sweep asks for the streams' sessions again.
+        // This is a copy, because a connection that ends is removed from the list.
         let ending = self.connections.filter { $0.isEnded(by: endings) }
         for connection in ending { connection.sessionEnded() }
     }
 
-    /// Closes up to `count` connections that carry nothing, those first that have been so for the longest.
+    /// Closes up to `count` connections that carry nothing, beginning with those that have been quiet for the longest.
     ///
-    /// - Parameter time: who was let in later stays, as there is no other reason why they are here.
-    /// - Returns: how many were closed.
+    /// - Parameter time: Connections that were admitted later are not closed.
+    /// - Returns: The number of closed connections.
     func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
         var quiet: [(since: NIODeadline, connection: any LoopConnection)] = []
         for connection in self.connections {
@@ -198,22 +201,22 @@ package final class PathLoop {
         return closed
     }
 
-    /// The connections that carry something: a request that has begun, or an answer that the client has not read yet.
+    /// The number of busy connections (`LoopConnection.isBusy`).
     package var busyCount: Int {
         self.connections.reduce(0) { $0 + ($1.isBusy ? 1 : 0) }
     }
 
-    /// From now on every answer is the last of its connection.
+    /// Closes each connection after its answer from now on.
     package func drain() {
         self.isDraining = true
     }
 
-    /// No new connections come any more: idle ones close at the next sweep.
+    /// Closes idle connections from the next sweep on. New connections are not accepted any more.
     package func closeIdle() {
         self.closesIdle = true
     }
 
-    /// Hands the lines of the requests that have ended to the log's writer.
+    /// Passes the lines of ended requests to the log's writer.
     package func flushAccessLog() {
         self.accessLog?.flushIfNeeded()
     }
@@ -228,7 +231,7 @@ package final class PathLoop {
 
     // MARK: Reload
 
-    /// Takes a new configuration; exchanges under way end with the route they were judged by.
+    /// Uses a new configuration. Exchanges that have begun keep theirs.
     package func adopt(_ configuration: PathConfiguration) {
         self.configuration = configuration
         for pool in self.pools { pool.retire() }
@@ -246,9 +249,9 @@ package final class PathLoop {
 
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
-    // MARK: What is used again
+    // MARK: Reused objects
 
-    /// The head just parsed, for an exchange that has to wait with it; the loop goes on with another.
+    /// The head that was just parsed, for an exchange that has to wait. The loop continues with another one.
     func takeRequestHead() -> RequestHead {
         let taken = self.requestHead
         self.requestHead =

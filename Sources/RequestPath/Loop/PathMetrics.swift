@@ -1,20 +1,20 @@
 package import Observability
 import Vocabulary
 
-/// The ids of the path's metrics under one configuration; made once, read by every loop.
+/// The ids of the request path's metrics in one configuration; made once, read by every loop.
 package struct PathMetricIDs: Sendable {
     package enum Outcome: Int, CaseIterable, Sendable {
         /// Forwarded, or answered by an endpoint.
         case ok
-        /// Refused by us, with a reason id.
+        /// Refused by the gateway, with a reason id.
         case refused
-        /// Something that we lean on failed.
+        /// Failed for a reason outside of the request (`Reason.isFailure`).
         case failed
 
         var label: String { "\(self)" }
     }
 
-    /// `requests[route][class - 1][outcome]`; the last route is "none": requests that no route matched.
+    /// `requests[route][class - 1][outcome]`; the last route, "none", is for requests that match no route.
     fileprivate let requests: [CounterID]
     fileprivate let durations: [HistogramID]
     /// `decisions[route][reason]`; the last reason is "allowed".
@@ -26,7 +26,7 @@ package struct PathMetricIDs: Sendable {
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
-    /// `upstreamRequests[upstream][class]`; class 0: no answer came.
+    /// `upstreamRequests[upstream][class]`; class 0: there was no answer.
     fileprivate let upstreamRequests: [CounterID]
     fileprivate let upstreamDurations: [HistogramID]
     fileprivate let upstreamRetries: [CounterID]
@@ -35,7 +35,9 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamActive: GaugeID
     private static let classes = 5
 
-    /// - Parameters: the names of routes and apps in the order of their indices.
+    /// - Parameters:
+    ///   - routes: The names of the routes in the order of their indices.
+    ///   - upstreams: The names of the apps in the order of their indices.
     package init(registry: MetricsRegistry, routes: [String], upstreams: [String]) {
         let names = routes + ["none"]
         self.routeCount = names.count
@@ -79,7 +81,7 @@ package struct PathMetricIDs: Sendable {
     }
 }
 
-/// One loop's view of the metrics: plain additions, no locks.
+/// One loop's metrics: plain additions without locks.
 final class PathMetrics {
     private let shard: MetricsShard
     private var ids: PathMetricIDs
@@ -134,8 +136,8 @@ final class PathMetrics {
     }
 
     /// - Parameters:
-    ///   - upstream: the index of the app.
-    ///   - status: 0: no answer came.
+    ///   - upstream: The index of the app.
+    ///   - status: The status of the answer; 0: there was none.
     @inline(__always)
     func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) {
         guard upstream < self.ids.upstreamDurations.count else { return }
@@ -147,7 +149,7 @@ final class PathMetrics {
         if upstream < self.ids.upstreamRetries.count { self.shard.increment(self.ids.upstreamRetries[upstream]) }
     }
 
-    /// An app sent bytes on a connection before a request had left on it.
+    /// Counts that an app sent bytes on a connection before the request was sent.
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
@@ -160,7 +162,7 @@ final class PathMetrics {
 }
 
 extension Reason {
-    /// Something that the gateway leans on failed, rather than the request.
+    /// Whether the store, an app, the gateway itself or the connection failed, rather than the request being refused.
     var isFailure: Bool {
         switch self {
         case .storeUnavailable, .storeFull, .upstreamUnreachable, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
@@ -171,7 +173,7 @@ extension Reason {
     }
 }
 
-/// Where a session was found.
+/// The place where a session was found.
 enum SessionSource: String, CaseIterable {
     case none, l1, store
 }

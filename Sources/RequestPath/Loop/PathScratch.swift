@@ -1,6 +1,6 @@
-/// Buffers that judging uses and leaves empty.
+/// Memory that is used while a request is judged.
 final class PathScratch {
-    /// The reading of a path that is not its own.
+    /// Holds the normalised path where it differs from the path as it came.
     let reading: UnsafeMutableBufferPointer<UInt8>
 
     init() {
