@@ -2,9 +2,9 @@ import Glibc
 package import NIOCore
 import Vocabulary
 
-/// One connection to an app. It carries one exchange at a time and is given back only when both messages ended where
-/// their framing said and not a byte more has come (CVE-2026-71324). What comes after that but before the next request
-/// has left closes it, and that request goes over a new one.
+/// One connection to an app. It carries one exchange at a time. It returns to the pool only if both messages ended as
+/// their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive later, but before the next
+/// request is sent, the connection is closed, and that request is sent on a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -21,28 +21,30 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
 
     let pool: UpstreamPool
     private var context: ChannelHandlerContext?
-    /// Whose exchange this is.
+    /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
-    /// What was sent, until the app's answer begins.
+    /// The head of the current request, until the app's answer begins.
     private var head: PermittedHead?
     private var phase = Phase.idle
     private var partial: ByteBuffer?
     private var keepsAlive = true
     private var frames = WebSocketFrames()
-    /// The request's head has left; nothing of it has before.
+    /// Whether the request's head was sent. Nothing is sent before it.
     package private(set) var hasSent = false
-    /// A byte of the answer has come: from here on nothing is sent again.
+    /// Whether a byte of the answer has arrived. Then the request is not sent again.
     package private(set) var hasAnswered = false
-    /// For whom it is kept.
+    /// The requests for which the connection is kept.
     private(set) var owner = UpstreamPool.Owner.anybody
-    /// More than the answer may come: it had no content, or came before the request was whole.
+    /// Whether the app may send more than its answer, because the answer had no content or came before the request was
+    /// complete.
     private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     private var isPaused = false
     private var hasPendingRead = false
-    /// The connection ended with an error: what it carried until then is not whole, whatever its framing allows.
+    /// Whether the connection ended with an error. Then a body is incomplete, even if its framing allows the
+    /// connection's end.
     private var hasFailed = false
-    /// Interim answers of this exchange.
+    /// The number of interim answers in this exchange.
     private var interimCount = 0
     private static let mostInterimAnswers = 16
 
@@ -72,7 +74,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         if let head = self.head.take() { self.pool.loop.giveBack(head.intoBuffer()) }
     }
 
-    /// The turn in which the request was judged has ended: its head leaves, and with it what there is of its body.
+    /// Sends the head and the received part of the body, at the end of the turn in which the request was judged.
     @inline(__always)
     package func send() {
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
@@ -81,7 +83,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         self.context?.flush()
     }
 
-    /// It may carry another exchange. A write that fails closes the channel at once, from within.
+    /// Whether it may carry another exchange. A failed write closes the channel during the call, so the channel is
+    /// asked too.
     package var isUsable: Bool { self.phase == .idle && self.context?.channel.isActive == true }
 
     package func abandon() {
@@ -120,7 +123,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         if self.isPaused { self.hasPendingRead = true } else { context.read() }
     }
 
-    /// The client does not take what has come already: nothing more is read for it.
+    /// Reads nothing more, because the client has not taken the bytes that it was sent.
     @inline(__always)
     package func pause() {
         self.isPaused = true
@@ -139,7 +142,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         if context.channel.isWritable { self.receiver?.upstreamTakesBytes() }
     }
 
-    // MARK: What the app sends
+    // MARK: Bytes from the app
 
     package func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -176,8 +179,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         }
     }
 
-    /// Something came before our request has left, so it is no answer to it but belongs to an earlier exchange. The next
-    /// user of this connection must not get it.
+    /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
+    /// and the client of the next one must not get them.
     private func refuseUnasked() {
         self.pool.countUnasked()
         let receiver = self.receiver
@@ -186,7 +189,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         receiver?.upstreamSpokeFirst()
     }
 
-    /// Something has come since the loop looked at its sockets: a system call, for connections that are doubtful.
+    /// Whether bytes have arrived since the loop last read its sockets. It costs a system call, so only doubtful
+    /// connections are asked.
     private var hasUnreadBytes: Bool {
         let pipeline = self.context?.channel.pipeline.syncOperations
         let count = try? pipeline?.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { socket in
@@ -225,7 +229,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
                 return self.beginTunnel(head, &buffer, receiver)
             }
             if head.status < 200 {
-                // Interim answers are between the app and us: 100 was given or withheld by the gateway itself.
+                // Interim answers are not passed on: the gateway itself has already decided whether to send 100.
                 self.interimCount += 1
                 guard !head.isChunked, head.contentLength == nil, self.interimCount <= Self.mostInterimAnswers else {
                     return self.fail(.upstreamMalformed)
@@ -242,7 +246,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         if receiver.method == .head || head.status == 304 { head.framing = .none }
         if head.status == 204 {
-            // "MUST NOT send Transfer-Encoding or Content-Length" (RFC 9110 8.6): a body here would be the next answer.
+            // "MUST NOT send Transfer-Encoding or Content-Length" (RFC 9110 8.6): a body would be read as the next
+            // answer.
             guard !head.isChunked, (head.contentLength ?? 0) == 0 else { return self.fail(.upstreamMalformed) }
             head.framing = .none
         }
@@ -253,8 +258,8 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
         self.goOn(receiver.answerBegins(head, &buffer), leftOver: buffer.readableBytes, receiver)
     }
 
-    /// Writing to a client that has just gone ends this exchange from within the write, so it is asked first whether the
-    /// exchange is still the same.
+    /// Continues after a part of the answer was handed over. A write to a client that has just disconnected ends the
+    /// exchange during the write, so the exchange is compared first.
     @inline(__always)
     private func goOn(_ progress: AnswerProgress, leftOver: Int, _ receiver: any AnswerReceiver) {
         guard self.receiver === receiver, self.phase == .body else { return }
@@ -314,7 +319,7 @@ package final class UpstreamConnection: ChannelDuplexHandler, AppConnection, App
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset, or TLS that ended without its goodbye: a body that ends with the connection has been cut.
+        // A reset, or TLS without close_notify: a body that ends with the connection may be incomplete.
         self.hasFailed = true
         context.close(promise: nil)
     }

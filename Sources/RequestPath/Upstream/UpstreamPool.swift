@@ -6,24 +6,25 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// One loop's connections to one app: the idle ones on a stack, so that the warmest is used first.
+/// One loop's connections to one app. The idle ones are a stack, so that the most recently used one is taken first.
 ///
 /// ```
-///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been looked at
+///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
 ///     └──────────┴─────────┴────▶ closed
 /// ```
-/// An app may send more than its answer: two answers, or a body where there is none. What comes before the connection's next
-/// request has left closes it, so that the next user does not get it. Connections on which that is likely are used last.
+/// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
+/// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
+/// is likely are used last.
 package final class UpstreamPool: AppPool {
-    /// For whom a connection is kept.
+    /// The requests for which a connection is kept.
     enum Owner: Equatable {
-        /// For everybody.
+        /// All requests.
         case anybody
-        /// For requests without a session.
+        /// Requests without a session.
         case nobody
         case session(RecordKey)
 
-        /// For requests of this session, or of none.
+        /// Requests of this session; nil: requests without one.
         init(_ session: CachedSession?) {
             self = session.map { .session($0.key) } ?? .nobody
         }
@@ -33,17 +34,17 @@ package final class UpstreamPool: AppPool {
     package var origin: [UInt8] { self.target.origin }
     unowned let loop: PathLoop
     private let index: Int
-    /// Each connection serves one session only.
+    /// Whether each connection serves one session only.
     let isStrict: Bool
     private(set) var open = 0
     private var idle: [UpstreamConnection] = []
-    /// Given back in this turn.
+    /// Connections that were returned in this turn.
     private var ending: [UpstreamConnection] = []
-    /// Where the next connect starts in the list of addresses.
+    /// The index of the address that the next connection tries first.
     private var nextAddress = 0
     private var isRetired = false
 
-    /// - Parameter index: the app's place in the configuration.
+    /// - Parameter index: The app's index in the configuration.
     package init(target: UpstreamTarget, index: Int, loop: PathLoop) {
         self.target = target
         self.index = index
@@ -51,7 +52,8 @@ package final class UpstreamPool: AppPool {
         self.loop = loop
     }
 
-    /// A connection that may serve this session now, or requests without one; nil when there is none.
+    /// An idle connection for requests of this session, or for requests without a session if it is nil. nil: there is
+    /// none.
     @inline(__always)
     package func takeIdle(for session: CachedSession?) -> (any AppConnection)? {
         let connection = self.isStrict ? self.takeOwn(Owner(session)) : self.idle.popLast()
@@ -64,7 +66,7 @@ package final class UpstreamPool: AppPool {
         return index.map { self.idle.remove(at: $0) }
     }
 
-    /// Keeps a connection whose exchange ended cleanly, or that was not used.
+    /// Keeps a connection whose exchange ended cleanly or that was not used.
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
@@ -72,7 +74,7 @@ package final class UpstreamPool: AppPool {
         self.ending.append(connection)
     }
 
-    /// The turn has ended in which the connections in `ending` were given back.
+    /// Makes the connections in `ending` idle, because the turn in which they were returned has ended.
     package func turnEnded() {
         for connection in self.ending {
             connection.idleSince = self.loop.now
@@ -82,7 +84,7 @@ package final class UpstreamPool: AppPool {
         self.ending.removeAll(keepingCapacity: true)
     }
 
-    /// The connection has closed.
+    /// Removes a connection that has closed.
     func remove(_ connection: UpstreamConnection) {
         self.open -= 1
         if let index = self.idle.lastIndex(where: { $0 === connection }) {
@@ -94,7 +96,7 @@ package final class UpstreamPool: AppPool {
         }
     }
 
-    /// The app sent something before a request had left.
+    /// Counts that the app sent bytes before a request.
     func countUnasked() {
         self.loop.metrics.upstreamUnasked(self.index)
     }
@@ -113,7 +115,7 @@ package final class UpstreamPool: AppPool {
         connection.close()
     }
 
-    /// Closes a connection that carries nothing, in favour of one that will; false when there is none.
+    /// Closes a connection that carries nothing, to make room for a new one. False: there is none.
     private func makeRoom() -> Bool {
         if !self.idle.isEmpty {
             self.closeIdle(at: 0)
@@ -125,7 +127,7 @@ package final class UpstreamPool: AppPool {
         return true
     }
 
-    /// A reload has put another pool in this one's place: exchanges under way end here, nothing is kept.
+    /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
     package func retire() {
         self.isRetired = true
         while !self.idle.isEmpty { self.closeIdle(at: self.idle.count - 1) }
@@ -141,7 +143,7 @@ package final class UpstreamPool: AppPool {
         self.open += 1
         let addresses = self.target.currentAddresses
         guard !addresses.isEmpty else {
-            // The name was never resolved: wait for it once, off this loop.
+            // The name has never been resolved. Another thread does this, and the client waits for it once.
             nonisolated(unsafe) let pool = self
             nonisolated(unsafe) let waiting = client
             let exchange = client.exchangeNumber
@@ -198,7 +200,7 @@ package final class UpstreamPool: AppPool {
                 case .success:
                     pool.loop.metrics.upstreamConnections(active: 1, idle: 0)
                     guard waiting.exchangeNumber == exchange, waiting.isConnecting else {
-                        // The client has left or been answered: the connection serves the next one.
+                        // The client has left or was answered, so the connection is kept for another request.
                         return pool.giveBack(handler)
                     }
                     waiting.upstreamConnected(handler)
@@ -213,7 +215,7 @@ extension PathLoop {
     /// A loop whose pools hold connections to the apps of its configuration.
     ///
     /// - Parameters:
-    ///   - accessLog: nil: none is written.
+    ///   - accessLog: nil: no access log is written.
     ///   - sessionClock: The clock of the session store.
     package convenience init(
         eventLoop: any EventLoop,
