@@ -1,6 +1,6 @@
 /// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
 ///
-/// A name stands for every spelling that some app could map to it: upper and lower case, and any byte that is not a
+/// A name includes every spelling that some app could map to it: upper and lower case, and any byte that is not a
 /// letter or digit in the place of `-` (CVE-2025-64484, CVE-2026-52845).
 package struct ManagedNames: Sendable {
     /// Names in lower case with `-`.
@@ -20,7 +20,7 @@ package struct ManagedNames: Sendable {
     /// Whether the name is managed.
     ///
     /// - Parameters:
-    /// - name: Normalised. Of a long name only the first `FieldNames.longestName` bytes.
+    ///   - name: The normalised name; of a long one only the first `FieldNames.longestName` bytes.
     ///   - hash: `FieldNames.hash` over the whole name.
     @inline(__always)
     package func contains(normalizedName name: UnsafeBufferPointer<UInt8>, hash: UInt32) -> Bool {

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Writes bytes behind one another; the caller has made room for all of them.
+/// Writes bytes one after another into memory that the caller has reserved for all of them.
 package struct ByteWriter {
     package let base: UnsafeMutablePointer<UInt8>
     package private(set) var count = 0
@@ -39,7 +39,7 @@ package struct ByteWriter {
         self.count &+= 1
     }
 
-    /// Writes `value` in hexadecimal without leading zeros, as a chunk size has it.
+    /// Writes `value` in hexadecimal without leading zeros, as in a chunk size.
     @inline(__always)
     package mutating func writeHex(_ value: Int) {
         var shift = 60

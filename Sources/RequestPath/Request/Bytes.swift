@@ -23,7 +23,7 @@ package struct Slice: Sendable, Equatable {
     @inline(__always) package var end: Int { Int(self.offset) &+ Int(self.count) }
     @inline(__always) package var isEmpty: Bool { self.count == 0 }
 
-    /// The bytes themselves in `base`, the start of the buffer that was parsed.
+    /// The bytes of the slice in `base`, the start of the buffer that was parsed.
     @inline(__always)
     package func bytes(in base: Bytes) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: base + Int(self.offset), count: Int(self.count))

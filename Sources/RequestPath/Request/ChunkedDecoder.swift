@@ -18,14 +18,14 @@ package struct ChunkedDecoder: Sendable, Equatable {
         case sizeStart
         case size(value: Int, digits: Int)  // without leading zeros
         case afterSize  // BWS before an extension
-        case extensionStart  // behind `;`
+        case extensionStart  // after `;`
         case extensionName
-        case extensionNameEnd  // BWS behind a name
-        case extensionValueStart  // behind `=`
+        case extensionNameEnd  // BWS after a name
+        case extensionValueStart  // after `=`
         case extensionValue
         case extensionQuoted
         case extensionQuotedPair
-        case extensionValueEnd  // behind a value
+        case extensionValueEnd  // after a value
         case sizeLineFeed
         case data
         case dataReturn

@@ -69,9 +69,9 @@ package final class FieldNames: @unchecked Sendable {
     }
 
     /// - Parameters:
-    /// - roles: Lower-case names and their meanings.
-    /// - managedNames: Normalised names that only the gateway may set.
-    /// - managedPrefixes: Normalised prefixes of such names, e.g. `x-auth-`.
+    ///   - roles: Lower-case names and their meanings.
+    ///   - managedNames: Normalised names that only the gateway may set.
+    ///   - managedPrefixes: Normalised prefixes of such names, e.g. `x-auth-`.
     package init(roles: [(String, FieldRole)], managedNames: [String], managedPrefixes: [String]) {
         var wanted: [String: FieldRole] = [:]
         for name in managedNames { wanted[name] = .managed }

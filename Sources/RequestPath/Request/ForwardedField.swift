@@ -1,11 +1,11 @@
 package import AddressIntelligence
 
-/// The grammar of what proxies write of a hop: `X-Forwarded-For` elements and `Forwarded` (RFC 7239).
+/// The grammar of the fields in which proxies name a hop: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 package enum ForwardedField {
     /// The value of `for` in one element of `Forwarded`, without quotes; nil when there is none, more than one, or one
-    /// that no proxy needs to write an address.
+    /// in a form that an address does not need.
     package static func node(in element: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
-        // An address needs no quoted-pair; with one, the end of a quoted string is a matter of opinion.
+        // An address needs no quoted-pair, and readers could disagree about where a quoted string with one ends.
         guard !element.contains(UInt8(ascii: "\\")) else { return nil }
         var node: UnsafeBufferPointer<UInt8>?
         var start = 0
@@ -34,9 +34,9 @@ package enum ForwardedField {
         return inner.contains(UInt8(ascii: "\"")) ? nil : inner
     }
 
-    /// `address`, `address:port`, `[v6]`, `[v6]:port`, zone ids included; nil for names, `unknown` and obfuscated hops, and
-    /// for what no client can have: `0.0.0.0`, `::` and `255.255.255.255`, which some proxies write for "not known"
-    /// (RFC 6890 2.2.2, 2.2.3).
+    /// Reads `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. nil for names, `unknown` and
+    /// obfuscated hops, and for addresses that no client can have: `0.0.0.0`, `::` and `255.255.255.255`, which some
+    /// proxies write for "not known" (RFC 6890 2.2.2, 2.2.3).
     package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
         var bytes = text
         if bytes.first == UInt8(ascii: "[") {

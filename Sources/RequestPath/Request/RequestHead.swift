@@ -2,11 +2,11 @@
 package struct FieldLine {
     package var name: Slice
     package var value: Slice
-    /// Where the line begins and where the next one does.
+    /// The offsets at which this line and the next one begin.
     package var lineStart: UInt32
     package var lineEnd: UInt32
     package var role: FieldRole
-    /// The line is not forwarded.
+    /// Whether the line is not forwarded.
     package var isDropped: Bool
 }
 

@@ -2,7 +2,7 @@
 package struct RequestID: Sendable, Hashable {
     package var seed: UInt64
     package var sequence: UInt64
-    /// An id that a trusted proxy gave; it wins.
+    /// The id that a trusted proxy sent, which takes precedence.
     package var given: [UInt8]?
 
     package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {

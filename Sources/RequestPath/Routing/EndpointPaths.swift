@@ -5,25 +5,25 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// What became of looking for one of the gateway's own endpoints.
+/// The result of looking for one of the gateway's own endpoints.
 package enum EndpointMatch: Sendable {
     case none
     /// The gateway answers.
     case endpoint(Endpoint)
     /// The identity provider answers: the request is judged by this route, a public one.
     case forward(RouteEntry)
-    /// The path is the gateway's, the method is not: the value of `Allow`.
+    /// The path is the gateway's, but it does not accept the method. The text is the value of `Allow`.
     case methodNotAllowed(String)
-    /// 400: what only reads like one of the gateway's paths could be another path to the app.
+    /// 400: only the normalised path is one of the gateway's, so an app could read the path differently.
     case refused(Reason)
 }
 
 /// The paths of the gateway's own endpoints on one host.
 ///
-/// A literal path beats one with a parameter, and of two with parameters the one that is literal first wins. Only then is
-/// the method looked at.
+/// A literal path takes precedence over one with a parameter. Of two paths with parameters, the one that is literal
+/// where they first differ wins. Only then is the method compared.
 package final class EndpointPaths: Sendable {
-    /// One endpoint and what a request to it comes to.
+    /// One endpoint and the result of a request to it.
     package struct Entry: Sendable {
         fileprivate let pattern: EndpointPattern
         fileprivate let methods: [String]
@@ -44,11 +44,11 @@ package final class EndpointPaths: Sendable {
         }
     }
 
-    /// What can be told of a path by its length alone. A value without references, for it is asked on every request.
+    /// Rules out most paths by their length alone. It is used for every request, so it is a value without references.
     struct Filter: Sendable {
-        /// Bit n is set if a literal path has n bytes; the last one stands for all longer ones.
+        /// Bit n is set if a literal path has n bytes; the last bit is for all longer ones.
         fileprivate var lengths: UInt64 = 0
-        /// Bytes of the shortest path with a parameter.
+        /// The number of bytes of the shortest path with a parameter.
         fileprivate var shortestParametric = Int.max
 
         fileprivate static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
@@ -95,8 +95,9 @@ package final class EndpointPaths: Sendable {
     /// Looks a path up.
     ///
     /// - Parameters:
-    ///   - path: The reading of the path.
-    ///   - isRaw: The path came as it is read; else none of ours is answered, because the app could read it otherwise.
+    ///   - path: The normalised path.
+    ///   - isRaw: Whether the path was sent in this form. Otherwise no endpoint answers, because an app could read the
+    ///     path differently.
     package func match(
         _ path: UnsafeBufferPointer<UInt8>,
         method: UnsafeBufferPointer<UInt8>,
@@ -110,7 +111,7 @@ package final class EndpointPaths: Sendable {
     }
 
     private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {
-        // By index: the elements that do not match are not copied.
+        // By index, so that elements that do not match are not copied.
         for index in self.exact.indices where self.exact[index].pattern.shortest == path.count {
             if self.exact[index].pattern.matches(path) { return self.exact[index] }
         }

@@ -1,8 +1,8 @@
 package import Endpoints
 import Settings
 
-/// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them the listed paths
-/// are not the app's, and `check` says so.
+/// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them, the listed
+/// paths do not reach the app, and `check` says so.
 package struct EndpointTable: Sendable {
     /// An endpoint forwards to an upstream that does not exist.
     package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
@@ -21,8 +21,8 @@ package struct EndpointTable: Sendable {
     private let listed: [(path: String, scope: EndpointScope)]
 
     /// - Parameters:
-    ///   - endpoints: Those that the gateway answers.
-    ///   - forwarding: Those that the identity provider answers.
+    ///   - endpoints: The endpoints that the gateway answers.
+    ///   - forwarding: The endpoints that the identity provider answers.
     ///   - table: The hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
     package init(
@@ -55,8 +55,8 @@ package struct EndpointTable: Sendable {
         self.listed = endpoints.map { ($0.path, $0.scope) } + forwarding.map { ($0.pattern.text, $0.scope) }
     }
 
-    /// Looks the reading of a path up among the paths of `host`, one of the route table's. Nearly every request is the
-    /// app's, and its path is of a length that none of ours has.
+    /// Looks a normalised path up among the paths of `host`, which is in the route table. Nearly every request is for
+    /// the app, and its path has a length that no endpoint's path has.
     @inline(__always)
     package func match(
         _ reading: PathReading,

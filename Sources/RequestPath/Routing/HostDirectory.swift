@@ -10,10 +10,10 @@ package final class HostEntry: Sendable {
     /// The public origin, as browsers write it in `Origin`.
     package let origin: [UInt8]
     let tree: RouteTree
-    /// All routes make the same demands for every method, so the reading of a path does not matter.
+    /// Whether all routes make the same demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as an app sees them that ignores letter case; nil where all apps of the host tell cases apart, or
-    /// where it makes no difference.
+    /// The routes as an app that ignores letter case sees them. nil: all apps of the host tell cases apart, or case
+    /// makes no difference.
     let foldedTree: RouteTree?
     /// Whether folding changes no pattern. Then a path without capitals gets the same result from both trees.
     let hasFoldedPatterns: Bool
@@ -43,7 +43,7 @@ package final class HostEntry: Sendable {
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.routes[0].index] }
 
     package var publicURL: PublicURL { self.settings.publicURL }
-    /// Sign-in and token endpoints are served here.
+    /// Whether sign-in and token endpoints are served here.
     package var servesSignIn: Bool { self.settings.endpoints }
 }
 
@@ -71,7 +71,7 @@ struct HostDirectory: Sendable {
         }
         let names = Dictionary(grouping: hosts.indices, by: { hosts[$0].publicURL.host })
         for (name, indices) in names {
-            // A name with several ports stands for the host with the default port, if there is one.
+            // A name without a port leads to the host with the default port, else to the only host of that name.
             let plain = indices.first { hosts[$0].publicURL.port == nil }
             if let index = plain ?? (indices.count == 1 ? indices.first : nil) { keys[name] = index }
         }

@@ -4,7 +4,7 @@
 /// equal here if any of these rules makes them equal, even where that maps a letter beyond ASCII to an ASCII one. The
 /// only cost is that a path is refused whose folded form is that of a stricter route.
 enum LetterCase {
-    /// True when `bytes` are ASCII without capitals, so that folding changes nothing. False says nothing.
+    /// True when `bytes` are ASCII without capitals, so that folding changes nothing. False: it may change something.
     @inline(__always)
     static func isFolded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var marks: UInt8 = 0

@@ -54,8 +54,8 @@ package struct PathHabits: OptionSet, Sendable {
     /// Writes the path as an app with these habits reads it.
     ///
     /// - Parameters:
-    /// - raw: A path that begins with `/` and has only well-formed escapes.
-    /// - output: Room for `raw.count` bytes; no reading is longer.
+    ///   - raw: A path that begins with `/` and has only well-formed escapes.
+    ///   - output: Memory for `raw.count` bytes; no reading is longer.
     /// - Returns: The number of bytes written.
     func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
         var count = self.copy(raw, output)
@@ -140,9 +140,9 @@ package struct PathHabits: OptionSet, Sendable {
 enum HiddenEscapes {
     struct Result {
         var count: Int
-        /// There was at least one.
+        /// Whether there was at least one.
         var isChanged = false
-        /// One of them is a separator, a control character or not UTF-8.
+        /// Whether one of them is a separator, a control character or not UTF-8.
         var isForbidden = false
         /// The habits that matter because of them.
         var habits: PathHabits = []

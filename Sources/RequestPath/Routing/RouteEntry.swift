@@ -14,15 +14,15 @@ package final class RouteEntry: Sendable {
     /// The `Host` line that the app gets: the route's own name for the app, or the host's public one. The client's own
     /// spelling (a port, a dot at the end, capitals) is not passed on, because an app may build URLs from it.
     package let hostLine: [UInt8]
-    /// Whether the route demands more of a session than that it exists.
+    /// Whether the route requires more of a session than that it exists.
     package let hasRequirements: Bool
     /// The largest body in bytes; nil: the limit of all routes.
     package let maxBody: Int?
-    /// The gateway sends basic authentication to the app, so a client's `Authorization` is removed.
+    /// Whether the gateway sends basic authentication to the app. Then a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// The upstream is the identity provider: `X-Session-Token` is its own and reaches it.
+    /// Whether the upstream is the identity provider. It gets `X-Session-Token`, which is its own field.
     package let leavesSessionToken: Bool
-    /// Equal for routes of the table that make the same demands of a request, whichever their app.
+    /// Equal for routes of the table with the same demands, whatever their app.
     package let demands: Int
 
     /// Origins besides the host's own that may send unsafe requests with a cookie.
@@ -31,14 +31,15 @@ package final class RouteEntry: Sendable {
     let crossOriginLines: CrossOriginLines?
     /// How long the app may take to begin its response; nil: the limit of all routes.
     package let responseTimeout: TimeAmount?
-    /// The same path with other methods leads to another route, so a field that overrides the method is removed.
+    /// Whether the same path with other methods leads to another route. Then a field that overrides the method is
+    /// removed.
     package let dropsMethodOverride: Bool
     let methods: MethodSet
     let strictness: Strictness
 
     /// - Parameters:
     ///   - authority: The public name and port of the host.
-    /// - sharesPath: Another route has the same path with other methods.
+    ///   - sharesPath: Whether another route has the same path with other methods.
     init(
         index: Int,
         settings: RouteSettings,
@@ -91,7 +92,7 @@ struct Demands: Equatable {
     }
 }
 
-/// How strict a route is: what it demands of a session.
+/// How strict a route is towards a session.
 struct Strictness: Equatable {
     /// public, optional, required.
     private var rank: UInt8 = 0
@@ -121,7 +122,8 @@ struct Strictness: Equatable {
         } else if other.requirement != 0, other.requirement != self.requirement {
             self.requirement = -1
         }
-        // Two different bindings cannot be ordered. The first stands for both: a route without it does not cover the sum.
+        // Two different bindings cannot be ordered. Keeping the first is enough: a route without it does not cover the
+        // sum.
         self.binding = self.binding ?? other.binding
     }
 

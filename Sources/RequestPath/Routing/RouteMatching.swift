@@ -12,7 +12,7 @@ extension HostEntry {
         _ rawPath: UnsafeBufferPointer<UInt8>,
         _ reading: PathReading
     ) -> RouteMatch {
-        // A reserved path never reaches the app, even where no endpoint exists.
+        // A reserved path never reaches the app, even if no endpoint exists there.
         if reading.isReserved { return .notFound }
         let match = self.match(reading.bytes, method)
         guard case .route(let route) = match else { return match }
@@ -22,7 +22,7 @@ extension HostEntry {
         return reading.habits.isEmpty ? match : self.agreed(route, method, rawPath, reading.habits)
     }
 
-    /// The route of one reading. Where the path goes on behind an exact route, that route is judged too.
+    /// The route of one reading. If the path continues after that of an exact route, that route is judged too.
     @inline(__always)
     private func match(
         _ path: UnsafeBufferPointer<UInt8>,
@@ -48,9 +48,8 @@ extension HostEntry {
 
     /// `chosen` if every combination of the habits leads to a route with the same demands.
     ///
-    /// A reading that leads to no route cannot lead past one, so it is ignored: `/x;jsessionid=1` is `/x`. It counts
-    /// when an exact route comes before it, which an app may run with the rest as path information.
-    /// an exact route stands in front of it, which may be run with the rest for its path information.
+    /// A reading that leads to no route cannot lead past one, so it is ignored: `/x;jsessionid=1` is `/x`. It counts if
+    /// it begins with the path of an exact route, because an app may run that route with the rest as path information.
     private func agreed(
         _ chosen: RouteEntry,
         _ method: UnsafeBufferPointer<UInt8>,

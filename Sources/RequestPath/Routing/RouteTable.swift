@@ -7,7 +7,7 @@ package enum RouteMatch: Sendable {
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 400: readings of the path lead to different demands, or the route does not take what the path holds.
+    /// 400: readings of the path lead to different demands, or the path holds something that the route does not accept.
     case refused(Reason)
 }
 
@@ -38,8 +38,8 @@ package final class RouteTable: Sendable {
     private let directory: HostDirectory
 
     /// - Parameters:
-    /// - upstreams: The names of the apps, in the order of `upstreamIndex`.
-    /// - replacesAuthorization: The gateway sends basic authentication to the apps (`identity.basic`).
+    ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
+    ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
     package init(_ hosts: [HostSettings], upstreams: [String], replacesAuthorization: Bool = false) {
         var builder = RouteTableBuilder(upstreams: upstreams, replacesAuthorization: replacesAuthorization)
         self.hosts = builder.build(hosts)
@@ -64,8 +64,8 @@ package final class RouteTable: Sendable {
     /// routes with one pattern, the one that names the method wins. A method that none of them takes is 405.
     ///
     /// - Parameters:
-    ///   - rawPath: The path as it came, without the query: what the app will see.
-    ///   - reading: Its reading.
+    ///   - rawPath: The path without the query, as it came and as the app gets it.
+    ///   - reading: The reading of `rawPath`.
     @inline(__always)
     package func match(
         host: HostEntry,

@@ -157,7 +157,7 @@ final class RouteTree: @unchecked Sendable {
 
     // MARK: Path info
 
-    /// Judges a path that goes on behind the path of an exact route. Servers with path information (RFC 3875 4.1.5:
+    /// Judges a path that continues after the path of an exact route. Servers with path information (RFC 3875 4.1.5:
     /// CGI, FastCGI, PHP, Apache) run `/secret.php` for `/secret.php/x`.
     ///
     /// - Parameter route: The route at `leaf`.
