@@ -380,8 +380,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names, except one that must stay: a client that names an identity or
-    /// forwarding field wants to remove ours (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. A client that names an identity or forwarding field is refused, because
+    /// it could remove the gateway's field (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)
