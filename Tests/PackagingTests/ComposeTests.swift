@@ -28,7 +28,7 @@ import Yams
 
     @Test func runsTwoEqualGatewaysFromTheDockerfile() throws {
         var (one, two) = (try Self.service("gateway-1"), try Self.service("gateway-2"))
-        // Except for the addresses, under which the front finds them.
+        // They are equal except for the addresses at which the front finds them.
         let addresses = [one, two].map { service in
             ((service["networks"] as? Mapping)?["default"] as? Mapping)?["ipv4_address"] as? String ?? ""
         }

@@ -16,7 +16,7 @@ import Vocabulary
             let meaning = row.split(separator: "|").last?.trimmingCharacters(in: .whitespaces) ?? ""
             #expect(meaning.count > 10, "\(row)")
         }
-        // The column of statuses is that of the table of answers.
+        // The status column agrees with the statuses in the code.
         let statuses = rows.map { $0.split(separator: "|")[1].trimmingCharacters(in: .whitespaces) }
         #expect(statuses == Reason.allCases.map { reason in reason.refusal.map { String($0.status) } ?? "–" })
     }

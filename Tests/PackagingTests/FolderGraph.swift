@@ -1,9 +1,9 @@
 import Foundation
 
-/// Which folders of a module use which others, read from the sources: a folder uses another if it names a type or a
+/// The uses between the folders of a module, read from its sources. A folder uses another one if it names a type or a
 /// function that is declared there.
 struct FolderGraph {
-    /// One name that a file takes from another folder.
+    /// One name that a file uses from another folder.
     struct Use: Hashable, CustomStringConvertible {
         var name: String
         /// Paths below the module.
@@ -42,7 +42,7 @@ struct FolderGraph {
         String(path.prefix(while: { $0 != "/" }))
     }
 
-    /// The uses of folders that do not stand before the user's in `order`.
+    /// The uses of folders that do not come before the user's folder in `order`.
     func upward(_ order: [String]) -> [Use] {
         let places = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($1, $0) })
         return self.uses.filter { use in
@@ -51,7 +51,7 @@ struct FolderGraph {
         }
     }
 
-    /// For each folder that uses itself by way of others, the uses from one of the circle to the next.
+    /// For each folder that uses itself indirectly, the uses that form the circle.
     var circles: [Use] {
         let next = Dictionary(grouping: self.uses, by: \.from).mapValues { Set($0.map(\.to)) }
         func reachable(from folder: String) -> Set<String> {
@@ -67,15 +67,15 @@ struct FolderGraph {
     }
 }
 
-/// A Swift file as far as names go.
+/// The names in a Swift file.
 struct SwiftText {
-    /// Types, type aliases and functions that are declared outside of any other declaration and seen by other files.
+    /// Types, type aliases and functions that are declared at the top level and visible to other files.
     private(set) var sharedNames: Set<String> = []
-    /// All that is declared, at any depth.
+    /// The names of all declarations, at any depth.
     private(set) var ownNames: Set<String> = []
     /// All names outside of comments and plain text.
     let words: Set<String>
-    /// Modules that are imported.
+    /// The imported modules.
     let imports: Set<String>
 
     init(_ text: String) {
@@ -94,7 +94,7 @@ struct SwiftText {
         }
     }
 
-    /// The text without comments, and without strings but for what is interpolated into them.
+    /// The text without comments and strings. Code that is interpolated into strings stays.
     private static func code(_ text: String) -> String {
         text.replacing(/\/\/[^\n]*/, with: "")
             .replacing(/"(?:\\\([^"\n]*\)|\\.|[^"\\\n])*"/) { match in

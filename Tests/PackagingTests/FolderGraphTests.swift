@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The folders of the request path give its reading order, and the modules theirs: nothing uses what stands behind it.
+/// The folders of the request path have a reading order: each uses only folders before it. Modules have no circles.
 @Suite struct FolderGraphTests {
     /// The folders of `RequestPath`, each of which uses only those before it.
     private static let order = [
@@ -38,7 +38,7 @@ import Testing
             }
         )
         #expect(modules.count > 8)
-        // Each module as a folder that names the modules it imports.
+        // For each module, the modules that it imports and the file that imports them.
         var importers: [String: [String: String]] = [:]
         for module in modules {
             for (path, text) in try Self.files(of: module) {
@@ -61,7 +61,7 @@ import Testing
         for module in modules.sorted() { visit(module, []) }
     }
 
-    /// An exchange knows its client and its app by protocols, so that either may be a stream of HTTP/2.
+    /// An exchange knows its client and its app as protocols only, so that either can be an HTTP/2 stream.
     @Test func anExchangeKnowsNoChannel() throws {
         let channels: Set = [
             "Channel", "ChannelHandlerContext", "ChannelHandler", "ChannelOption", "NIOAny", "SocketOptionProvider",

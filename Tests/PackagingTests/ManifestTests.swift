@@ -14,7 +14,7 @@ import Testing
             .filter { !$0.trimmingPrefix(while: \.isWhitespace).hasPrefix("//") }.joined(separator: "\n")
     }
 
-    /// What stands between the bracket that `text` begins with and the one that closes it.
+    /// The text between the bracket at the beginning of `text` and the one that closes it.
     private static func bracketed(_ text: Substring) -> Substring {
         var depth = 0
         for index in text.indices {
@@ -29,7 +29,7 @@ import Testing
         return ""
     }
 
-    /// The targets as they are written, but those of the fuzzers, which a loop makes.
+    /// The targets in the manifest, without those of the fuzzers, which a loop makes.
     private static func targets() throws -> [Target] {
         let text = try Self.manifest()
         // `let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")`
@@ -73,7 +73,7 @@ import Testing
         #expect(
             targets.count > 30 && targets.contains { $0.name == "sallyport" && $0.dependencies.contains("NIOCore") }
         )
-        // What comes with the toolchain is no dependency.
+        // Modules of the toolchain are not dependencies.
         let known = targets.reduce(into: Set<String>()) { $0.formUnion($1.dependencies) }
         for target in targets {
             let imports = try Self.imports(below: target.folder)

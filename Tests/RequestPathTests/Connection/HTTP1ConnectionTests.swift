@@ -4,7 +4,7 @@ import NIOEmbedded
 import RequestPath
 import Testing
 
-/// A connection between bytes and exchanges, without a socket.
+/// An HTTP/1 connection without a socket: bytes in, answers out.
 @Suite("An HTTP/1 connection") struct HTTP1ConnectionTests {
     private let bench: ExchangeBench
     private let channel: EmbeddedChannel
@@ -26,7 +26,7 @@ import Testing
         try self.channel.writeInbound(ByteBuffer(string: text))
     }
 
-    /// What has been sent since the last call.
+    /// The bytes that were sent since the last call.
     private func sent() throws -> String {
         var text = ""
         while let buffer = try self.channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: buffer) }

@@ -2,7 +2,7 @@ import NIOCore
 import RequestPath
 import Testing
 
-/// The life of a connection, without one.
+/// The state machine of a connection, without I/O.
 @Suite("The state of an HTTP/1 connection") struct HTTP1StateTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
@@ -52,7 +52,7 @@ import Testing
         #expect(self.life.headComes("GET / HTTP/1.1\r\n"))
         self.life.headIsUnfinished(16)
         #expect(!self.life.headComes("GET / HTTP/1.1\r\nHost"))
-        // Only what is new counts.
+        // Only new bytes are searched.
         #expect(self.life.headComes("GET / HTTP/1.1\r\nHost: a\r\n"))
     }
 
@@ -129,7 +129,7 @@ import Testing
         #expect(self.life.end(.next) == .none && self.life.state.ignoresInput)
     }
 
-    // MARK: What is left of a body
+    // MARK: The rest of a body
 
     @Test func aSmallBodyIsReadAwayBehindOurAnswer() {
         _ = self.life.begin()

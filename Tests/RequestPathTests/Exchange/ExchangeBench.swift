@@ -10,7 +10,7 @@ import Settings
 import Testing
 import Vocabulary
 
-/// A loop without sockets. `app.example.com` is served, with everything public and an app whose connections are scripted.
+/// A loop without sockets. It serves `app.example.com` with public routes only, and an app with scripted connections.
 final class ExchangeBench {
     let eventLoop = EmbeddedEventLoop()
     let pool = ScriptedPool()
@@ -68,7 +68,7 @@ final class ExchangeBench {
         self.client.exchange = nil
     }
 
-    /// Begins an exchange with what of a request has come.
+    /// Begins an exchange with the received part of a request.
     func begin(_ text: String, keepsAlive: Bool = true) throws {
         let parser = RequestParser(
             names: FieldNames(roles: FieldNames.requestRoles, managedNames: [], managedPrefixes: []),
@@ -86,7 +86,7 @@ final class ExchangeBench {
         self.client.passBody()
     }
 
-    /// A request as the client sends it.
+    /// The bytes of a request from the client.
     static func request(
         _ method: String = "GET",
         path: String = "/app/x",

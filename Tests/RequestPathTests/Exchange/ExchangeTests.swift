@@ -14,7 +14,7 @@ import Vocabulary
 
     private var client: ScriptedClient { self.bench.client }
 
-    /// Begins a request on a connection that was kept, and lets its head leave.
+    /// Begins a request on a kept connection and sends its head.
     private func send(_ request: String) throws {
         self.bench.pool.kept = [self.app]
         try self.bench.begin(request)
@@ -42,7 +42,7 @@ import Vocabulary
 
     // MARK: Retries
 
-    /// What is sent once more on a new connection when a kept one was reset.
+    /// Which requests are sent once more on a new connection when a kept one was reset.
     @Test(arguments: [
         ("GET", "", true), ("PUT", "Content-Length: 0", true), ("POST", "Content-Length: 0", false),
         ("PUT", "Transfer-Encoding: chunked", false),
@@ -84,7 +84,7 @@ import Vocabulary
         self.app.end { $0.upstreamSpokeFirst() }
         let second = ScriptedApp()
         #expect(self.bench.pool.connects(second))
-        // On a new connection it is no HTTP.
+        // On a new connection such bytes are not HTTP.
         second.end { $0.upstreamSpokeFirst() }
         #expect(self.client.sent.hasPrefix("HTTP/1.1 502 "))
     }
@@ -98,7 +98,7 @@ import Vocabulary
         #expect(self.app.headText.isEmpty && !second.headText.isEmpty)
     }
 
-    // MARK: Answers that end otherwise
+    // MARK: Answers that do not end normally
 
     @Test func anEarlyAnswerClosesTheConnection() throws {
         try self.send(ExchangeBench.request("POST", ["Content-Length: 10"], body: "hello"))
@@ -153,9 +153,9 @@ import Vocabulary
         #expect(self.app.isAbandoned && self.client.sent.hasPrefix("HTTP/1.1 504 "))
     }
 
-    // MARK: Our own answers
+    // MARK: The gateway's own answers
 
-    /// What becomes of the rest of a request that is answered at once.
+    /// What happens to the rest of a request that is answered at once.
     @Test(arguments: [(0, ScriptedClient.End.next), (100, .body), (1_000_000, .close)])
     func aSmallBodyIsReadAwayAndALargeOneIsNot(_ length: Int, _ end: ScriptedClient.End) throws {
         try self.bench.begin(ExchangeBench.request("POST", path: "/none", ["Content-Length: \(length)"]))

@@ -2,7 +2,7 @@ import NIOCore
 import RequestPath
 import Sessions
 
-/// A client that takes down what it is sent, and hands over a body when it is asked for it.
+/// A client that records the bytes that it is sent, and hands over a body when the exchange asks for it.
 final class ScriptedClient: ClientStream {
     enum End: Equatable {
         case next, body, close, aborted
@@ -11,7 +11,7 @@ final class ScriptedClient: ClientStream {
     var exchange: Exchange?
     var isWritable = true
     var unsentBytes = 0
-    /// What has come of the request behind its head.
+    /// The received bytes of the request after its head.
     var input = ByteBuffer()
     private var queued = ""
     private(set) var sent = ""
@@ -54,7 +54,7 @@ final class ScriptedClient: ClientStream {
     func abort() { self.ends.append(.aborted) }
 }
 
-/// A connection to an app, and the exchange that it carries, without a socket: what the app does is said by calls.
+/// A connection to an app and its exchange, without a socket. The test calls methods for what the app does.
 final class ScriptedApp: AppConnection, AppStream {
     var isUsable = true
     var isWritable = true
@@ -92,13 +92,13 @@ final class ScriptedApp: AppConnection, AppStream {
 
     // MARK: The script
 
-    /// The head leaves.
+    /// Sends the head.
     func send() {
         self.hasSent = true
         self.receiver?.headLeaves()
     }
 
-    /// The app begins its answer; nil: the exchange was abandoned.
+    /// Begins the app's answer. nil: the exchange was abandoned.
     func answer(_ text: String) -> AnswerProgress? {
         guard let receiver = self.receiver else { return nil }
         var buffer = ByteBuffer(string: text)
@@ -117,7 +117,7 @@ final class ScriptedApp: AppConnection, AppStream {
         return self.goOn(progress)
     }
 
-    /// More of its body comes.
+    /// Continues the body of the answer.
     func goOn(_ text: String) -> AnswerProgress? {
         var buffer = ByteBuffer(string: text)
         guard let progress = self.receiver?.answerContinues(&buffer) else { return nil }
@@ -131,14 +131,14 @@ final class ScriptedApp: AppConnection, AppStream {
         return progress
     }
 
-    /// The connection ends.
+    /// Ends the connection.
     func end(_ end: (any AnswerReceiver) -> Void) {
         let receiver = self.receiver
         self.receiver = nil
         if let receiver { end(receiver) }
     }
 
-    /// The app agrees to the upgrade.
+    /// Agrees to the upgrade.
     func upgrade(_ text: String) -> Bool {
         guard let receiver = self.receiver else { return false }
         let buffer = ByteBuffer(string: text)
@@ -156,7 +156,7 @@ final class ScriptedApp: AppConnection, AppStream {
     func tunnel(_ text: String) { self.receiver?.tunnelled(ByteBuffer(string: text)) }
 }
 
-/// The connections to an app: those that are kept, and those that wait for a new one.
+/// The kept connections to an app, and the exchanges that wait for a new one.
 final class ScriptedPool: AppPool {
     let origin = Array("http://127.0.0.1:9".utf8)
     var kept: [any AppConnection] = []
@@ -168,7 +168,7 @@ final class ScriptedPool: AppPool {
         self.waiters.append((waiter, waiter.exchangeNumber))
     }
 
-    /// Hands a new connection to what waits for one; false: nothing does.
+    /// Hands a new connection to the exchange that waits for one. False: none waits.
     func connects(_ connection: any AppConnection) -> Bool {
         guard let (waiter, exchange) = self.waiters.popLast(), waiter.isConnecting, waiter.exchangeNumber == exchange
         else { return false }

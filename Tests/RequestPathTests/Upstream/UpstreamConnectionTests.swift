@@ -3,7 +3,7 @@ import NIOEmbedded
 import RequestPath
 import Testing
 
-/// What an app may send on a connection, between bytes and an exchange.
+/// What an app may send on a connection, without a socket.
 @Suite("A connection to an app") struct UpstreamConnectionTests {
     private let bench: ExchangeBench
     private let connection: UpstreamConnection
@@ -24,7 +24,7 @@ import Testing
         try self.channel.writeInbound(ByteBuffer(string: text))
     }
 
-    /// Begins a request and lets its head leave, as at the end of a turn of the loop.
+    /// Begins a request and sends its head, as at the end of the loop's turn.
     private func send(_ request: String = ExchangeBench.request()) throws {
         try self.bench.begin(request)
         self.bench.eventLoop.run()

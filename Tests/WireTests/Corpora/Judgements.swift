@@ -3,7 +3,7 @@ enum Judgements {
     enum Verdict: Equatable, Sendable {
         /// The (first) request is accepted; what follows it is judged separately.
         case taken
-        /// It is valid so far and incomplete: the deadline for heads or bodies ends it, and no 2xx is answered.
+        /// The request is valid so far and incomplete: the deadline for heads or bodies ends it without a 2xx.
         case unfinished
     }
 

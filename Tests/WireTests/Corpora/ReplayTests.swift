@@ -27,7 +27,7 @@ struct ReplayTests {
         var `class` = "either"
     }
 
-    /// `h1replay_pooled.py` starts its own gateways: here in our folder, for the hosts that the requests name.
+    /// Runs `h1replay_pooled.py` so that its gateways use the test's folder and serve the hosts that the requests name.
     private static let driver = """
         import sys, json
         sys.path.insert(0, sys.argv[1])
@@ -50,7 +50,7 @@ struct ReplayTests {
         return hosts.sorted()
     }
 
-    /// Replays a file of requests, as `mode` says: every path is `public`, or `protected`.
+    /// Replays a file of requests. `mode` says whether every path is `public` or `protected`.
     private static func replay(_ file: URL, mode: String, gateways: Int) throws -> [Result] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-replay-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

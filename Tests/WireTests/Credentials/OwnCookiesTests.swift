@@ -2,7 +2,7 @@ import RequestPath
 import TestSupport
 import Testing
 
-/// Our cookies are found by their exact bytes, and removed without changing another cookie (T9, T32).
+/// The gateway's cookies are found by their exact bytes, and removed without changing another cookie (T9, T32).
 @Suite struct OwnCookiesTests {
     private static let cookies = OwnCookies(
         session: "__Host-s",
@@ -75,7 +75,7 @@ import Testing
         #expect((Self.kept(value) ?? "") == (value.isEmpty ? "" : Self.kept(value) ?? ""))
     }
 
-    /// T9: if a sibling subdomain plants a second cookie of ours, neither counts.
+    /// T9: if a sibling subdomain plants a second cookie with a gateway's name, neither counts.
     @Test(arguments: [
         "__Host-s=x; __Host-s=y", "__Host-s=y; a=b; __Host-s=x", "__Host-s=x; __Host-s=", "__Host-s=; __Host-s=x",
         "__Host-s=x; __Host-s=X",
@@ -154,7 +154,7 @@ import Testing
         #expect(Self.kept("__Host-s=x; stt=1", dropsHandoff: false) == "stt=1")
     }
 
-    /// A name of ours never reaches the app, wherever it is; every other name does.
+    /// The gateway's cookie names never reach the app, wherever they are; every other name does.
     @Test func anyOrderGivesTheSamePieces() {
         let pieces = ["a=b", "__Host-s=x", "c", "stt=1", "__Host-s2=y", "e=f"]
         var generator = SeededNumbers(seed: 7)

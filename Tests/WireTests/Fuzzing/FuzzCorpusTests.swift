@@ -3,7 +3,7 @@ import FuzzTargets
 import TestSupport
 import Testing
 
-/// The fuzzers' starting inputs and past findings, once each; `deploy/test.sh --soak` continues from them.
+/// Runs each of the fuzzers' starting inputs and past findings once. `deploy/test.sh --soak` continues from them.
 @Suite struct FuzzCorpusTests {
     private static func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
         let folder = PackageFolder.root.appending(path: "Tests/Fuzz/\(target.rawValue)/corpus")

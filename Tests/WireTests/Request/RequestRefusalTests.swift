@@ -214,7 +214,7 @@ import Vocabulary
         #expect(Heads.result(text) == .refused(.requestFraming), "\(value)")
     }
 
-    /// CVE-2024-45410, CVE-2026-29054, GHSA-w9mr-28mw-j8hg: a client that names such a field wants to remove ours.
+    /// CVE-2024-45410, CVE-2026-29054, GHSA-w9mr-28mw-j8hg: by naming such a field a client could remove the gateway's.
     @Test(arguments: [
         "X-Auth-Subject", "x-auth-EMAIL", "X_Auth_Subject", "X.Auth.Subject", "X-Auth-Whatever", "Remote-User",
         "remote_user", "X-Real-IP, close",

@@ -17,7 +17,7 @@ import Testing
         var method: String
         var answer: String
         var arrival: Arrival
-        /// What the client asks with.
+        /// The field lines of the client's request.
         var fields = ""
 
         init(_ answer: String, _ arrival: Arrival, method: String = "GET", fields: String = "") {

@@ -19,10 +19,10 @@ enum Corpus {
 
     static let files = ["llhttp-requests.jsonl", "gunicorn-137.jsonl"]
     static let absence = TestData.absence
-    /// Runs the scripts that replay them; nil: it is not installed.
+    /// The interpreter for the scripts that replay them; nil: it is not installed.
     static let python = Servers.find(["/usr/bin/python3", "/usr/local/bin/python3"])
 
-    /// Whether tests that read them run.
+    /// Whether the tests that read the corpora run.
     static var isExpected: Bool { self.files.allSatisfy { TestData.isExpected($0) } }
 
     static func items(_ file: String) throws -> [Item] {

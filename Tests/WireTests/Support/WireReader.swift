@@ -7,13 +7,13 @@ struct WireReader {
     /// One request in the gateway's reading.
     struct Request: Equatable {
         var method: String
-        /// As in the request line.
+        /// The target in the request line.
         var target: String
         var minorVersion: Int
         var fields: [Field]
         var body: [UInt8] = []
         var isComplete = false
-        /// It asks for another protocol, which a reader may expect right after it.
+        /// Whether it asks for another protocol, whose bytes a reader may expect after it.
         var asksForUpgrade: Bool
         /// The offset of the method in all bytes.
         var methodRange: Range<Int>
@@ -30,7 +30,7 @@ struct WireReader {
         case closed
         case tunnel
 
-        /// The same for every refusal.
+        /// The name of the state, the same for every refusal.
         var kind: String {
             if case .refused = self { return "refused" }
             return "\(self)"
