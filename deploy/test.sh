@@ -6,7 +6,7 @@ set -euo pipefail
 # shellcheck source=deploy/build.sh
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
-# Real servers behind the gateway, a real reader of its metrics, certificates, and clocks that differ.
+# Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(curl nginx haproxy redis-server apache2-bin lighttpd python3 python3-venv openssl prometheus faketime)
 soak=0
 if [[ ${1-} == --soak ]]; then
@@ -36,8 +36,8 @@ suite() {
         run "$@"
         return
     fi
-    # Suites that drive whole processes block the threads they run on. Beside them the others would be starved for
-    # seconds, in which sessions age and connections fall silent.
+    # Suites that drive whole processes block the threads that they run on. Other suites would wait for seconds beside
+    # them, while their sessions expire and their connections time out.
     local processes='IntegrationTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run --filter RedisStoreTests
@@ -45,10 +45,10 @@ suite() {
 }
 suite "$@"
 
-# The suite once more in debug builds, which enforce exclusive access and look at assertions: one that finds data races,
-# and one that finds accesses outside of memory. What one finds fails the test or ends its process with an error.
+# The suite once more in two debug builds, which enforce exclusive access and check assertions. One detects data races,
+# the other accesses outside of memory. A finding fails the test or ends its process with an error.
 if ((soak)); then
-    # What lives as long as its process is never freed.
+    # Objects that live as long as the process are not freed, so leaks are not reported.
     export ASAN_OPTIONS=detect_leaks=0
     for check in thread address; do
         flags=(--scratch-path "$SALLYPORT_ROOT/.build/$check" "--sanitize=$check")
@@ -57,7 +57,8 @@ if ((soak)); then
     done
 fi
 
-# One minute for each fuzzer, starting with the saved corpus. What it finds is kept next to the build and fails the run.
+# One minute for each fuzzer, starting with the saved corpus. An input that crashes it is kept next to the build and fails
+# the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
     for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply; do
