@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones: fuzzing, gigabyte streams, thousands of connections, a real browser.
+# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser) and repeats the suite
+# with sanitizers.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh

@@ -152,7 +152,7 @@ package final class HTTP1Connection: ChannelDuplexHandler {
         if buffer.readableBytes > 0, !self.state.ignoresInput { self.input = buffer }
     }
 
-    /// Parses a head from the front of `buffer`; false when it is not whole yet.
+    /// Parses a head from the front of `buffer`; false when it is not complete yet.
     private func readHead(_ buffer: inout ByteBuffer) -> Bool {
         if self.configuration !== self.loop.configuration { self.configuration = self.loop.configuration }
         let configuration = self.configuration
@@ -299,7 +299,7 @@ extension HTTP1Connection: ClientStream {
     }
 }
 
-// MARK: What the loop asks
+// MARK: The loop's connection
 
 extension HTTP1Connection: LoopConnection {
     package var quietSince: NIODeadline? { self.state.quietSince }

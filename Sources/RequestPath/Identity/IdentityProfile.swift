@@ -13,7 +13,7 @@ package struct IdentityRefusal: Error, Equatable, Sendable {
 /// The fields that tell an app who the user is. A client's fields of these names are removed.
 package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
-    /// The names that are removed from every request before our fields are set.
+    /// The names that are removed from every request before the gateway's fields are set.
     package let managed: ManagedNames
     /// A field and where its value is.
     private struct Source {

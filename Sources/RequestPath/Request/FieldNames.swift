@@ -13,7 +13,7 @@ package enum FieldRole: UInt8, Sendable {
     case authorization, cookie, sessionToken, dpop
     // What the browser says about the request.
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
-    // What a trusted proxy says about the client; always replaced by our own.
+    // What a trusted proxy says about the client; always replaced by the gateway's own fields.
     case forwardedFor, forwarded, requestID
     // Asks the app to treat the request as one with another method.
     case methodOverride

@@ -340,8 +340,8 @@ package struct RequestParser: Sendable {
         guard let host = head.line(.host) else { return .requestHost }
         let authority = head.fields[host].value
         if !head.authority.isEmpty {
-            // The authority of absolute-form must equal Host, else an intermediary and we may serve different hosts
-            // (RFC 9112 3.2.2).
+            // The authority of absolute-form must equal Host, else an intermediary and the gateway may serve different
+            // hosts (RFC 9112 3.2.2).
             guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
                 return .requestHost
             }
