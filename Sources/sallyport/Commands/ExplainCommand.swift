@@ -13,7 +13,7 @@ struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract:
-            "Print what the gateway would do with a request: canonical form, route, decision, headers to the app.",
+            "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
             Sends nothing and asks neither a running gateway nor Redis, so it checks only the form of a token. With --user it assumes a live session of that user.
             """
