@@ -37,10 +37,11 @@ import Testing
             #expect(wrong == 0, "tokens that were not refused to all but one")
             let expected = Ledger.Totals(tokens: Self.tokenCount, accepted: Self.tokenCount)
             #expect(ledger.totals == expected)
-            // Redis contains a marker and a session for each token, and no token.
+            // Redis contains a marker and a session for each token, and no token but those whose mint was answered 503 on a
+            // busy machine: they were written and not handed out.
             let keys = try nodes.flatMap { try $0.keys("sp:*") }
             #expect(keys.filter { $0.hasPrefix("sp:m:") }.count == Self.tokenCount)
-            #expect(keys.filter { $0.hasPrefix("sp:t:") }.isEmpty)
+            #expect(keys.filter { $0.hasPrefix("sp:t:") }.count <= minter.failures)
             #expect(keys.filter { $0.hasPrefix("sp:s:") }.count == Self.tokenCount + minter.signIns)
             for (number, session) in ledger.sessions(20).enumerated() {
                 #expect(

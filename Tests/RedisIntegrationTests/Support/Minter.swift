@@ -10,6 +10,7 @@ final class Minter: Sendable {
         var minted = 0
         var signIns = 0
         var tokens = 0
+        var failures = 0
     }
 
     private let fleet: Fleet
@@ -23,6 +24,8 @@ final class Minter: Sendable {
         self.network = network
     }
 
+    /// The number of mints that failed.
+    var failures: Int { self.state.withLock { $0.failures } }
     /// The number of sessions that it has begun.
     var signIns: Int { self.state.withLock { $0.signIns } }
 
@@ -47,6 +50,7 @@ final class Minter: Sendable {
             } catch {
                 // The session may have been lost with its Redis.
                 state.session = nil
+                state.failures += 1
                 throw error
             }
         }
