@@ -135,10 +135,10 @@ final class PendingEndpoint {
         _ then: @escaping (EndpointResponse) -> Void
     ) {
         let answer = self.endpoint.answer
-        nonisolated(unsafe) let done = then
+        let done = NIOLoopBound(then, eventLoop: loop)
         self.task = Task {
             let response = await answer(request)
-            loop.execute { done(response) }
+            loop.execute { done.value(response) }
         }
     }
 

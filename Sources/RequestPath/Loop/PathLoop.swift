@@ -94,11 +94,11 @@ package final class PathLoop {
 
     /// Starts the sweep of deadlines; on the loop.
     package func start() {
-        nonisolated(unsafe) let loop = self
+        let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
         self.sweeper = self.eventLoop.scheduleRepeatedTask(
             initialDelay: .milliseconds(250),
             delay: .milliseconds(250)
-        ) { _ in loop.sweep() }
+        ) { _ in loop.value.sweep() }
     }
 
     private func sweep() {
@@ -141,8 +141,8 @@ package final class PathLoop {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        nonisolated(unsafe) let loop = self
-        self.eventLoop.execute { loop.endTurn() }
+        let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
+        self.eventLoop.execute { loop.value.endTurn() }
     }
 
     private func endTurn() {
