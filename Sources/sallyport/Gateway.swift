@@ -34,7 +34,7 @@ final class Gateway: Sendable {
     private let reload: (@Sendable () throws -> LoadedSettings)?
     private let state: Mutex<State>
     private let listeners: Mutex<[Listener]> = Mutex([])
-    private let admin: Mutex<PlainServer?> = Mutex(nil)
+    private let admin: Mutex<AdminServer?> = Mutex(nil)
 
     // MARK: Start
 
@@ -199,7 +199,7 @@ final class Gateway: Sendable {
         if let address = settings.adminListen {
             let server = try await AdminServer.start(
                 address,
-                group: self.group,
+                self.foundations,
                 isReady: { self.isReady() },
                 metrics: {
                     try await self.cacheMetrics.refresh()

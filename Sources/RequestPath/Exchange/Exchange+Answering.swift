@@ -13,7 +13,7 @@ extension Exchange {
             ? answer.page(
                 requestID: self.facts.requestID,
                 isForm: self.facts.method == .post,
-                hasHost: self.facts.host != nil
+                hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil
             ) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()

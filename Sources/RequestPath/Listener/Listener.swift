@@ -15,9 +15,11 @@ package final class Listener: Sendable {
 
     /// Binds `address`; connections are spread over `loops`, whose `eventLoop`s must be those of `group`.
     ///
+    /// - Parameter setting: The key that has the address, for the error.
     /// - Throws: `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
+        setting: String = "listen",
         group: any EventLoopGroup,
         loops: PathLoops,
         gate: ConnectionGate
@@ -61,7 +63,7 @@ package final class Listener: Sendable {
             {
                 return Listener(channel: channel)
             }
-            throw ListenerError(description: "listen: \(host):\(address.port) cannot be bound: \(error)")
+            throw ListenerError(description: "\(setting): \(host):\(address.port) cannot be bound: \(error)")
         }
     }
 
