@@ -34,7 +34,7 @@ final class Gateway: Sendable {
     private let reload: (@Sendable () throws -> LoadedSettings)?
     private let state: Mutex<State>
     private let listeners: Mutex<[Listener]> = Mutex([])
-    private let admin: Mutex<PlainServer?> = Mutex(nil)
+    private let admin: Mutex<AdminServer?> = Mutex(nil)
 
     // MARK: Start
 
@@ -95,11 +95,11 @@ final class Gateway: Sendable {
         )
         let assembly = try Assembly(settings, foundations, generation: 1)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
-        let loops = PathLoops()
+        var loops: [NIOLoopBound<PathLoop>] = []
         let strayForwarding = StrayForwarding(logger: logger)
         for eventLoop in group.makeIterator() {
             // Made on its own loop and used only there.
-            try await eventLoop.submit {
+            let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
                 let sessions = SessionResolver(
@@ -120,8 +120,9 @@ final class Gateway: Sendable {
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.start()
-                loops.add(loop)
+                return NIOLoopBound(loop, eventLoop: eventLoop)
             }.get()
+            loops.append(loop)
         }
         let gateway = Gateway(
             settings: settings,
@@ -129,7 +130,7 @@ final class Gateway: Sendable {
             foundations: foundations,
             backing: backing,
             group: group,
-            loops: loops,
+            loops: PathLoops(loops),
             logs: logs,
             logger: logger,
             reload: reload
@@ -198,7 +199,7 @@ final class Gateway: Sendable {
         if let address = settings.adminListen {
             let server = try await AdminServer.start(
                 address,
-                group: self.group,
+                self.foundations,
                 isReady: { self.isReady() },
                 metrics: {
                     try await self.cacheMetrics.refresh()

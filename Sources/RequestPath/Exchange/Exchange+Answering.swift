@@ -13,7 +13,7 @@ extension Exchange {
             ? answer.page(
                 requestID: self.facts.requestID,
                 isForm: self.facts.method == .post,
-                hasHost: self.facts.host != nil
+                hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil
             ) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()
@@ -135,10 +135,10 @@ final class PendingEndpoint {
         _ then: @escaping (EndpointResponse) -> Void
     ) {
         let answer = self.endpoint.answer
-        nonisolated(unsafe) let done = then
+        let done = NIOLoopBound(then, eventLoop: loop)
         self.task = Task {
             let response = await answer(request)
-            loop.execute { done(response) }
+            loop.execute { done.value(response) }
         }
     }
 

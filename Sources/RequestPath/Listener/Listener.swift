@@ -12,13 +12,14 @@ package struct ListenerError: Error, CustomStringConvertible {
 /// Accepts clients on one address and hands each to one of the loops for its life.
 package final class Listener: Sendable {
     let channel: any Channel
-    private let gate: ConnectionGate
 
     /// Binds `address`; connections are spread over `loops`, whose `eventLoop`s must be those of `group`.
     ///
+    /// - Parameter setting: The key that has the address, for the error.
     /// - Throws: `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
+        setting: String = "listen",
         group: any EventLoopGroup,
         loops: PathLoops,
         gate: ConnectionGate
@@ -56,19 +57,18 @@ package final class Listener: Sendable {
         let host = address.host.isEmpty ? "::" : address.host
         do {
             let channel = try await bootstrap.bind(host: host, port: address.port).get()
-            return Listener(channel: channel, gate: gate)
+            return Listener(channel: channel)
         } catch {
             if address.host.isEmpty, let channel = try? await bootstrap.bind(host: "0.0.0.0", port: address.port).get()
             {
-                return Listener(channel: channel, gate: gate)
+                return Listener(channel: channel)
             }
-            throw ListenerError(description: "listen: \(host):\(address.port) cannot be bound: \(error)")
+            throw ListenerError(description: "\(setting): \(host):\(address.port) cannot be bound: \(error)")
         }
     }
 
-    private init(channel: any Channel, gate: ConnectionGate) {
+    private init(channel: any Channel) {
         self.channel = channel
-        self.gate = gate
     }
 
     /// The port that the system chose, where 0 was asked for.
@@ -85,30 +85,27 @@ package final class Listener: Sendable {
 }
 
 /// The loops by their event loop.
-package final class PathLoops: @unchecked Sendable {
-    // Written before the first connection, read-only from then on; each value is used on its own loop alone.
-    private var byLoop: [ObjectIdentifier: PathLoop] = [:]
-    package private(set) var all: [PathLoop] = []
+package final class PathLoops: Sendable {
+    private let all: [NIOLoopBound<PathLoop>]
+    private let byEventLoop: [ObjectIdentifier: NIOLoopBound<PathLoop>]
 
-    package init() {}
-
-    package func add(_ loop: PathLoop) {
-        self.byLoop[ObjectIdentifier(loop.eventLoop)] = loop
-        self.all.append(loop)
+    /// - Parameter loops: Each bound to its own event loop.
+    package init(_ loops: [NIOLoopBound<PathLoop>]) {
+        self.all = loops
+        self.byEventLoop = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.eventLoop), $0) })
     }
 
     func loop(_ eventLoop: any EventLoop) -> PathLoop {
-        guard let loop = self.byLoop[ObjectIdentifier(eventLoop)] else {
+        guard let loop = self.byEventLoop[ObjectIdentifier(eventLoop)] else {
             preconditionFailure("a connection on a loop that was never registered")
         }
-        return loop
+        return loop.value
     }
 
     /// Runs `body` on every loop; the future is done when all have.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
         for loop in self.all {
-            nonisolated(unsafe) let target = loop
-            try? await loop.eventLoop.submit { body(target) }.get()
+            try? await loop.eventLoop.submit { body(loop.value) }.get()
         }
     }
 
@@ -117,9 +114,8 @@ package final class PathLoops: @unchecked Sendable {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
         for loop in self.all {
-            nonisolated(unsafe) let target = loop
             loop.eventLoop.execute {
-                let closed = target.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
+                let closed = loop.value.closeLongestIdle(share, admittedBefore: clearing.admittedBefore)
                 let total: Int? = results.withLock { results in
                     results.left -= 1
                     results.closed += closed
@@ -134,8 +130,7 @@ package final class PathLoops: @unchecked Sendable {
     package func busyCount() async -> Int {
         var count = 0
         for loop in self.all {
-            nonisolated(unsafe) let target = loop
-            count += (try? await loop.eventLoop.submit { target.busyCount }.get()) ?? 0
+            count += (try? await loop.eventLoop.submit { loop.value.busyCount }.get()) ?? 0
         }
         return count
     }
@@ -161,12 +156,12 @@ private final class AcceptHandler: ChannelDuplexHandler {
     func read(context: ChannelHandlerContext) {
         guard !self.isFull else { return }
         let eventLoop = context.eventLoop
-        nonisolated(unsafe) let me = self
-        nonisolated(unsafe) let place = context
+        let bound = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)
         let wake: @Sendable () -> Void = {
             eventLoop.execute {
-                me.isAwaited = false
-                me.readAgain(place)
+                let (handler, context) = bound.value
+                handler.isAwaited = false
+                handler.readAgain(context)
             }
         }
         if self.gate.hasRoom(orWake: self.isAwaited ? nil : wake) { return context.read() }
@@ -184,11 +179,11 @@ private final class AcceptHandler: ChannelDuplexHandler {
     private func makeRoom(_ eventLoop: any EventLoop) {
         let gate = self.gate
         guard let clearing = gate.beginClearing(now: .now()) else { return }
-        nonisolated(unsafe) let me = self
+        let handler = NIOLoopBound(self, eventLoop: eventLoop)
         self.loops.close(clearing) { count in
             guard gate.cleared(count, now: .now()) else { return }
             // Connections that are busy now may be idle soon; without this, only the next new client would cause a look.
-            eventLoop.scheduleTask(in: .milliseconds(250)) { me.makeRoom(eventLoop) }
+            eventLoop.scheduleTask(in: .milliseconds(250)) { handler.value.makeRoom(eventLoop) }
         }
     }
 
@@ -207,8 +202,6 @@ private final class AcceptHandler: ChannelDuplexHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Out of descriptors in spite of the reserve: a pause instead of a busy loop.
         self.isFull = true
-        nonisolated(unsafe) let me = self
-        nonisolated(unsafe) let place = context
-        context.eventLoop.scheduleTask(in: .milliseconds(250)) { me.readAgain(place) }
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.readAgain(context) }
     }
 }

@@ -104,7 +104,8 @@ package final class PathConfiguration: Sendable {
                 fields: settings.limits.fields,
                 fieldCount: settings.limits.fieldCount
             ),
-            dropsUnderscore: settings.identity.stripUnderscoreFields
+            dropsUnderscore: settings.identity.stripUnderscoreFields,
+            allowsMissingHost: routes.anyHost != nil
         )
         self.responseParser = ResponseParser(
             names: FieldNames(

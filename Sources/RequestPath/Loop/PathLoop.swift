@@ -95,11 +95,11 @@ package final class PathLoop {
 
     /// Starts to check the deadlines regularly. Called on the loop.
     package func start() {
-        nonisolated(unsafe) let loop = self
+        let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
         self.sweeper = self.eventLoop.scheduleRepeatedTask(
             initialDelay: .milliseconds(250),
             delay: .milliseconds(250)
-        ) { _ in loop.sweep() }
+        ) { _ in loop.value.sweep() }
     }
 
     private func sweep() {
@@ -144,8 +144,8 @@ package final class PathLoop {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        nonisolated(unsafe) let loop = self
-        self.eventLoop.execute { loop.endTurn() }
+        let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
+        self.eventLoop.execute { loop.value.endTurn() }
     }
 
     private func endTurn() {

@@ -38,11 +38,15 @@ package struct RequestParser: Sendable {
     private nonisolated(unsafe) let table = ByteClass.normalizedToken
     /// Client fields whose name contains `_` never reach the app.
     private let dropsUnderscore: Bool
+    private let allowsMissingHost: Bool
 
-    package init(names: FieldNames, limits: HeadLimits, dropsUnderscore: Bool) {
+    /// - Parameter allowsMissingHost: Whether a request of HTTP/1.0 may come without `Host`. One of HTTP/1.1 never may
+    ///   (RFC 9112 3.2).
+    package init(names: FieldNames, limits: HeadLimits, dropsUnderscore: Bool, allowsMissingHost: Bool = false) {
         self.names = names
         self.limits = limits
         self.dropsUnderscore = dropsUnderscore
+        self.allowsMissingHost = allowsMissingHost
     }
 
     /// Parses the `count` bytes at `base` into `head`.
@@ -337,16 +341,19 @@ package struct RequestParser: Sendable {
     // MARK: The whole head
 
     private func conclude(_ base: Bytes, _ head: RequestHead) -> Reason? {
-        guard let host = head.line(.host) else { return .requestHost }
-        let authority = head.fields[host].value
-        if !head.authority.isEmpty {
-            // The authority of absolute-form must equal Host, else an intermediary and the gateway may serve different
-            // hosts (RFC 9112 3.2.2).
-            guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
-                return .requestHost
+        if let host = head.line(.host) {
+            let authority = head.fields[host].value
+            if !head.authority.isEmpty {
+                // The authority of absolute-form must equal Host, else an intermediary and the gateway may serve
+                // different hosts (RFC 9112 3.2.2).
+                guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
+                    return .requestHost
+                }
             }
+            head.authority = authority
+        } else if head.minorVersion != 0 || !self.allowsMissingHost {
+            return .requestHost
         }
-        head.authority = authority
         if head.framing == .length(0) { head.framing = .none }
         if head.line(.connection) != nil { return self.connection(base, head) }
         return nil

@@ -35,7 +35,20 @@ package final class RouteTable: Sendable {
     /// Problems and hints about the routes. If one of them is an error, the table must not be used: the routes
     /// concerned are missing.
     package let findings: [RouteFinding]
+    /// The host of all names, and of requests without a name. Nil: a name that is not in the settings is 404.
+    package let anyHost: HostEntry?
     private let directory: HostDirectory
+
+    /// A table without routes: `host` has every name, and only its endpoints are served. For listeners of operators,
+    /// whose clients connect by address or by any name.
+    package init(forAnyName host: HostSettings) {
+        var builder = RouteTableBuilder(upstreams: [], replacesAuthorization: false)
+        self.hosts = builder.build([host])
+        self.entries = []
+        self.findings = builder.findings
+        self.anyHost = self.hosts[0]
+        self.directory = HostDirectory([])
+    }
 
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
@@ -45,12 +58,13 @@ package final class RouteTable: Sendable {
         self.hosts = builder.build(hosts)
         self.entries = self.hosts.flatMap(\.routes)
         self.findings = builder.findings
+        self.anyHost = nil
         self.directory = HostDirectory(hosts)
     }
 
     /// The host that the value of `Host` names, or nil. Allocates nothing.
     package func host(for authority: UnsafeBufferPointer<UInt8>) -> HostEntry? {
-        self.directory.index(of: authority).map { self.hosts[$0] }
+        self.directory.index(of: authority).map { self.hosts[$0] } ?? self.anyHost
     }
 
     /// The same for a text.

@@ -144,13 +144,13 @@ package final class UpstreamPool: AppPool {
         let addresses = self.target.currentAddresses
         guard !addresses.isEmpty else {
             // The name has never been resolved. Another thread does this, and the client waits for it once.
-            nonisolated(unsafe) let pool = self
-            nonisolated(unsafe) let waiting = client
             let exchange = client.exchangeNumber
             let eventLoop = self.loop.eventLoop
+            let bound = NIOLoopBound((pool: self, client: client), eventLoop: eventLoop)
             self.target.refresh {
                 eventLoop.execute {
-                    pool.attempt(pool.target.currentAddresses, 0, waiting, exchange)
+                    let (pool, client) = bound.value
+                    pool.attempt(pool.target.currentAddresses, 0, client, exchange)
                 }
             }
             return
@@ -177,9 +177,7 @@ package final class UpstreamPool: AppPool {
             return client.upstreamFailed(.upstreamUnreachable)
         }
         let connection = UpstreamConnection(pool: self)
-        nonisolated(unsafe) let handler = connection
-        nonisolated(unsafe) let pool = self
-        nonisolated(unsafe) let waiting = client
+        let handler = NIOLoopBound(connection, eventLoop: self.loop.eventLoop)
         let target = self.target
         ClientBootstrap(group: self.loop.eventLoop)
             .connectTimeout(.nanoseconds(self.loop.configuration.connectTimeout.nanoseconds))
@@ -191,21 +189,22 @@ package final class UpstreamPool: AppPool {
                             NIOSSLClientHandler(context: tls, serverHostname: target.serverName)
                         )
                     }
-                    try channel.pipeline.syncOperations.addHandler(handler)
+                    try channel.pipeline.syncOperations.addHandler(handler.value)
                 }
             }
             .connect(to: addresses[index])
+            .assumeIsolated()
             .whenComplete { result in
                 switch result {
                 case .success:
-                    pool.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                    guard waiting.exchangeNumber == exchange, waiting.isConnecting else {
+                    self.loop.metrics.upstreamConnections(active: 1, idle: 0)
+                    guard client.exchangeNumber == exchange, client.isConnecting else {
                         // The client has left or was answered, so the connection is kept for another request.
-                        return pool.giveBack(handler)
+                        return self.giveBack(connection)
                     }
-                    waiting.upstreamConnected(handler)
+                    client.upstreamConnected(connection)
                 case .failure:
-                    pool.attempt(addresses, index + 1, waiting, exchange)
+                    self.attempt(addresses, index + 1, client, exchange)
                 }
             }
     }

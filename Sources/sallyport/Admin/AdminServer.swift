@@ -1,27 +1,116 @@
+import Clients
 import Endpoints
 import NIOCore
+import Observability
+import RequestPath
+import Sessions
 import Settings
 import Vocabulary
 
 /// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
 /// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
-enum AdminServer {
+///
+/// They are served like the endpoints of the public listeners, with the same connection and the same limits of a head.
+/// Its loop, connection limit and metrics are its own, so it answers while the public listeners are full, drain or have
+/// closed, and its requests are neither in the access log nor in the metrics.
+struct AdminServer: Sendable {
     /// One condition of readiness.
     typealias Check = (name: String, ok: Bool, detail: String)
 
-    /// Starts the listener.
+    /// Connections at the same time.
+    private static let connectionLimit = 64
+
+    private let listener: Listener
+    private let loops: PathLoops
+
+    /// Starts the listener on one event loop.
     ///
     /// - Parameters:
     ///   - isReady: Whether the gateway should get traffic, and the conditions; must not block.
     ///   - metrics: The metrics in Prometheus's text format.
+    /// - Throws: `ListenerError` that names the address.
     static func start(
         _ address: ListenAddress,
-        group: any EventLoopGroup,
+        _ foundations: Foundations,
         isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
         metrics: @escaping @Sendable () async throws -> [UInt8]
-    ) async throws -> PlainServer {
-        let endpoints = self.endpoints(isReady: isReady, metrics: metrics)
-        return try await PlainServer.start(address, group: group, endpoints: endpoints)
+    ) async throws -> AdminServer {
+        let registry = MetricsRegistry()
+        let configuration = try self.configuration(
+            address,
+            self.endpoints(isReady: isReady, metrics: metrics),
+            registry: registry
+        )
+        let eventLoop = foundations.group.next()
+        let loop = try await eventLoop.submit {
+            let loop = PathLoop(
+                eventLoop: eventLoop,
+                configuration: configuration,
+                // Never asked, because there is no route. So the cache needs no news of ended sessions.
+                sessions: SessionResolver(
+                    loop: eventLoop,
+                    cache: SessionCache(capacity: 0),
+                    store: foundations.store,
+                    authority: foundations.authority,
+                    clock: foundations.clock
+                ),
+                shard: registry.makeShard(on: eventLoop),
+                accessLog: nil,
+                sessionClock: foundations.clock
+            )
+            loop.start()
+            return NIOLoopBound(loop, eventLoop: eventLoop)
+        }.get()
+        let loops = PathLoops([loop])
+        let listener = try await Listener.bind(
+            address,
+            setting: "admin.listen",
+            group: eventLoop,
+            loops: loops,
+            gate: ConnectionGate(configuration.settings.limits, trusted: [])
+        )
+        return AdminServer(listener: listener, loops: loops)
+    }
+
+    /// The port, including one that the system chose.
+    var port: Int { self.listener.port }
+
+    /// Stops accepting and closes every connection.
+    func close() async {
+        await self.listener.close()
+        await self.loops.onEach { $0.closeAll() }
+    }
+
+    /// Endpoints on a host of any name, with the default limits and deadlines.
+    private static func configuration(
+        _ address: ListenAddress,
+        _ endpoints: [Endpoint],
+        registry: MetricsRegistry
+    ) throws -> PathConfiguration {
+        let name = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let host = HostSettings(
+            publicURL: PublicURL(isHTTPS: false, host: name, port: address.port),
+            endpoints: true,
+            routes: []
+        )
+        var settings = Settings(hosts: [host], upstreams: [])
+        settings.limits.connections = self.connectionLimit
+        // All clients may come from one address, that of a local proxy or of the node.
+        settings.limits.connectionsPerAddress = 0
+        let routes = RouteTable(forAnyName: host)
+        return PathConfiguration(
+            settings: settings,
+            routes: routes,
+            targets: [],
+            endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: []),
+            registry: registry,
+            audit: AuditStream(queue: nil),
+            generation: 1,
+            identity: IdentityProfile(settings.identity),
+            handoff: nil,
+            devices: DeviceObserver(directory: nil),
+            clients: ClientRegistry([])
+        )
     }
 
     /// The endpoints of the listener.
@@ -65,14 +154,10 @@ enum AdminServer {
 
 extension EndpointResponse {
     /// A line of text for operators.
-    static func text(
-        _ status: Int,
-        _ text: String,
-        fields: [(name: String, value: String)] = []
-    ) -> EndpointResponse {
+    fileprivate static func text(_ status: Int, _ text: String) -> EndpointResponse {
         EndpointResponse(
             status: status,
-            fields: [("content-type", "text/plain; charset=utf-8"), ("cache-control", "no-store")] + fields,
+            fields: [("content-type", "text/plain; charset=utf-8"), ("cache-control", "no-store")],
             body: Array(text.utf8)
         )
     }

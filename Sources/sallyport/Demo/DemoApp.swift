@@ -7,13 +7,7 @@ import Settings
 enum DemoApp {
     /// Starts the app on a free port of loopback.
     static func start(group: any EventLoopGroup) async throws -> PlainServer {
-        var limits = PlainLimits()
-        limits.connections = 256
-        limits.head = 131_072
-        limits.body = 1 << 20
-        // Longer than the gateway keeps an idle connection to an app.
-        limits.step = .seconds(60)
-        return try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group, limits: limits) {
+        try await PlainServer.start(ListenAddress(host: "127.0.0.1", port: 0), group: group) {
             let wantsPage = $0.field("accept")?.lowercased().contains("text/html") ?? false
             return wantsPage ? self.page($0) : self.text($0)
         }

@@ -15,7 +15,7 @@ final class InProcessGateway: Sendable {
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let upstream: any Channel
     private let listener: Listener
-    private let loops = PathLoops()
+    private let loops: PathLoops
 
     /// - Parameter host: The only host. Its upstreams `app` and `provider` are the same server.
     init(host: HostSettings, endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) async throws {
@@ -47,9 +47,8 @@ final class InProcessGateway: Sendable {
             devices: DeviceObserver(directory: nil),
             clients: ClientRegistry([])
         )
-        let loops = self.loops
         let eventLoop = self.group.next()
-        try await eventLoop.submit {
+        let loop = try await eventLoop.submit {
             let caches = SessionCaches()
             let loop = PathLoop(
                 eventLoop: eventLoop,
@@ -66,12 +65,13 @@ final class InProcessGateway: Sendable {
                 sessionClock: .system
             )
             loop.start()
-            loops.add(loop)
+            return NIOLoopBound(loop, eventLoop: eventLoop)
         }.get()
+        self.loops = PathLoops([loop])
         self.listener = try await Listener.bind(
             ListenAddress(host: "127.0.0.1", port: 0),
             group: self.group,
-            loops: loops,
+            loops: self.loops,
             gate: ConnectionGate(settings.limits, trusted: [])
         )
     }

@@ -29,6 +29,17 @@ struct RouteTableTests {
         }
     }
 
+    @Test("A table for any name has its one host for every name and for none, and no routes")
+    func anyName() {
+        let host = HostSettings(publicURL: Gate.app, endpoints: true, routes: [])
+        let table = RouteTable(forAnyName: host)
+        for name in ["app.example.com", "other.example", "192.0.2.1:9090", "[2001:db8::1]", ""] {
+            #expect(table.host(named: name) === table.hosts[0], "\(name)")
+        }
+        #expect(table.entries.isEmpty && table.findings.isEmpty)
+        #expect(RouteTable([host], upstreams: []).host(named: "other.example") == nil)
+    }
+
     @Test("/prefix/** also matches /prefix; in all other cases a trailing slash makes another path")
     func slashAtEnd() {
         let gate = Gate([route("/admin/**", .required), route("/exact", .required), route("/slash/", .required)])

@@ -191,6 +191,26 @@ import Vocabulary
         }
     }
 
+    @Test(arguments: [
+        ("GET / HTTP/1.0\r\n\r\n", ParseResult.complete, ""),
+        ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", .complete, "a"),
+        ("GET http://b/ HTTP/1.0\r\n\r\n", .complete, "b"),
+        ("GET http://b/ HTTP/1.0\r\nHost: a\r\n\r\n", .refused(.requestHost), ""),
+        ("GET / HTTP/1.1\r\n\r\n", .refused(.requestHost), ""),
+    ])
+    func onlyHTTP10MayLackAHost(_ text: String, _ expected: ParseResult, _ authority: String) {
+        let parser = RequestParser(
+            names: Heads.requestNames,
+            limits: Heads.limits,
+            dropsUnderscore: true,
+            allowsMissingHost: true
+        )
+        Heads.parse(Array(text.utf8), with: parser) { result, head, bytes in
+            #expect(result == expected)
+            if result == .complete { #expect(bytes.text(head.authority) == authority) }
+        }
+    }
+
     @Test func underscoredFieldsPassWhereTheyMay() {
         let parser = RequestParser(names: Heads.requestNames, limits: Heads.limits, dropsUnderscore: false)
         let text = head(

@@ -1,4 +1,3 @@
-import AddressIntelligence
 import Endpoints
 import NIOCore
 import NIOHTTP1
@@ -14,16 +13,6 @@ struct PlainRequest: Sendable {
     /// Fields in order, as sent.
     var fields: [(name: String, value: String)]
     var body: [UInt8]
-    /// The address from which it came.
-    var peer: IPAddress
-
-    /// The target up to its query.
-    var path: String { String(self.target.prefix { $0 != "?" }) }
-
-    /// The text after the first `?`; nil if there is none.
-    var query: String? {
-        self.target.firstIndex(of: "?").map { String(self.target[self.target.index(after: $0)...]) }
-    }
 
     /// The first value of the field `name`, compared case-insensitively.
     func field(_ name: String) -> String? {
@@ -34,18 +23,17 @@ struct PlainRequest: Sendable {
 /// The limits for clients of a `PlainServer`.
 struct PlainLimits: Sendable {
     /// Open connections; more are closed at once.
-    var connections = 64
+    var connections = 256
     /// Bytes of a request's head; more is 431.
-    var head = 16_384
-    /// Bytes of a request's body; more is 413. Enough for a client that sends a small body needlessly; such a request
-    /// is answered like any other.
-    var body = 16_384
+    var head = 131_072
+    /// Bytes of a request's body; more is 413.
+    var body = 1 << 20
     /// The time for each of: receiving a complete request (including idle time before it), making the answer, sending
-    /// it.
-    var step: TimeAmount = .seconds(15)
+    /// it. Longer than the gateway keeps an idle connection to an app.
+    var step: TimeAmount = .seconds(60)
 }
 
-/// A small HTTP/1.1 server for uses off the hot path: the operator's listener, and the demo's app.
+/// The small HTTP/1.1 server of the demo's app. Unlike the gateway, it hands over every field of a request as it came.
 ///
 /// Each request is read completely and answered before the next. Clients cannot make it use more memory than its
 /// limits.
@@ -215,8 +203,7 @@ private final class PlainHandler: ChannelInboundHandler {
             method: head.method.rawValue,
             target: head.uri,
             fields: head.headers.map { ($0.name, $0.value) },
-            body: self.body,
-            peer: context.remoteAddress?.ipAddress.flatMap { IPAddress($0) } ?? IPAddress(v4: 0)
+            body: self.body
         )
         let eventLoop = context.eventLoop
         let place = NIOLoopBound((handler: self, context: context), eventLoop: eventLoop)
