@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
 # --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser) and repeats the suite
-# with sanitizers.
+# with the address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -46,16 +46,15 @@ suite() {
 }
 suite "$@"
 
-# The suite once more in two debug builds, which enforce exclusive access and check assertions. One detects data races,
-# the other accesses outside of memory. A finding fails the test or ends its process with an error.
+# The suite once more in a debug build, which enforces exclusive access and checks assertions, with the address
+# sanitizer: an access outside of memory fails the test or ends its process with an error. The thread sanitizer cannot be
+# used: it does not know the locks of Swift's Synchronization module, so it reports every state behind a Mutex as a race.
 if ((soak)); then
-    # Objects that live as long as the process are not freed, so leaks are not reported.
+    # Objects that live as long as their process are never freed.
     export ASAN_OPTIONS=detect_leaks=0
-    for check in thread address; do
-        flags=(--scratch-path "$SALLYPORT_ROOT/.build/$check" "--sanitize=$check")
-        swift build --package-path "$SALLYPORT_ROOT" --build-tests "${flags[@]}" >&2
-        suite "$@"
-    done
+    flags=(--scratch-path "$SALLYPORT_ROOT/.build/address" --sanitize=address)
+    swift build --package-path "$SALLYPORT_ROOT" --build-tests "${flags[@]}" >&2
+    suite "$@"
 fi
 
 # One minute for each fuzzer, starting with the saved corpus. An input that crashes it is kept next to the build and fails

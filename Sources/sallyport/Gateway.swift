@@ -34,6 +34,8 @@ final class Gateway: Sendable {
     private let reload: (@Sendable () throws -> LoadedSettings)?
     private let state: Mutex<State>
     private let listeners: Mutex<[Listener]> = Mutex([])
+    /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
+    private let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
     private let admin: Mutex<AdminServer?> = Mutex(nil)
 
     // MARK: Start
@@ -138,6 +140,8 @@ final class Gateway: Sendable {
         try await backing.start()
         for target in assembly.configuration.targets { target.refresh() }
         gateway.registerMetrics()
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+        gateway.signals.withLock { $0 = signals }
         try await gateway.listen(settings)
         gateway.collectExpired()
         return gateway
@@ -295,7 +299,7 @@ final class Gateway: Sendable {
 
     /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once.
     func runUntilSignalled() async {
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+        guard let signals = self.signals.withLock({ $0 }) else { return }
         var stopping: Task<Void, Never>?
         for await signal in signals {
             if signal == .sighup {

@@ -241,6 +241,30 @@ import Glibc
         }
     }
 
+    @Test("Clients that leave while the app is being connected to take none of its connections with them")
+    func leavingWhileConnecting() throws {
+        let app = try FakeUpstream { link in
+            while let head = link.nextHead() {
+                if head.method == "POST" { return }
+                link.answer(body: "ok")
+            }
+        }
+        defer { app.stop() }
+        let more = "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    max_connections: 2\n"
+        try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway throws in
+            let upload = Request.get("/", ["Expect: 100-continue", "Content-Length: 50"], method: "POST")
+            // The gateway writes "100 Continue" to a client that is gone as soon as it is connected to the app.
+            for number in 0..<3000 {
+                let wire = try gateway.connect()
+                wire.send(upload)
+                if number % 4 > 0 { usleep(UInt32(number % 4) * 150) }
+                wire.reset()
+            }
+            #expect(eventually { (try? gateway.get("/").status) == 200 })
+            for _ in 0..<4 { #expect(try gateway.get("/").status == 200) }
+        }
+    }
+
     @Test("An answer that arrives before the body is sent is passed on, and neither connection is reused")
     func earlyAnswer() throws {
         let app = try FakeUpstream { link in

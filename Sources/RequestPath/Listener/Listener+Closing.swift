@@ -1,12 +1,18 @@
+import Glibc
 import NIOCore
 
 extension Listener {
-    /// Lets nobody new in, and takes those who are in the kernel's queue already.
+    /// The longest time to wait for the kernel's queue to be empty, in steps of `moment`.
+    private static let mostMoments = 50
+
+    /// Admits no new connections, and accepts those that are already in the kernel's queue.
     ///
-    /// Closing a listening socket resets what waits in its queue, together with the requests that were sent over it: a
-    /// proxy in front must not send a POST again whose connection stood. So for a moment the kernel drops what would open
-    /// a connection (`SO_ATTACH_FILTER`, socket(7)), and after `close` refuses it. Where there are no such filters, this
-    /// does nothing.
+    /// Closing a listening socket resets the connections in its queue, together with the requests that were sent over
+    /// them, and a proxy in front must not repeat a POST whose connection was open. So the kernel drops segments that
+    /// would open a connection (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty; after `close` it refuses them.
+    /// Without such filters this does nothing.
+    ///
+    /// - Parameter moment: How long to wait at least, for connections that are being opened.
     package func takeLast(within moment: Duration) async {
         guard let options = self.channel as? any SocketOptionProvider else { return }
         try? await options.unsafeSetSocketOption(
@@ -14,7 +20,11 @@ extension Listener {
             name: NIOBSDSocket.Option(rawValue: FilterProgram.option),
             value: FilterProgram.dropsOpenings
         ).get()
-        try? await Task.sleep(for: moment)
+        for _ in 0..<Self.mostMoments {
+            try? await Task.sleep(for: moment)
+            // Of a listening socket this is the length of its queue (tcp(7), `TCP_INFO`).
+            guard let info = try? await options.getTCPInfo().get(), info.tcpi_unacked > 0 else { return }
+        }
     }
 }
 

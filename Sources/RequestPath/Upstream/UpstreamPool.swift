@@ -161,6 +161,14 @@ package final class UpstreamPool: AppPool {
         self.attempt(rotated, 0, client, client.exchangeNumber)
     }
 
+    private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
+        guard client.exchangeNumber == exchange, client.isConnecting else {
+            // The client has left or was answered, so the connection is kept for another request.
+            return self.giveBack(connection)
+        }
+        client.upstreamConnected(connection)
+    }
+
     private func attempt(
         _ addresses: [SocketAddress],
         _ index: Int,
@@ -198,11 +206,9 @@ package final class UpstreamPool: AppPool {
                 switch result {
                 case .success:
                     self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                    guard client.exchangeNumber == exchange, client.isConnecting else {
-                        // The client has left or was answered, so the connection is kept for another request.
-                        return self.giveBack(connection)
-                    }
-                    client.upstreamConnected(connection)
+                    // Later in the same turn: NIO does not report the end of a channel that closes before it is active, so
+                    // the pool would count the connection for ever.
+                    self.loop.eventLoop.assumeIsolated().execute { self.connected(connection, client, exchange) }
                 case .failure:
                     self.attempt(addresses, index + 1, client, exchange)
                 }
