@@ -16,7 +16,7 @@ package final class Gateway: Sendable {
         .appending(path: "sallyport")
     /// The environment of every gateway process: of the tests' own environment, only what a sanitizer reads.
     package static let environment = ProcessInfo.processInfo.environment
-        .filter { ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains($0.key) }
+        .filter { $0.key == "ASAN_OPTIONS" }
         .merging(["PATH": "/usr/bin:/bin"]) { $1 }
 
     /// The port of its listener.
