@@ -7,41 +7,42 @@ import Synchronization
 import Glibc
 #endif
 
-/// How many clients are let in, and whom. Descriptors are kept back for apps and files, so that a full house still serves.
+/// Decides how many connections are open and whose. Some descriptors are reserved for apps and files, so that the gateway
+/// still serves when the limit is reached.
 ///
 /// ```
-///  open connections   0 ─────────── crowded ──────────────── unknown's end ──────────────── full
-///  who is let in          everybody  │  everybody, and the    │  the same; when few are     │ nobody:
-///                                    │  longest idle go out   │  idle, only who is known    │ the backlog waits
+///  open connections   0 ─────────── crowded ──────────────── limit of unknown ─────────── full
+///  admitted               all        │  all; those that are   │  the same; if few are       │ none: new clients
+///                                    │  idle longest close    │  idle, known addresses only │ wait in the backlog
 /// ```
-/// Known are addresses with a live session, and trusted proxies. Connections that are opened and stay silent are the
-/// first to be closed, so they keep no other client out.
+/// Known are addresses with a live session, and trusted proxies. Connections that stay silent are closed first, so they
+/// keep no other client out.
 package final class ConnectionGate: Sendable {
-    /// Why a client was turned away; the values of `sallyport_connections_refused_total{limit}`.
+    /// Why a client was refused; the values of `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {
-        /// Its address has as many as one may have.
+        /// Its address has reached the limit per address.
         case perAddress = "per_address"
-        /// What is left is kept for addresses from which somebody is signed in.
+        /// The remaining connections are reserved for addresses of signed-in users.
         case reserved
     }
 
-    /// What becomes of a client.
+    /// The decision on a client.
     package enum Admission: Equatable {
-        /// It is in. `isCounted`: among those of its address.
+        /// It is admitted. `isCounted`: it counts towards the limit of its address.
         case admitted(isCounted: Bool)
         case refused
     }
 
-    /// Connections to close, so that the next ones have room.
+    /// Connections to close to make room for new ones.
     package struct Clearing: Equatable {
         package var count: Int
-        /// Those that were let in later stay.
+        /// Connections that were admitted later stay.
         package var admittedBefore: NIODeadline
     }
 
     private struct Limits {
         var full: Int
-        /// Only addresses that are known use what lies between this and `full`.
+        /// Connections between this number and `full` are for known addresses only.
         var unknown: Int
         var crowded: Int
         var perAddress: Int
@@ -55,7 +56,7 @@ package final class ConnectionGate: Sendable {
             self.trusted = CIDRSet(trusted)
         }
 
-        /// Connections that are closed at once: a look at all of them finds many.
+        /// How many connections are closed at a time: each search looks at all of them, so it should find many.
         var batch: Int { max(1, self.full / 16) }
     }
 
@@ -67,9 +68,9 @@ package final class ConnectionGate: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
-        /// The last look found too few idle connections to close: what is left is reserved.
+        /// The last search found too few idle connections to close, so the remaining places are reserved.
         var isBusy = false
-        /// After such a look there is none before this.
+        /// The earliest time of the next search.
         var nextClearing = NIODeadline.uptimeNanoseconds(0)
     }
 
@@ -77,9 +78,9 @@ package final class ConnectionGate: Sendable {
     private let descriptors: Int
 
     /// - Parameters:
-    ///   - limits: of `connections` no more than `descriptors` are let in.
-    ///   - trusted: proxies, from which all clients may come: no limit of one address holds for them.
-    ///   - descriptors: how many clients the process has descriptors for.
+    ///   - limits: The limits; `connections` is lowered to `descriptors`.
+    ///   - trusted: Proxies. All clients may come through one of them, so the limit per address does not apply.
+    ///   - descriptors: The number of clients for which the process has descriptors.
     package init(
         _ limits: LimitSettings,
         trusted: [CIDRBlock],
@@ -89,14 +90,14 @@ package final class ConnectionGate: Sendable {
         self.state = Mutex(State(limits: Limits(limits, trusted: trusted, descriptors: descriptors)))
     }
 
-    /// Takes new limits. Clients that were let in before stay.
+    /// Sets new limits. Open connections stay.
     package func adopt(_ limits: LimitSettings, trusted: [CIDRBlock]) {
         let limits = Limits(limits, trusted: trusted, descriptors: self.descriptors)
         self.state.withLock { $0.limits = limits }
     }
 
-    /// Raises the soft descriptor limit to the hard one and says how many clients that allows: each may need a second
-    /// descriptor towards an app, and 64 are kept back for everything else.
+    /// The number of clients that the descriptors allow. Raises the soft limit to the hard one first. Each client may need
+    /// a second descriptor for an app, and 64 are reserved for everything else.
     package static let descriptorLimit: Int = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
@@ -110,12 +111,12 @@ package final class ConnectionGate: Sendable {
 
     package var effectiveLimit: Int { self.state.withLock { $0.limits.full } }
 
-    /// Clients turned away since the start.
+    /// Clients refused since the start.
     package func refusedCount(_ refusal: Refusal) -> UInt64 { self.state.withLock { $0.refused[refusal, default: 0] } }
 
     // MARK: Coming and going
 
-    /// Lets a client in, or not.
+    /// Admits or refuses a client.
     package func admit(_ address: IPAddress, now: NIODeadline) -> Admission {
         self.state.withLock { state in
             if state.limits.trusted.contains(address) {
@@ -138,9 +139,9 @@ package final class ConnectionGate: Sendable {
         }
     }
 
-    /// A client that was let in has left.
+    /// Counts that an admitted client has left.
     ///
-    /// - Parameter isCounted: as its admission said.
+    /// - Parameter isCounted: The value from its admission.
     package func left(_ address: IPAddress, isCounted: Bool) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
@@ -155,12 +156,12 @@ package final class ConnectionGate: Sendable {
         for wake in waiting { wake() }
     }
 
-    /// Somebody is signed in who comes from this address.
+    /// Notes that a signed-in user comes from this address.
     package func noteSession(_ address: IPAddress, now: NIODeadline) {
         self.state.withLock { $0.known.note(address.key, now: now) }
     }
 
-    /// True when another client may be accepted; otherwise `wake` is called when one has left.
+    /// Whether another client may be accepted. If not, `wake` is called when a client has left.
     package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
             if state.open < state.limits.full { return true }
@@ -171,7 +172,8 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Making room
 
-    /// What is to be closed now; nil: nothing, or it is being done already. The caller closes it, then calls `cleared`.
+    /// The connections to close now; nil if there are none or they are already being closed. The caller closes them, then
+    /// calls `cleared`.
     package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }
@@ -180,23 +182,23 @@ package final class ConnectionGate: Sendable {
         }
     }
 
-    /// What `beginClearing` asked for is done.
+    /// Reports the result of `beginClearing`.
     ///
-    /// - Parameter count: how many were closed.
-    /// - Returns: true when that is too few: the caller looks again after a while.
+    /// - Parameter count: The number of closed connections.
+    /// - Returns: Whether that is too few, so that the caller searches again later.
     package func cleared(_ count: Int, now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.isClearing = false
             state.isBusy = count < state.limits.batch
-            // Looking again for each client that comes would be work that an attacker can order.
+            // A search for each new client would be work that an attacker can cause.
             if state.isBusy { state.nextClearing = now + .milliseconds(50) }
             return state.isBusy
         }
     }
 }
 
-/// Addresses from which somebody who was signed in came in the last quarter of an hour or half; so many that a table of
-/// them stays small. When there are more, those that were noted first are forgotten.
+/// Addresses of signed-in users, kept for 15 to 30 minutes. The table is bounded: if there are more, the oldest are
+/// forgotten.
 struct KnownAddresses {
     static let capacity = 4096
     static let period = TimeAmount.minutes(15)

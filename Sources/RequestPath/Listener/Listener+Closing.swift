@@ -44,19 +44,19 @@ private struct FilterProgram {
     /// `SO_ATTACH_FILTER`
     static let option: CInt = 26
 
-    /// Drops what opens a connection, and lets pass what belongs to one that is being opened. A filter of a TCP socket sees
-    /// segments from their header on.
+    /// Drops segments that open a connection, and passes those of connections that are being opened. The filter of a TCP
+    /// socket sees segments from their TCP header on.
     static let dropsOpenings: FilterProgram = {
         let program = [
-            // The flags, of which SYN without ACK opens.
+            // The TCP flags: SYN without ACK opens a connection.
             Instruction(code: 0x30, operand: 13),
             Instruction(code: 0x54, operand: 0x12),
             Instruction(code: 0x15, whenFalse: 1, operand: 0x02),
-            // None of its bytes passes, or all.
+            // Drop the segment, or pass all of it.
             Instruction(code: 0x06, operand: 0),
             Instruction(code: 0x06, operand: .max),
         ]
-        // Its memory is needed for as long as the process may stop.
+        // The kernel reads it at any time until the process ends, so it is never freed.
         let memory = UnsafeMutableBufferPointer<Instruction>.allocate(capacity: program.count)
         _ = memory.initialize(from: program)
         return FilterProgram(count: UInt16(program.count), address: UInt(bitPattern: memory.baseAddress))

@@ -4,7 +4,7 @@ import NIOPosix
 package import Settings
 import Synchronization
 
-/// Why an address cannot be listened on.
+/// Why an address cannot be bound.
 package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
 }
@@ -28,7 +28,7 @@ package final class Listener: Sendable {
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // One at a time, or a full house would be asked after the next ones are in.
+            // One at a time, so that the gate decides before the next one is accepted.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -36,7 +36,7 @@ package final class Listener: Sendable {
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // NIO keeps the buffer it read into last for each connection, whatever becomes of that: never a large one.
+            // NIO keeps the last read buffer of each connection, so the buffers must stay small.
             .childChannelOption(
                 .recvAllocator,
                 value: AdaptiveRecvByteBufferAllocator(
@@ -71,10 +71,10 @@ package final class Listener: Sendable {
         self.channel = channel
     }
 
-    /// The port that the system chose, where 0 was asked for.
+    /// The bound port, which the system chooses if the settings say 0.
     package var port: Int { self.channel.localAddress?.port ?? 0 }
 
-    /// Stops accepting; connections go on.
+    /// Stops accepting. Open connections continue.
     package func close() async {
         try? await self.channel.close().get()
     }
@@ -109,7 +109,8 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// Has every loop close its share of `clearing`; `done` is told, on one of the loops, how many were closed.
+    /// Closes the connections of `clearing`, a share on each loop. Calls `done` on one of the loops with the number of
+    /// closed connections.
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
@@ -126,7 +127,7 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// Exchanges under way on all loops.
+    /// The number of busy connections on all loops.
     package func busyCount() async -> Int {
         var count = 0
         for loop in self.all {
@@ -136,8 +137,8 @@ package final class PathLoops: Sendable {
     }
 }
 
-/// Lets clients in as the gate says. While the house is full it stops accepting: clients wait in the backlog, and no
-/// descriptor is spent to turn them away.
+/// Accepts the clients that the gate admits. At the limit it stops accepting: clients wait in the backlog, and no
+/// descriptor is used to refuse them.
 private final class AcceptHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias OutboundIn = any Channel
@@ -145,7 +146,7 @@ private final class AcceptHandler: ChannelDuplexHandler {
     private let gate: ConnectionGate
     private let loops: PathLoops
     private var isFull = false
-    /// The gate will say when a client has left.
+    /// The gate calls back when a client has left.
     private var isAwaited = false
 
     init(gate: ConnectionGate, loops: PathLoops) {
@@ -182,13 +183,13 @@ private final class AcceptHandler: ChannelDuplexHandler {
         let handler = NIOLoopBound(self, eventLoop: eventLoop)
         self.loops.close(clearing) { count in
             guard gate.cleared(count, now: .now()) else { return }
-            // Connections that are busy now may be idle soon; without this, only the next new client would cause a look.
+            // Connections that are busy now may be idle soon. Without this, only the next new client would start a search.
             eventLoop.scheduleTask(in: .milliseconds(250)) { handler.value.makeRoom(eventLoop) }
         }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Counted here, before another one can be accepted; a connection's own loop would be too late.
+        // Counted here, before another client is accepted. On the loop of the connection it would be too late.
         let client = self.unwrapInboundIn(data)
         let address = client.remoteAddress.flatMap(Listener.address) ?? IPAddress(v4: 0)
         let admission = self.gate.admit(address, now: .now())
@@ -200,7 +201,7 @@ private final class AcceptHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Out of descriptors in spite of the reserve: a pause instead of a busy loop.
+        // No descriptors are left in spite of the reserve. A pause avoids a busy loop.
         self.isFull = true
         context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.readAgain(context) }
     }
