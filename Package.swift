@@ -199,7 +199,7 @@ let package = Package(
         // Real servers of every kind of deployment, and faults between them and their clients.
         .target(
             name: "RedisServers",
-            dependencies: ["GatewayBench", nioCore, nioPosix],
+            dependencies: ["GatewayBench", "TestSupport", nioCore, nioPosix],
             path: "Tests/TestSupport/RedisServers",
             swiftSettings: strict
         ),

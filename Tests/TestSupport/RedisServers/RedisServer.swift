@@ -3,6 +3,7 @@ import GatewayBench
 package import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -105,6 +106,7 @@ package final class RedisServer: Sendable {
         try output.seekToEnd()
         process.standardOutput = output
         process.standardError = output
+        try await Descriptors.awaitFew()
         try process.run()
         self.process.withLock { $0 = process }
         let address = try SocketAddress(ipAddress: loopback, port: self.port)
