@@ -144,8 +144,12 @@ package final class PathLoop {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
-        self.eventLoop.execute { loop.value.endTurn() }
+        // A closure that captures one reference allocates nothing. `NIOLoopBound` would allocate in every turn.
+        nonisolated(unsafe) let loop = self
+        self.eventLoop.execute {
+            loop.eventLoop.assertInEventLoop()
+            loop.endTurn()
+        }
     }
 
     private func endTurn() {
