@@ -175,7 +175,7 @@ let package = Package(
             name: "TokenEndpointsTests",
             dependencies: [
                 "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench",
-                "Vocabulary", "RequestPath", "Clients", nioCore, nioPosix,
+                "EndpointBench", "Vocabulary", "Clients", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -194,6 +194,13 @@ let package = Package(
             name: "StoreBench",
             dependencies: ["Sessions", "Vocabulary", nioCore],
             path: "Tests/TestSupport/StoreBench",
+            swiftSettings: strict
+        ),
+        // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
+        .target(
+            name: "EndpointBench",
+            dependencies: ["Endpoints", "RequestPath", "SignIn"],
+            path: "Tests/TestSupport/EndpointBench",
             swiftSettings: strict
         ),
         // Real servers of every kind of deployment, and faults between them and their clients.
@@ -278,7 +285,7 @@ let package = Package(
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "SignIn", "RequestPath", "Providers", "Sessions", "Settings",
+                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Providers", "Sessions", "Settings",
                 "Observability", "Cryptography", "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
@@ -286,8 +293,8 @@ let package = Package(
         .testTarget(
             name: "SignInTests",
             dependencies: [
-                "SignIn", "Providers", "Sessions", "StoreBench", "Settings", "Observability", "AddressIntelligence",
-                "Vocabulary", nioCore, nioPosix,
+                "SignIn", "Providers", "Sessions", "EndpointBench", "StoreBench", "Settings", "Observability",
+                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),

@@ -1,4 +1,5 @@
 import Cryptography
+import EndpointBench
 import Endpoints
 import Observability
 import SessionEndpoints

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Cryptography
+import EndpointBench
 import Endpoints
 import NIOPosix
 import Providers
@@ -8,7 +9,6 @@ import Sessions
 import Settings
 import SignIn
 import StoreBench
-import Synchronization
 import Testing
 import Vocabulary
 
@@ -206,23 +206,5 @@ extension EndpointResponse {
     /// True for a 503 with Retry-After that leaves the browser's cookie alone.
     var isOutage: Bool {
         self.status == 503 && self.value("retry-after") != nil && self.values("set-cookie").isEmpty
-    }
-}
-
-final class Ledger: Sendable {
-    private let entries = Mutex<[SignInRecord]>([])
-    private let isFull = Mutex(false)
-
-    var records: [SignInRecord] { self.entries.withLock { $0 } }
-
-    /// From now on no record fits, and nothing may happen that needs one.
-    func fill() {
-        self.isFull.withLock { $0 = true }
-    }
-
-    func add(_ record: SignInRecord) -> Bool {
-        if self.isFull.withLock({ $0 }) { return false }
-        self.entries.withLock { $0.append(record) }
-        return true
     }
 }

@@ -1,3 +1,4 @@
+import EndpointBench
 import Endpoints
 import NIOCore
 import Observability

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import EndpointBench
 import NIOCore
 import Observability
 import Providers

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import EndpointBench
 import NIOCore
 import NIOPosix
 import Providers
@@ -117,24 +118,5 @@ final class SwitchedProvider: PasswordProvider {
         if self.isAway.withLock({ $0 }) { return .unavailable }
         guard identifier == "alice@example.com", password == Secret(SignInDesk.password) else { return .refused }
         return .authenticated(Self.alice)
-    }
-}
-
-/// The records that the audit stream received.
-final class Ledger: Sendable {
-    private let entries = Mutex<[SignInRecord]>([])
-    private let isFull = Mutex(false)
-
-    var records: [SignInRecord] { self.entries.withLock { $0 } }
-
-    /// From now on no record fits, and nothing may happen that needs one.
-    func fill() {
-        self.isFull.withLock { $0 = true }
-    }
-
-    func add(_ record: SignInRecord) -> Bool {
-        if self.isFull.withLock({ $0 }) { return false }
-        self.entries.withLock { $0.append(record) }
-        return true
     }
 }

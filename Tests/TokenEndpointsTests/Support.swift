@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Clients
+import EndpointBench
 import Endpoints
 import Handoff
 import NIOCore

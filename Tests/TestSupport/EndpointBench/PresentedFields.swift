@@ -1,9 +1,9 @@
-import Endpoints
+package import Endpoints
 import RequestPath
 
 /// The credentials of a request with these fields, as the request path reads them. The request path refuses a repeated
 /// field before it reads a credential, so this function checks that first.
-func presented(_ fields: [(name: String, value: String)]) -> PresentedCredentials {
+package func presented(_ fields: [(name: String, value: String)]) -> PresentedCredentials {
     let fields = fields.filter { ["cookie", "authorization", "x-session-token"].contains($0.name) }
     let names = fields.map(\.name)
     guard names.filter({ $0 == "authorization" }).count <= 1, names.filter({ $0 == "x-session-token" }).count <= 1
