@@ -42,6 +42,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     ],
     targets: [
         // The command line: run, demo, check, explain, healthcheck; the only module that sees all others.
@@ -49,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
-                "Providers", "Sessions", "RedisStore", "Settings",
+                "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -64,7 +65,7 @@ let package = Package(
             name: "RequestPath",
             dependencies: [
                 "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
-                "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
@@ -84,7 +85,8 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "SignIn", "Sessions", "Cryptography", "AddressIntelligence", "Vocabulary",
+                "Endpoints", "SignIn", "Handoff", "Providers", "Sessions", "Settings", "JOSE", "Cryptography",
+                "AddressIntelligence", "Vocabulary",
             ],
             swiftSettings: strict
         ),
@@ -99,13 +101,17 @@ let package = Package(
         ),
         .target(
             name: "Providers",
-            dependencies: ["Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore],
+            dependencies: [
+                "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioHTTP1,
+                nioPosix, nioSSL,
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ],
             swiftSettings: strict
         ),
         .target(
             name: "Handoff",
             dependencies: [
-                "Sessions", "Settings", "Observability", "AddressIntelligence", "Vocabulary", nioCore,
+                "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -134,6 +140,8 @@ let package = Package(
             dependencies: ["CMaxMindDB", "Vocabulary"],
             swiftSettings: strict
         ),
+        // Signed tokens and key sets (RFC 7515, 7517, 7519).
+        .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
         .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
         .target(name: "Vocabulary", swiftSettings: strict),
 
@@ -150,6 +158,11 @@ let package = Package(
         .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
         .testTarget(name: "ClientsTests", dependencies: ["Clients", "Settings"], swiftSettings: strict),
         .testTarget(
+            name: "JOSETests",
+            dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "Vocabulary"],
             swiftSettings: strict
@@ -159,7 +172,7 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Handoff", "Clients", "Observability", nioCore, nioPosix, nioEmbedded,
+                "Handoff", "Clients", "Cryptography", "JOSE", "Observability", nioCore, nioPosix, nioEmbedded,
             ],
             swiftSettings: strict
         ),
@@ -199,8 +212,20 @@ let package = Package(
         // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
         .target(
             name: "EndpointBench",
-            dependencies: ["Endpoints", "RequestPath", "SignIn"],
+            dependencies: ["Endpoints", "RequestPath", "SignIn", "Providers", "Sessions", "Vocabulary"],
             path: "Tests/TestSupport/EndpointBench",
+            swiftSettings: strict
+        ),
+        // An OpenID provider that does what a test says.
+        .target(
+            name: "OpenIDBench",
+            dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
+            path: "Tests/TestSupport/OpenIDBench",
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "OpenIDBenchTests",
+            dependencies: ["OpenIDBench", "GatewayBench", "StoreBench", "JOSE", "Cryptography", "Vocabulary"],
             swiftSettings: strict
         ),
         // Real servers of every kind of deployment, and faults between them and their clients.
@@ -277,16 +302,18 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Providers", "Sessions", "StoreBench", "Settings", "AddressIntelligence", "Cryptography",
-                "Vocabulary", nioCore, nioPosix,
+                "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "Settings",
+                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Providers", "Sessions", "Settings",
-                "Observability", "Cryptography", "AddressIntelligence", "StoreBench", "Vocabulary", nioCore, nioPosix,
+                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Handoff", "Providers", "Sessions",
+                "Settings",
+                "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath", "StoreBench",
+                "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
@@ -294,14 +321,14 @@ let package = Package(
             name: "SignInTests",
             dependencies: [
                 "SignIn", "Providers", "Sessions", "EndpointBench", "StoreBench", "Settings", "Observability",
-                "AddressIntelligence", "Vocabulary", nioCore, nioPosix,
+                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
         ),
         // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
         .target(
             name: "FuzzTargets",
-            dependencies: ["RedisStore", "RequestPath", "Settings", nioCore],
+            dependencies: ["RedisStore", "RequestPath", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict
         ),
@@ -317,12 +344,13 @@ let package = Package(
         .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["GatewayBench", "Observability", "Vocabulary"],
+            dependencies: ["GatewayBench", "OpenIDBench", "Observability", "Vocabulary"],
+            exclude: ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RedisIntegrationTests",
-            dependencies: ["GatewayBench", "RedisServers", nioCore],
+            dependencies: ["GatewayBench", "OpenIDBench", "RedisServers", "Vocabulary", nioCore],
             swiftSettings: strict
         ),
         .testTarget(
@@ -339,7 +367,7 @@ if Context.environment["FUZZ"] == "1" {
     for target in package.targets where target.type == .regular {
         target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
     }
-    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply"] {
+    for name in ["RequestHead", "ResponseHead", "ChunkedBody", "Cookie", "YAML", "RedisReply", "JOSE"] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(name)",

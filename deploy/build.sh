@@ -44,7 +44,7 @@ sallyport_build() {
         echo "swift is missing: install Swift 6.3 from https://www.swift.org/install/linux/ and put it on the PATH" >&2
         return 1
     fi
-    sallyport_packages git libstdc++-12-dev libssl-dev libmaxminddb-dev libhiredis-dev pkg-config "$@"
+    sallyport_packages git libstdc++-12-dev libssl-dev libmaxminddb-dev libhiredis-dev zlib1g-dev pkg-config "$@"
     swift build --package-path "$SALLYPORT_ROOT" --build-tests "${SALLYPORT_FLAGS[@]}" >&2
 }
 

@@ -8,7 +8,10 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
-packages=(curl nginx haproxy redis-server apache2-bin lighttpd python3 python3-venv openssl prometheus faketime)
+packages=(
+    curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv openssl prometheus
+    faketime glewlwyd
+)
 soak=0
 if [[ ${1-} == --soak ]]; then
     shift
@@ -20,15 +23,18 @@ fi
 
 sallyport_build "${packages[@]}"
 
-# Ory's own client, as its users install it. Without access to PyPI the test that runs it is skipped.
+# Ory's own client, libraries that verify tokens, and an OpenID provider, as their users install them. Without access to PyPI the tests that
+# run them are skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
-if ! "$clients/bin/python" -c 'import ory_client' 2>/dev/null; then
+if ! "$clients/bin/python" -c 'import ory_client, jwt, jwcrypto, joserfc, idpyoidc' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
-        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: ory-client==1.22.87; } >&2 ||
+        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
+            ory-client==1.22.87 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0; } >&2 ||
         rm -rf "$clients"
 fi
 # Long tests run one at a time: a thousand streams next to a browser would slow each other down.
 order=()
+without=()
 if ((soak)); then order=(--no-parallel); fi
 flags=("${SALLYPORT_FLAGS[@]}")
 run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
@@ -42,7 +48,7 @@ suite() {
     local processes='IntegrationTests|DemoTests|PackagingTests'
     run --skip "$processes|RedisStoreTests"
     run --filter RedisStoreTests
-    run --filter "$processes"
+    run --filter "$processes" "${without[@]}"
 }
 suite "$@"
 
@@ -51,7 +57,9 @@ suite "$@"
 # used: it does not know the locks of Swift's Synchronization module, so it reports every state behind a Mutex as a race.
 if ((soak)); then
     # Objects that live as long as their process are never freed.
-    export ASAN_OPTIONS=detect_leaks=0
+    export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1
+    # These look at the release binary and at the files around it.
+    without=(--skip PackagingTests)
     flags=(--scratch-path "$SALLYPORT_ROOT/.build/address" --sanitize=address)
     swift build --package-path "$SALLYPORT_ROOT" --build-tests "${flags[@]}" >&2
     suite "$@"
@@ -61,7 +69,7 @@ fi
 # the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
-    for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply; do
+    for name in RequestHead ResponseHead ChunkedBody Cookie YAML RedisReply JOSE; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
         # Swift's own crash handler would leave libFuzzer no time to save the input.

@@ -78,6 +78,8 @@ package struct EndpointResponse: Sendable {
     package var body: [UInt8]
     /// The reason of a refusal, for the log and the metrics; nil if it is none.
     package var reason: Reason?
+    /// The path of the sign-in page to which a refusal's page leads; nil: to the sign-in page and from there to `/`.
+    package var signIn: String?
 
     package init(
         status: Int,

@@ -17,6 +17,8 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// there is more than one, it is unknown which is the browser's own: another site of the same domain may have
     /// planted one.
     package var sessionCookies: [Secret]
+    /// The gateway's other cookies on this host, in order of arrival and at most `mostCompanions`.
+    package var companions: [CompanionCookie]
     /// `X-Session-Token`; nil when absent or empty.
     package var sessionToken: Secret?
     /// `Authorization`; nil when absent.
@@ -26,16 +28,46 @@ package struct PresentedCredentials: Sendable, Equatable {
 
     /// The maximum number of session cookies: a browser does not get more, and each costs a look-up.
     package static let mostSessionCookies = 8
+    /// The maximum number of companions: more than the gateway ever sets.
+    package static let mostCompanions = 32
 
     package init(
         sessionCookies: [Secret] = [],
+        companions: [CompanionCookie] = [],
         sessionToken: Secret? = nil,
         authorization: Authorization? = nil,
         isRepeated: Bool = false
     ) {
         self.sessionCookies = sessionCookies
+        self.companions = companions
         self.sessionToken = sessionToken
         self.authorization = authorization
         self.isRepeated = isRepeated
+    }
+
+    /// The token of `X-Session-Token` or `Authorization: Bearer`; nil when there is none.
+    package var explicitToken: Secret? {
+        if let sessionToken = self.sessionToken { return sessionToken }
+        guard case .bearer(let token) = self.authorization, !token.bytes.isEmpty else { return nil }
+        return token
+    }
+
+    /// The value of the companion with this label; nil when there is none. If there are several with different values,
+    /// another site of the same domain may have planted one, so none counts.
+    package func companion(_ label: String) -> Secret? {
+        let values = self.companions.filter { $0.label == label }.map(\.value)
+        return values.first.flatMap { value in values.allSatisfy { $0 == value } ? value : nil }
+    }
+}
+
+/// A cookie of the gateway beside the session cookie, whose name begins with the session cookie's and `-`.
+package struct CompanionCookie: Sendable, Equatable {
+    /// The rest of its name.
+    package var label: String
+    package var value: Secret
+
+    package init(label: String, value: Secret) {
+        self.label = label
+        self.value = value
     }
 }

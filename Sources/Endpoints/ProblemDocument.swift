@@ -7,12 +7,15 @@ package enum ProblemDocument {
 
     /// The document.
     ///
-    /// - Parameter requestID: Consists of token characters only, as every request id does; nil if there is no request.
-    static func text(_ reason: Reason, _ refusal: Refusal, requestID: String?) -> String {
+    /// - Parameters:
+    ///   - requestID: Consists of token characters only, as every request id does; nil if there is no request.
+    ///   - loginURL: Consists of the characters of a URL only.
+    static func text(_ reason: Reason, _ refusal: Refusal, requestID: String?, loginURL: String?) -> String {
         var text = #"{"type":"about:blank","title":""#
         text += refusal.title
         text += "\",\"status\":\(refusal.status),\"reason\":\"\(reason.rawValue)\""
         if let requestID { text += ",\"request_id\":\"\(requestID)\"" }
+        if let loginURL { text += ",\"login_url\":\"\(loginURL)\"" }
         text += "}\n"
         return text
     }
@@ -24,11 +27,13 @@ extension EndpointResponse {
     /// - Parameters:
     ///   - requestID: The id of the request, by which the logs can be searched.
     ///   - wait: The remaining time of a rate limit.
+    ///   - loginURL: Where a script can send its user to sign in (`SignInPath.url`); nil if signing in does not help.
     ///   - fields: Further fields; a `WWW-Authenticate` among them replaces the usual challenge.
     package static func problem(
         _ reason: Reason,
         requestID: String?,
         retryAfter wait: Duration? = nil,
+        loginURL: String? = nil,
         fields: [(name: String, value: String)] = []
     ) -> EndpointResponse {
         let refusal = reason.refusal ?? .internalError
@@ -44,7 +49,7 @@ extension EndpointResponse {
         return EndpointResponse(
             status: refusal.status,
             fields: all,
-            body: Array(ProblemDocument.text(reason, refusal, requestID: requestID).utf8),
+            body: Array(ProblemDocument.text(reason, refusal, requestID: requestID, loginURL: loginURL).utf8),
             reason: reason
         )
     }

@@ -7,6 +7,19 @@ package enum ReturnTo {
     /// The deepest percent-encoding that is accepted; no legitimate path is encoded more often.
     private static let deepestEncoding = 4
 
+    /// Every path of the gateway's own pages begins like this.
+    private static let ownPages = "/.sallyport/"
+
+    /// The page to which a sign-in or sign-out leads back, by the values of its redirect parameter: the value itself if
+    /// there is exactly one, it is safe, and it is not one of the gateway's own pages, which would lead on; else `/`.
+    /// A request of another host for a ticket (`TicketPath.share`) is meant to lead on: the user signs in for it.
+    ///
+    /// - Parameter name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
+    package static func page(_ values: [String], without name: String) -> String {
+        guard values.count == 1, let path = self.sanitized(values[0], without: name) else { return "/" }
+        return path.hasPrefix(self.ownPages) && !TicketPath.asks(path) ? "/" : path
+    }
+
     /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same
     /// host; nil: refuse it and use `/`.
     ///

@@ -1,4 +1,4 @@
-internal import Vocabulary
+package import Vocabulary
 
 /// The path of the sign-in page, on every host.
 package enum SignInPath {
@@ -6,14 +6,9 @@ package enum SignInPath {
     package static let path = "/.sallyport/login"
     /// The query parameter with the path to go to after sign-in.
     package static let returnTo = "return_to"
-    /// The query parameter that asks for the password of a user who is already signed in, with the value from OpenID
-    /// Connect (Core 3.1.2.1).
-    package static let prompt = (name: "prompt", value: "login")
 
     /// The path of the sign-in page that leads back to `target`, a path and query of the same host.
-    ///
-    /// - Parameter isAgain: Whether the browser's session is not sufficient; the page then says so.
-    package static func leading(to target: some Sequence<UInt8>, isAgain: Bool) -> String {
+    package static func leading(to target: some Sequence<UInt8>, demanding demand: SignInDemand) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         // Fully percent-encoded, so that no part of it becomes a parameter of the sign-in page.
         for byte in target {
@@ -26,7 +21,58 @@ package enum SignInPath {
                 Hexadecimal.appendEscape(of: byte, to: &text)
             }
         }
-        if isAgain { text += "&\(self.prompt.name)=\(self.prompt.value)".utf8 }
+        for (name, value) in demand.parameters { text += "&\(name)=\(value)".utf8 }
         return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The absolute URL of the sign-in page, to which a script adds its own `return_to`.
+    ///
+    /// - Parameter origin: The configured origin of the host.
+    package static func url(on origin: String) -> String { origin + self.path }
+}
+
+/// What the next sign-in must reach, as the query of the sign-in page says it. A query that someone has changed only
+/// makes the user's own sign-in harder: the route checks the session in any case.
+package struct SignInDemand: Sendable, Hashable {
+    private static let prompt = (name: "prompt", value: "login")
+    private static let aal = "aal"
+    private static let maxAge = "max_age"
+
+    /// Whether a user who is already signed in must authenticate again (`prompt=login`, OpenID Connect Core 3.1.2.1).
+    package var isAgain: Bool
+    /// The lowest level; nil: any.
+    package var aal: AssuranceLevel?
+    /// The longest time since the user authenticated, in whole seconds; nil: any.
+    package var maxAge: Duration?
+
+    package init(isAgain: Bool = false, aal: AssuranceLevel? = nil, maxAge: Duration? = nil) {
+        self.isAgain = isAgain
+        self.aal = aal
+        self.maxAge = maxAge
+    }
+
+    /// The demand in a query. A parameter that is repeated or has another form demands nothing.
+    package init(_ query: [(name: String, value: String)]) {
+        func only(_ name: String) -> String? {
+            let values = query.filter { $0.name == name }.map(\.value)
+            return values.count == 1 ? values[0] : nil
+        }
+        self.isAgain = only(Self.prompt.name) == Self.prompt.value
+        self.aal = only(Self.aal).flatMap { text in AssuranceLevel.demandable.first { $0.rawValue == text } }
+        self.maxAge = only(Self.maxAge).flatMap { text in
+            guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                return nil
+            }
+            return Int64(text).map { .seconds($0) }
+        }
+    }
+
+    /// The query parameters that say it.
+    var parameters: [(name: String, value: String)] {
+        var parameters: [(name: String, value: String)] = []
+        if self.isAgain { parameters.append(Self.prompt) }
+        if let aal = self.aal { parameters.append((Self.aal, aal.rawValue)) }
+        if let maxAge = self.maxAge { parameters.append((Self.maxAge, String(maxAge.components.seconds))) }
+        return parameters
     }
 }

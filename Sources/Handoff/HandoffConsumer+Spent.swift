@@ -130,7 +130,9 @@ extension HandoffConsumer {
                 self.journal.record(record)
                 return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
             }
-            return self.store.end(derived, on: loop).map { [record] ended in
+            return self.store.end(derived, on: loop).flatMap { ended in
+                HandoffFamily.end(root: derived, in: self.store, on: loop).map { ended }
+            }.map { [record] ended in
                 var record = record
                 record.revokedDerived = ended
                 self.journal.record(record)

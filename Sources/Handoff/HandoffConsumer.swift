@@ -21,7 +21,7 @@ package import Vocabulary
 /// and finds its own marker. Then it is completed, as soon as the store guarantees that the marker will not be lost,
 /// and the session made the first time is used.
 package struct HandoffConsumer: Sendable {
-    let store: any SessionStore & SingleUseStore
+    let store: any SessionStore & SingleUseStore & ReplaceableStore
     let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
     private let observer: DeviceObserver
@@ -29,7 +29,7 @@ package struct HandoffConsumer: Sendable {
     let clock: Clock
 
     package init(
-        store: any SessionStore & SingleUseStore,
+        store: any SessionStore & SingleUseStore & ReplaceableStore,
         authority: TokenAuthority,
         sessions: SessionSettings,
         asn: ASNDirectory?,
@@ -208,7 +208,7 @@ package struct HandoffConsumer: Sendable {
         }
     }
 
-    /// Ends the browser's former session, where the outcome says so, and reports to the journal.
+    /// Ends the browser's former session, on other hosts too, where the outcome says so, and reports to the journal.
     ///
     /// The token is consumed by now, so a store that fails here cannot undo the sign-in: ending is tried once more, and
     /// the answer replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no
@@ -218,11 +218,11 @@ package struct HandoffConsumer: Sendable {
         _ request: HandoffRequest,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        guard plan.record.endedSessionID != nil, let former = request.existing?.key else {
+        guard plan.record.endedSessionID != nil, let former = request.existing else {
             return loop.makeSucceededFuture(self.take(plan.record, plan, on: loop))
         }
-        return self.store.end(former, on: loop).flatMapError { _ in
-            self.store.end(former, on: loop)
+        return former.session.end(former.key, in: self.store, on: loop).flatMapError { _ in
+            former.session.end(former.key, in: self.store, on: loop)
         }.map { _ in
             plan.record
         }.flatMapErrorThrowing { _ in

@@ -11,6 +11,10 @@ package struct Authentication: Sendable, Hashable {
     /// When the user authenticated; nil: just now.
     package var authenticatedAt: UnixTime?
 
+    /// Stands for a time that the provider does not state: the earliest one, so that a requirement for a recent sign-in is
+    /// not met by mistake.
+    package static let unknownTime = UnixTime(seconds: 0)
+
     package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime? = nil) {
         self.identity = identity
         self.aal = aal

@@ -1,16 +1,23 @@
-/// The roles of a configured provider: any subset of the three.
+/// The roles of a configured provider: any subset of them.
 package struct ProviderRoles: Sendable {
     package var password: (any PasswordProvider)?
     package var browser: (any BrowserProvider)?
-    package var token: (any TokenProvider)?
+    /// In the order in which they are asked whether they may know a token.
+    package var tokens: [any TokenProvider]
+    package var refreshing: (any RefreshingProvider)?
+    package var logout: (any LogoutProvider)?
 
     package init(
         password: (any PasswordProvider)? = nil,
         browser: (any BrowserProvider)? = nil,
-        token: (any TokenProvider)? = nil
+        tokens: [any TokenProvider] = [],
+        refreshing: (any RefreshingProvider)? = nil,
+        logout: (any LogoutProvider)? = nil
     ) {
         self.password = password
         self.browser = browser
-        self.token = token
+        self.tokens = tokens
+        self.refreshing = refreshing
+        self.logout = logout
     }
 }

@@ -3,59 +3,178 @@ package import Sessions
 package import Vocabulary
 
 /// The tokens of the providers that know tokens, for the resolvers of the event loops: it turns a provider's verdict
-/// into a session of the provider's lineage.
+/// into a session, and shares it with other loops and gateways by the store.
+///
+/// - A token that proves itself is judged first, and only a genuine one is looked up in the store, which may know that
+///   it has ended. An event loop judges it once, and relies on no other's judgement.
+/// - For any other token the store is asked first, and the provider only when no gateway has a usable verdict.
+///
+/// When the store cannot be reached, it is unknown whether a token was signed out: that is an error, and no answer.
 package struct ProviderTokens: ForeignTokens {
+    /// How long a verdict is used if the provider does not say.
+    private static let usualCacheLifetime = Duration.seconds(5)
+
     private let providers: [any TokenProvider]
     private let authority: TokenAuthority
+    private let sessions: ForeignSessions
+    private let clock: Clock
 
-    /// - Parameter providers: The first one that may know a token, in this order, is asked for it.
-    package init(_ providers: [any TokenProvider], authority: TokenAuthority) {
+    /// - Parameters:
+    ///   - providers: The first one that may know a token, in this order, is asked for it.
+    ///   - clock: The clock of the store.
+    package init(
+        _ providers: [any TokenProvider],
+        authority: TokenAuthority,
+        store: any SessionStore & ReplaceableStore,
+        clock: Clock
+    ) {
         self.providers = providers
         self.authority = authority
+        self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
+        self.clock = clock
     }
 
-    package func provider(of token: UnsafeRawBufferPointer) -> String? {
-        self.providers.first { $0.mayKnow(token) }?.name
+    package func key(of token: UnsafeRawBufferPointer) -> RecordKey? {
+        self.provider(of: token).map {
+            self.authority.foreignKey(token, of: $0.name, configuration: $0.configuration)
+        }
     }
 
-    package func session(_ token: Secret, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?> {
-        let provider = token.bytes.withUnsafeBytes { bytes in self.providers.first { $0.mayKnow(bytes) } }
-        guard let provider else { return loop.makeSucceededFuture(nil) }
-        return loop.makeFutureWithTask {
-            switch await provider.introspect(token) {
-            case .known(let known): self.session(known, token, of: provider)
-            case .unknown: nil
-            case .unavailable: throw StoreError.unavailable
+    package func session(
+        _ token: Secret,
+        key: RecordKey,
+        known: ForeignSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignAnswer> {
+        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0) }) else {
+            return loop.makeSucceededFuture(.none(.credentialMalformed))
+        }
+        let question = Question(token: token, key: key, provider: provider)
+        return provider.verifiesLocally
+            ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
+    }
+
+    // MARK: Steps
+
+    private struct Question: Sendable {
+        let token: Secret
+        let key: RecordKey
+        let provider: any TokenProvider
+    }
+
+    private func provider(of token: UnsafeRawBufferPointer) -> (any TokenProvider)? {
+        guard !TokenAuthority.hasOwnForm(token) else { return nil }
+        return self.providers.first { $0.mayKnow(token) }
+    }
+
+    /// A token that proves itself: its signature is checked again only when this loop's verdict has run out.
+    private func judged(
+        _ question: Question,
+        _ known: ForeignSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignAnswer> {
+        guard let known, known.verdict.isFresh(at: self.clock.now()) else { return self.ask(question, on: loop) }
+        return self.standing(question, on: loop).flatMap { standing in
+            switch standing {
+            case .live: loop.makeSucceededFuture(.live(known))
+            case .ended: loop.makeSucceededFuture(.none(.sessionUnknown))
+            case .none: self.ask(question, on: loop)
             }
         }
     }
 
-    private func session(_ known: KnownToken, _ token: Secret, of provider: any TokenProvider) -> ForeignSession {
-        let (name, id) = (provider.name, known.sessionID)
-        let lineage =
-            id.map { self.authority.foreignLineage(session: $0, of: name) }
-            ?? self.authority.foreignLineage(token: token, of: name)
+    /// A token that only its provider knows: any gateway's verdict is used.
+    private func shared(_ question: Question, on loop: any EventLoop) -> EventLoopFuture<ForeignAnswer> {
+        self.standing(question, on: loop).flatMap { standing in
+            let now = self.clock.now()
+            switch standing {
+            case .ended:
+                return loop.makeSucceededFuture(.none(.sessionUnknown))
+            case .live(let session) where session.verdict.isFresh(at: now):
+                return loop.makeSucceededFuture(.live(session))
+            case .live(let session) where session.verdict.isUsable(at: now):
+                return self.ask(question, on: loop).flatMapErrorThrowing { error in
+                    // The last verdict serves to its end.
+                    guard error as? ForeignTokenError == .providerUnavailable else { throw error }
+                    return .live(session)
+                }
+            case .live, .none:
+                return self.ask(question, on: loop)
+            }
+        }
+    }
+
+    private func standing(
+        _ question: Question,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignSessions.Standing> {
+        self.sessions.standing(question.key, on: loop).flatMapErrorThrowing { throw Self.error($0) }
+    }
+
+    private func ask(_ question: Question, on loop: any EventLoop) -> EventLoopFuture<ForeignAnswer> {
+        if let verdict = question.provider.judge(question.token) { return self.accept(verdict, question, on: loop) }
+        return loop.makeFutureWithTask {
+            await question.provider.introspect(question.token)
+        }.flatMap { self.accept($0, question, on: loop) }
+    }
+
+    private func accept(
+        _ verdict: TokenVerdict,
+        _ question: Question,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignAnswer> {
+        let known: KnownToken
+        switch verdict {
+        case .known(let token): known = token
+        case .unknown(let reason): return loop.makeSucceededFuture(.none(reason))
+        case .unavailable: return loop.makeFailedFuture(ForeignTokenError.providerUnavailable)
+        }
+        let now = self.clock.now()
+        let session = self.session(known, question)
+        let lifetime = max(.zero, known.cacheLifetime ?? Self.usualCacheLifetime)
+        let own = ForeignVerdict(givenAt: now, usableUntil: min(session.expiresAt, now.advanced(by: lifetime)))
+        // No gateway relies on another's judgement of a token that proves itself, so its record never changes.
+        let kept =
+            question.provider.verifiesLocally
+            ? ForeignVerdict(givenAt: session.issuedAt, usableUntil: session.expiresAt) : own
+        return self.sessions.accept(
+            ForeignSession(session: session, verdict: kept),
+            issuedAt: known.issuedAt,
+            as: question.key,
+            on: loop
+        ).map { accepted in
+            guard let accepted else { return .none(.sessionUnknown) }
+            guard question.provider.verifiesLocally else { return .live(accepted) }
+            return .live(ForeignSession(session: accepted.session, verdict: own))
+        }.flatMapErrorThrowing { throw Self.error($0) }
+    }
+
+    private func session(_ known: KnownToken, _ question: Question) -> Session {
+        let name = question.provider.name
         let authenticatedAt = Self.bounded(known.authenticatedAt)
         let expiresAt = Self.bounded(known.expiresAt)
-        return ForeignSession(
-            session: Session(
-                id: id ?? self.authority.foreignSessionID(token: token, of: name),
-                kind: .native,
-                origin: .native,
-                lineage: lineage,
-                identity: known.identity,
-                clientID: known.clientID,
-                aal: known.aal,
-                methods: known.methods,
-                scopes: known.scopes,
-                authenticatedAt: authenticatedAt,
-                issuedAt: authenticatedAt,
-                expiresAt: expiresAt,
-                // The provider decides on idle time; it is asked again every few seconds.
-                idleLifetime: max(.zero, expiresAt.since(authenticatedAt))
-            ),
-            cacheLifetime: known.cacheLifetime
+        return Session(
+            id: known.sessionID.map { self.authority.foreignSessionID(session: $0, of: name) }
+                ?? self.authority.foreignSessionID(token: question.token, of: name),
+            kind: .native,
+            origin: .native,
+            lineage: question.key.lineage,
+            identity: known.identity,
+            clientID: known.clientID,
+            aal: known.aal,
+            methods: known.methods,
+            scopes: known.scopes,
+            authenticatedAt: authenticatedAt,
+            issuedAt: known.issuedAt.map(Self.bounded) ?? authenticatedAt,
+            expiresAt: expiresAt,
+            // The provider decides on idle time.
+            idleLifetime: max(.zero, expiresAt.since(authenticatedAt)),
+            provider: ProviderSession(name: name, sessionID: known.sessionID)
         )
+    }
+
+    private static func error(_ error: any Error) -> ForeignTokenError {
+        (error as? ForeignTokenError) ?? .store(error as? StoreError ?? .unavailable)
     }
 
     /// The time, limited so that the difference of two such times cannot overflow: no value from a provider can trap.

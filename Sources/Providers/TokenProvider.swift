@@ -4,24 +4,42 @@ package import Vocabulary
 /// A provider that knows tokens which it issued itself: session tokens of Kratos, access tokens that an introspection
 /// endpoint (RFC 7662) or a key set verifies.
 package protocol TokenProvider: Sendable {
-    /// Names the provider in keys and lineages. No other provider has this name, and it must not change while tokens
-    /// are in use.
+    /// Names the provider in keys and sessions: the issuer. It must not change while tokens are in use.
     var name: String { get }
+
+    /// What decides, apart from the token, whether and how a token is accepted: issuer, audiences, endpoint, claims. No
+    /// verdict that was given under another configuration is used.
+    var configuration: String { get }
+
+    /// Whether a token proves itself, by its signature: then it is judged before the store is asked, so that a flood of
+    /// forged ones costs the store nothing.
+    var verifiesLocally: Bool { get }
 
     /// Whether the provider may know these bytes, by their syntax alone: answered at once and without I/O, on an event
     /// loop. It is called for every token that is not of the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
+
+    /// Judges the token at once and without I/O, on an event loop; nil if that is not possible now, and `introspect` is
+    /// to be called.
+    func judge(_ token: Secret) -> TokenVerdict?
 
     /// Asks what the token stands for, with its own time limit. One event loop does not ask twice for the same token at
     /// the same time.
     func introspect(_ token: Secret) async -> TokenVerdict
 }
 
+extension TokenProvider {
+    package var configuration: String { "" }
+    package var verifiesLocally: Bool { false }
+
+    package func judge(_ token: Secret) -> TokenVerdict? { nil }
+}
+
 /// A provider's answer about a token.
 package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
-    /// Expired, revoked or never issued.
-    case unknown
+    /// It is not accepted, and why: expired, revoked, never issued, or issued for another service.
+    case unknown(Reason)
     /// The provider cannot be reached: 503 with `Retry-After`.
     case unavailable
 }
@@ -35,10 +53,12 @@ package struct KnownToken: Sendable, Hashable {
     /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
     /// a recent sign-in is not met by mistake.
     package var authenticatedAt: UnixTime
+    /// When the provider issued the token, by its own clock; nil if it does not say.
+    package var issuedAt: UnixTime?
     /// When the token expires.
     package var expiresAt: UnixTime
-    /// The provider's public id of the session to which the token belongs: all its tokens are one lineage. nil: the
-    /// token is a lineage of its own.
+    /// The provider's id of its session to which the token belongs (`sid`): all tokens of the session can be ended
+    /// together. nil: the provider names none.
     package var sessionID: String?
     /// The OAuth client to which the token was issued.
     package var clientID: String?
@@ -51,6 +71,7 @@ package struct KnownToken: Sendable, Hashable {
         aal: AssuranceLevel,
         methods: [String],
         authenticatedAt: UnixTime,
+        issuedAt: UnixTime? = nil,
         expiresAt: UnixTime,
         sessionID: String? = nil,
         clientID: String? = nil,
@@ -61,6 +82,7 @@ package struct KnownToken: Sendable, Hashable {
         self.aal = aal
         self.methods = methods
         self.authenticatedAt = authenticatedAt
+        self.issuedAt = issuedAt
         self.expiresAt = expiresAt
         self.sessionID = sessionID
         self.clientID = clientID

@@ -37,7 +37,7 @@ package struct Identity: Sendable, Hashable {
     }
 }
 
-/// A signed-in user on one device: immutable once written.
+/// A signed-in user on one device. Once written, only `SessionStore.replace` changes it.
 @usableFromInline
 package struct Session: Sendable, Hashable {
     /// What may present the session: a browser's cookie on one host, or a native app's bearer token.
@@ -60,16 +60,20 @@ package struct Session: Sendable, Hashable {
     /// Authentication methods, as the provider names them (`password`, `totp`).
     package var methods: [String]
     package var scopes: [String]
+    /// 1970 if the provider does not say.
     package var authenticatedAt: UnixTime
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
     /// The session ends when it is not used for this long.
     package var idleLifetime: Duration
     package var device: DeviceFacts?
-    /// The transfer token that created it, so that the same browser may repeat its navigation.
+    /// What it was made from: a transfer token, so that the same browser may repeat its navigation; or the session of
+    /// another host that issued the ticket for it, and in a family of a handoff the first one (`HandoffFamily`).
     package var bornOf: RecordKey?
     /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
+    /// The provider at which the user signed in, if the provider has to be told or asked about the session later.
+    package var provider: ProviderSession?
 
     package init(
         id: String,
@@ -88,7 +92,8 @@ package struct Session: Sendable, Hashable {
         idleLifetime: Duration,
         device: DeviceFacts? = nil,
         bornOf: RecordKey? = nil,
-        epoch: UInt64 = 0
+        epoch: UInt64 = 0,
+        provider: ProviderSession? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -107,7 +112,37 @@ package struct Session: Sendable, Hashable {
         self.device = device
         self.bornOf = bornOf
         self.epoch = epoch
+        self.provider = provider
     }
 
     package var subject: String { self.identity.id }
+}
+
+/// The provider's side of a session.
+package struct ProviderSession: Sendable, Hashable {
+    /// The provider's name: the issuer.
+    package var name: String
+    /// The provider's id of its own session (`sid`).
+    package var sessionID: String?
+    /// The record with the provider's tokens, in the session's lineage; nil: none are kept.
+    package var grant: RecordKey?
+    /// From this time on, a use of the session renews the provider's tokens in the background; nil: never.
+    package var renewAt: UnixTime?
+    /// When the provider's tokens expire for good, because they can no longer be renewed; nil as long as they can. An app
+    /// that needs the tokens cannot serve the session from then on, and the user is asked to sign in.
+    package var tokensEndAt: UnixTime?
+
+    package init(
+        name: String,
+        sessionID: String? = nil,
+        grant: RecordKey? = nil,
+        renewAt: UnixTime? = nil,
+        tokensEndAt: UnixTime? = nil
+    ) {
+        self.name = name
+        self.sessionID = sessionID
+        self.grant = grant
+        self.renewAt = renewAt
+        self.tokensEndAt = tokensEndAt
+    }
 }

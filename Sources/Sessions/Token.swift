@@ -13,6 +13,9 @@ package struct RecordKind: Sendable, Hashable {
 
     package static var session: RecordKind { RecordKind(letter: UInt8(ascii: "s")) }
     package static var transfer: RecordKind { RecordKind(letter: UInt8(ascii: "t")) }
+    package static var hostTicket: RecordKind { RecordKind(letter: UInt8(ascii: "h")) }
+    /// The tokens that a provider handed out for a lineage.
+    package static var grant: RecordKind { RecordKind(letter: UInt8(ascii: "p")) }
 }
 
 /// What a token is for; the prefix allows secret scanning and refusal by syntax alone.
@@ -32,6 +35,8 @@ package struct TokenKind: Sendable, Hashable {
     package static var session: TokenKind { TokenKind(prefix: "sps_", record: .session) }
     /// A single-use session-transfer token.
     package static var transfer: TokenKind { TokenKind(prefix: "spt_", record: .transfer) }
+    /// A single-use ticket from one host of the gateway to another.
+    package static var hostTicket: TokenKind { TokenKind(prefix: "sph_", record: .hostTicket) }
 }
 
 /// The short random tag of a family of tokens: it selects the hash slot that the family shares, and the family ends

@@ -76,6 +76,13 @@ package struct TokenAuthority: Sendable {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
 
+    /// A new key for a record of the family that no token names.
+    package func newKey(of kind: RecordKind, in lineage: Lineage) -> RecordKey {
+        // No token begins with this label.
+        let digest = self.current.pepper.sha256(Array("record 1 ".utf8) + Random.bytes(Self.randomBytes))
+        return RecordKey(kind: kind, lineage: lineage, digest: digest)
+    }
+
     /// The token of the family whose random part is `random`, made under `secret`.
     func make(
         _ kind: TokenKind,

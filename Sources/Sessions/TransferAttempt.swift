@@ -23,7 +23,7 @@ package struct AttemptSecret: Sendable, Hashable {
     private static let length = 43
 }
 
-/// One try to exchange a transfer token for a web session. Everything random in it is fixed before the store is asked,
+/// One try to exchange a transfer token, or a ticket from another host, for a web session. Everything random in it is fixed before the store is asked,
 /// so that the same browser can ask for the same result again.
 package struct TransferAttempt: Sendable {
     /// How long a try may be repeated after it used the token. A browser keeps the cookie for no longer.
@@ -40,13 +40,14 @@ package struct TransferAttempt: Sendable {
 }
 
 extension TokenAuthority {
-    /// The try that the holder of `secret` makes with the token under `transfer` on `host` (its public authority).
+    /// The try that the holder of `secret` makes with the token or ticket under `transfer` on `host` (its public
+    /// authority).
     ///
     /// The same three inputs give the same try on every gateway with the same secret; another token or another host
     /// gives another try. Computing it needs both the browser's secret and the gateway's, so a planted attempt cookie
     /// reveals nothing to the attacker who planted it (session fixation).
     ///
-    /// - Parameter token: The transfer token, which names the gateway's secret under which the try is made: repeated
+    /// - Parameter token: The token or ticket, which names the gateway's secret under which the try is made: repeated
     ///   after a rotation, it is still the same try.
     package func attempt(
         _ secret: AttemptSecret,

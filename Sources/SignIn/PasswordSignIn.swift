@@ -141,12 +141,6 @@ package struct PasswordSignIn: Sendable {
     private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {
-        let loop = self.loops.next()
-        let limiter = self.limiter
-        do {
-            return try await loop.flatSubmit { question(limiter, loop) }.get()
-        } catch {
-            throw (error as? StoreError) ?? .unavailable
-        }
+        try await self.loops.ask(self.limiter, question)
     }
 }

@@ -29,14 +29,17 @@ extension SessionService {
     /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
     /// that the client presented becomes a session (session fixation).
     ///
-    /// - Parameter account: The account that was tried (`AccountNames`), for the record.
+    /// - Parameters:
+    ///   - evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
+    ///   - account: The account that was tried (`AccountNames`), for the record.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
+        evidence: ProviderEvidence? = nil,
         account: String? = nil,
         for requester: Requester
     ) async -> SessionBeginning {
-        await self.replace([], with: authentication, terms, account: account, for: requester)
+        await self.replace([], with: authentication, terms, evidence: evidence, account: account, for: requester)
     }
 
     /// Ends `former` and begins a session in its place, for example after a repeated sign-in or a step-up. The former
@@ -44,19 +47,26 @@ extension SessionService {
     ///
     /// - Parameters:
     ///   - former: Sessions of the same client; the record names the first.
+    ///   - evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func replace(
         _ former: [FoundSession],
         with authentication: Authentication,
         _ terms: SessionTerms,
+        evidence: ProviderEvidence? = nil,
         account: String? = nil,
         for requester: Requester
     ) async -> SessionBeginning {
         var record = self.record(.signedIn, terms.kind, requester)
         do {
-            for session in former { try await self.end(session) }
-            let (token, found) = try await self.create(authentication, terms, requester)
+            for session in former {
+                try await self.end(session)
+                // Not revoked: the provider may count the former tokens and the new ones as one grant.
+                if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
+            }
+            let (token, found) = try await self.create(authentication, terms, evidence, requester)
             record.account = account
+            record.provider = evidence?.provider
             record.subject = found.session.subject
             record.sessionID = found.session.id
             record.endedSessionID = former.first?.session.id
@@ -74,13 +84,14 @@ extension SessionService {
     private func create(
         _ authentication: Authentication,
         _ terms: SessionTerms,
+        _ evidence: ProviderEvidence?,
         _ requester: Requester
     ) async throws(StoreError) -> (Secret, FoundSession) {
         let lifetimes = terms.kind == .web ? self.settings.browser : self.settings.native
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         let now = self.clock.now()
-        let session = Session(
+        var session = Session(
             id: self.authority.newSessionID(),
             kind: terms.kind,
             origin: terms.kind == .web ? .browser : .native,
@@ -97,7 +108,22 @@ extension SessionService {
             idleLifetime: lifetimes.idle,
             device: self.device(requester)
         )
-        try await self.ask { store, loop in store.create(NewSession(key: key, session: session), on: loop) }
+        if let evidence {
+            session.provider =
+                try await self.grants?.keep(evidence, for: session, key)
+                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            if let id = evidence.sessionID {
+                try await self.providerSessions?.note(
+                    lineage,
+                    of: id,
+                    at: evidence.provider,
+                    until: session.expiresAt
+                )
+            }
+        }
+        try await self.ask { [session] store, loop in
+            store.create(NewSession(key: key, session: session), on: loop)
+        }
         return (token, FoundSession(key: key, session: session))
     }
 }

@@ -1,5 +1,13 @@
+package import Providers
 package import Sessions
 package import Vocabulary
+
+/// A session that has ended because its user signed out.
+package struct SignedOutSession: Sendable {
+    package let session: Session
+    /// The provider's tokens as they were; nil if none were kept. They are being revoked.
+    package let tokens: ProviderTokenSet?
+}
 
 /// Ends sessions. When one of these methods returns, every loop of the process has forgotten what ended.
 extension SessionService {
@@ -14,69 +22,94 @@ extension SessionService {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
     }
 
-    /// Ends a session and, as far as `reach` says, its family.
+    /// Ends a session and everything that ends together with it (`Session.endReach`).
     package func end(_ found: FoundSession) async throws(StoreError) {
-        switch Self.reach(ofEnding: found.session) {
-        case .nothing: break
-        case .session: try await self.end(found.key)
-        case .lineage: try await self.end(found.session.lineage)
-        }
+        try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
 
-    /// Ends the sessions that the request's cookies present on this host; true when there was one.
+    /// Ends the sessions that the request's cookies present on this host, and returns them.
     @discardableResult
-    package func endPresented(by requester: Requester) async throws(StoreError) -> Bool {
-        var wasThere = false
+    package func endPresented(by requester: Requester) async throws(StoreError) -> [SignedOutSession] {
+        var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
-            if case .ended = try await self.end(presented: key, .web, requester) { wasThere = true }
+            let grant = await self.grant(of: key)
+            guard case .ended(let session) = try await self.end(presented: key, .web, grant, requester) else {
+                continue
+            }
+            ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
         }
-        return wasThere
+        return ended
     }
 
     /// Ends the native session of a presented token and all sessions made from it.
+    ///
+    /// A token that a provider made is ended as well, whatever the provider says of it from now on.
     ///
     /// - Returns: Why the token never named a native session; nil when its session has ended, now or before: a client
     ///   that lost the answer may repeat the request and gets the same answer.
     package func end(native token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
         switch self.authority.read(.session, token.bytes) {
-        case .malformed: return .credentialMalformed
+        case .malformed: return try await self.end(foreign: token, for: requester)
         case .otherKey: return .credentialOtherKey
         case .record(let key):
-            if case .kept = try await self.end(presented: key, .native, requester) { return .sessionUnknown }
+            let grant = await self.grant(of: key)
+            if case .kept = try await self.end(presented: key, .native, grant, requester) { return .sessionUnknown }
             return nil
         }
     }
 
     /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
-    /// repeats its request.
+    /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background.
     private func end(
         presented key: RecordKey,
         _ kind: Session.Kind,
+        _ grant: KeptGrant?,
         _ requester: Requester
     ) async throws(StoreError) -> PresentedEnd {
+        // The family first: once the presented session has ended, a repeated request does not find the family.
+        let root = kind == .web ? try await self.familyRoot(key, requester) : nil
+        if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         let end = try await self.ask { store, loop in
             store.end(
                 presented: key,
                 reaching: { session in
                     let isPresentable = kind == .web ? Self.isPresentable(session, by: requester) : session.kind == kind
-                    return isPresentable ? Self.reach(ofEnding: session) : .nothing
+                    return isPresentable ? session.endReach : .nothing
                 },
                 on: loop
             )
         }
+        if let root { try await self.ask { HandoffFamily.end(root: root, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return end }
         var record = self.record(.signedOut, kind, requester)
         record.subject = session.subject
         record.sessionID = session.id
         // The sign-out takes place in any case: a full queue must not keep the user signed in.
         _ = self.audit(record)
+        if let grant, session.endReach == .lineage { self.grants?.revoke(grant.record, grant.key) }
         return end
     }
 
-    /// A session made by a handoff ends alone, because the native app that it came from stays signed in; any other ends
-    /// with its whole family.
-    private static func reach(ofEnding session: Session) -> EndReach {
-        session.origin == .transfer ? .session : .lineage
+    /// The session with which the family of a presented web session began; nil if it has no family of its own.
+    private func familyRoot(_ key: RecordKey, _ requester: Requester) async throws(StoreError) -> RecordKey? {
+        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+        guard let session = stored?.record, Self.isPresentable(session, by: requester) else { return nil }
+        return session.familyRoot(key)
+    }
+
+    /// The provider's tokens of a session that is about to end, and their key.
+    private struct KeptGrant {
+        let key: RecordKey
+        let record: ProviderGrant
+    }
+
+    /// nil if there are none, or the store cannot be asked: the session ends in any case.
+    private func grant(of session: RecordKey) async -> KeptGrant? {
+        guard let grants = self.grants,
+            let stored = try? await self.ask({ store, loop in store.session(session, on: loop) }),
+            let key = stored.record.provider?.grant, let grant = try? await grants.grant(key)
+        else { return nil }
+        return KeptGrant(key: key, record: grant.record)
     }
 }

@@ -6,6 +6,7 @@ extension SessionService {
     /// The session of a native app's token: never a browser's session, wherever the token came from.
     package func native(_ token: Secret) async throws(StoreError) -> PresentedSession {
         let presented = try await self.found(token)
+        if case .none(.credentialMalformed) = presented { return try await self.found(foreign: token) }
         guard case .session(let found) = presented, found.session.kind != .native else { return presented }
         return .none(.sessionUnknown)
     }
@@ -59,7 +60,8 @@ extension SessionService {
         case .otherKey: return .none(.credentialOtherKey)
         case .record(let key):
             let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-            return stored.map { .session(FoundSession(key: key, session: $0.record)) } ?? .none(.sessionUnknown)
+            guard let stored else { return .none(.sessionUnknown) }
+            return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
         }
     }
 }

@@ -8,6 +8,19 @@ package import Vocabulary
 package struct FoundSession: Sendable {
     package let key: RecordKey
     package let session: Session
+    /// When a use of it was last noted; nil: not since it began, as far as is known.
+    package var usedAt: UnixTime?
+
+    package init(key: RecordKey, session: Session, usedAt: UnixTime? = nil) {
+        self.key = key
+        self.session = session
+        self.usedAt = usedAt
+    }
+
+    /// When it ends unless it is used again.
+    package var idleEnd: UnixTime {
+        min(self.session.expiresAt, (self.usedAt ?? self.session.issuedAt).advanced(by: self.session.idleLifetime))
+    }
 }
 
 /// The session that a credential presents, or the reason why there is none.
@@ -21,23 +34,35 @@ package enum PresentedSession: Sendable {
 /// audit stream before they are answered.
 package struct SessionService: Sendable {
     package let clock: Clock
-    private let store: any SessionStore
+    private let store: any SessionStore & ReplaceableStore
     let authority: TokenAuthority
     let settings: SessionSettings
     let devices: DeviceObserver
+    /// Keeps providers' tokens; nil if no provider hands out any.
+    package let grants: ProviderGrants?
+    /// The tokens that a provider made; nil if no provider knows any.
+    let tokens: (any ForeignTokens)?
+    /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
+    let providerSessions: ProviderSessions?
     private let loops: any EventLoopGroup
     let audit: @Sendable (SignInRecord) -> Bool
 
     /// - Parameters:
     ///   - devices: Finds the network of a new session's device, for live binding.
+    ///   - grants: Keeps providers' tokens; nil if no provider hands out any.
+    ///   - tokens: The tokens that a provider made; nil if no provider knows any.
+    ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     ///   - loops: The loops on which the store is called.
     ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
     ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
     package init(
-        store: any SessionStore,
+        store: any SessionStore & ReplaceableStore,
         authority: TokenAuthority,
         settings: SessionSettings,
         devices: DeviceObserver,
+        grants: ProviderGrants? = nil,
+        tokens: (any ForeignTokens)? = nil,
+        providerSessions: ProviderSessions? = nil,
         loops: any EventLoopGroup,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
         clock: Clock
@@ -46,28 +71,42 @@ package struct SessionService: Sendable {
         self.authority = authority
         self.settings = settings
         self.devices = devices
+        self.grants = grants
+        self.tokens = tokens
+        self.providerSessions = providerSessions
         self.loops = loops
         self.audit = audit
         self.clock = clock
     }
 
-    /// The same, writing to the audit stream.
+    /// The same, counting sign-ins in `metrics` and writing to the audit stream.
     package init(
-        store: any SessionStore,
+        store: any SessionStore & ReplaceableStore,
         authority: TokenAuthority,
         settings: SessionSettings,
         devices: DeviceObserver,
+        grants: ProviderGrants? = nil,
+        tokens: (any ForeignTokens)? = nil,
+        providerSessions: ProviderSessions? = nil,
         loops: any EventLoopGroup,
         audit: AuditStream,
+        metrics: MetricsRegistry,
         clock: Clock
     ) {
+        let counters = SignInCounters(metrics)
         self.init(
             store: store,
             authority: authority,
             settings: settings,
             devices: devices,
+            grants: grants,
+            tokens: tokens,
+            providerSessions: providerSessions,
             loops: loops,
-            audit: { audit.emit($0.auditEvent) },
+            audit: { record in
+                counters.count(record)
+                return audit.emit(record.auditEvent)
+            },
             clock: clock
         )
     }
@@ -95,15 +134,9 @@ package struct SessionService: Sendable {
 
     /// Calls the store on one of its loops.
     func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (any SessionStore, any EventLoop) -> EventLoopFuture<Answer>
+        _ question: @escaping @Sendable (any SessionStore & ReplaceableStore, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {
-        let loop = self.loops.next()
-        let store = self.store
-        do {
-            return try await loop.flatSubmit { question(store, loop) }.get()
-        } catch {
-            throw (error as? StoreError) ?? .unavailable
-        }
+        try await self.loops.ask(self.store, question)
     }
 
     func record(_ event: SignInRecord.Event, _ kind: Session.Kind, _ requester: Requester) -> SignInRecord {

@@ -28,6 +28,10 @@ package struct SignInRecord: Sendable, Equatable {
     package var sessionID: String?
     /// The public id of the browser's former session, which the new one replaced.
     package var endedSessionID: String?
+    /// The name of the provider at which the user signed in with the browser.
+    package var provider: String?
+    /// An error code of the provider, or the check that failed.
+    package var detail: String?
 
     package init(event: Event, kind: Session.Kind, requestID: String, host: String, device: DeviceFacts) {
         self.event = event
@@ -68,6 +72,8 @@ package struct SignInRecord: Sendable, Equatable {
             }
         var details = [("kind", self.kind.rawValue)]
         if let ended = self.endedSessionID { details.append(("ended_session", ended)) }
+        if let provider = self.provider { details.append(("provider", provider)) }
+        if let detail = self.detail { details.append(("detail", detail)) }
         var event = AuditEvent(
             kind,
             code: self.code,

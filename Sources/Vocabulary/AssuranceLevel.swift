@@ -30,22 +30,3 @@ package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparabl
         }
     }
 }
-
-/// Maps the levels of an identity provider to those here: the values of its `acr` claim (OpenID Connect Core 2), which
-/// have names of their own, e.g. `urn:mace:incommon:iap:silver` or `phr`.
-package struct AssuranceMapping: Sendable, Hashable {
-    private let levels: [String: AssuranceLevel]
-
-    /// - Parameter levels: The level of each value, compared byte for byte. A name such as `aal2` in another provider's
-    ///   answer counts only if it is listed.
-    package init(_ levels: [String: AssuranceLevel]) {
-        self.levels = levels
-    }
-
-    /// The level of a foreign value; `aal0` when it is absent or not listed.
-    package func level(of foreign: String?) -> AssuranceLevel {
-        foreign.flatMap { value in
-            self.levels.first { $0.key.utf8.elementsEqual(value.utf8) }?.value
-        } ?? .aal0
-    }
-}

@@ -32,6 +32,9 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 
     // The credential and the session.
     case credentialMissing = "credential.missing"
+    case credentialExpired = "credential.expired"
+    case credentialInvalidToken = "credential.invalid_token"
+    case credentialOtherAudience = "credential.other_audience"
     case credentialRepeated = "credential.repeated"
     case credentialMalformed = "credential.malformed"
     case credentialAmbiguousCookie = "credential.ambiguous_cookie"
@@ -40,14 +43,29 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionOtherClient = "session.other_client"
     case sessionOtherHost = "session.other_host"
     case sessionRevoked = "session.revoked"
+    case sessionProviderEnded = "session.provider_ended"
+    case sessionRenewalAmbiguous = "session.renewal_ambiguous"
 
     // The sign-in.
+    case signInCancelled = "signin.cancelled"
     case signInFlowExpired = "signin.flow_expired"
     case signInFlowUnknown = "signin.flow_unknown"
     case signInIncomplete = "signin.incomplete"
+    case signInInsufficient = "signin.insufficient"
+    case signInInteractionRequired = "signin.interaction_required"
+    case signInInvalidToken = "signin.invalid_token"
     case signInMalformed = "signin.malformed"
+    case signInNotAllowed = "signin.not_allowed"
+    case signInNotNavigation = "signin.not_navigation"
+    case signInProviderError = "signin.provider_error"
     case signInRefused = "signin.refused"
+    case signInRepeated = "signin.repeated"
+    case signInStateMismatch = "signin.state_mismatch"
     case signInThrottled = "signin.throttled"
+
+    // A logout that the provider asks for.
+    case logoutInvalidToken = "logout.invalid_token"
+    case logoutReplayed = "logout.replayed"
 
     // The route's requirements on the session.
     case requireAAL = "require.aal"
@@ -77,6 +95,19 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffNotPermitted = "handoff.not_permitted"
     case handoffNested = "handoff.nested"
     case handoffThrottled = "handoff.throttled"
+
+    // The ticket between two hosts of the gateway.
+    case ticketExpired = "ticket.expired"
+    case ticketMalformed = "ticket.malformed"
+    case ticketNoCookie = "ticket.no_cookie"
+    case ticketNotNavigation = "ticket.not_navigation"
+    case ticketOtherBrowser = "ticket.other_browser"
+    case ticketOtherHost = "ticket.other_host"
+    case ticketOtherUser = "ticket.other_user"
+    case ticketQuarantined = "ticket.quarantined"
+    case ticketReplayed = "ticket.replayed"
+    case ticketThrottled = "ticket.throttled"
+    case ticketUnknown = "ticket.unknown"
 
     // The token endpoint, where no other reason fits.
     case oauthInvalidClient = "oauth.invalid_client"

@@ -84,18 +84,25 @@ package struct Refusal: Equatable, Sendable {
 
         case .credentialRepeated: Refusal(400)
         case .credentialMissing, .credentialMalformed, .credentialOtherKey: Refusal(401)
+        case .credentialExpired, .credentialInvalidToken, .credentialOtherAudience: Refusal(401)
         case .credentialAmbiguousCookie: endOfSession
-        case .sessionUnknown, .sessionOtherHost: Refusal(401)
+        case .sessionUnknown, .sessionOtherHost, .sessionRenewalAmbiguous: Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // No request is refused: a stream under way is closed, or a transfer token is removed.
-        case .sessionRevoked: nil
+        // No request is refused: a stream under way is closed, a transfer token is removed, or a session ends.
+        case .sessionRevoked, .sessionProviderEnded: nil
 
-        case .signInMalformed: Refusal(400)
+        case .signInMalformed, .signInStateMismatch: Refusal(400)
+        case .signInCancelled, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,
+            .signInNotNavigation, .signInRepeated:
+            Refusal(403)
         case .signInFlowUnknown: Refusal(404)
         case .signInFlowExpired: Refusal(410)
         // Not 401, which must name an authentication scheme that a browser can use (RFC 9110 15.5.2).
         case .signInIncomplete, .signInRefused: Refusal(422)
         case .signInThrottled: Refusal(429)
+        case .signInInvalidToken, .signInProviderError: Refusal(502)
+
+        case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
         case .requireGroups, .requireScopes, .requireOrigin: Refusal(403)
@@ -109,6 +116,13 @@ package struct Refusal: Equatable, Sendable {
         case .handoffOtherUser: endOfSession
         case .handoffNotNavigation: Refusal(403)
         case .handoffThrottled: Refusal(429)
+
+        case .ticketMalformed: Refusal(400)
+        case .ticketNoCookie, .ticketNotNavigation, .ticketOtherBrowser, .ticketOtherHost: Refusal(403)
+        case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown: Refusal(410)
+        case .ticketThrottled: Refusal(429)
+        // The user is sent to the sign-in page.
+        case .ticketOtherUser: nil
 
         case .oauthInvalidClient, .oauthInvalidRequest, .oauthInvalidTarget, .oauthUnsupportedGrantType: Refusal(400)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)

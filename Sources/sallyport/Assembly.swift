@@ -3,6 +3,7 @@ import Clients
 import Cryptography
 import Endpoints
 import Handoff
+import JOSE
 import NIOCore
 import Observability
 import Providers
@@ -27,6 +28,10 @@ struct Foundations: Sendable {
     let limiter: any RateLimiter
     let familiar: FamiliarAddresses
     let authority: TokenAuthority
+    /// Providers' tokens; a renewal under way continues across a reload.
+    let grants: ProviderGrants
+    /// The connections to providers.
+    let providerClient: ProviderHTTPClient
     let secrets: SecretRing
     let registry: MetricsRegistry
     let audit: AuditStream
@@ -37,15 +42,27 @@ struct Foundations: Sendable {
 /// The parts made from one configuration, at the start and at every reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
+    let provider: AssembledProvider
     /// The tokens that the configured provider knows; nil if it has no such role.
     let foreignTokens: (any ForeignTokens)?
+    /// Renews and revokes providers' tokens; nil if the configured provider cannot.
+    let refreshing: (any RefreshingProvider)?
+    /// Reads providers' tokens; nil if no field of the identity names them.
+    let tokenReader: (any SessionTokenReader)?
     let asn: ASNDirectory?
 
+    /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
-    init(_ settings: Settings, _ foundations: Foundations, generation: UInt64) throws {
+    init(_ settings: Settings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let asn = try Self.asn(settings.asn)
         let devices = DeviceObserver(directory: asn)
-        let identity = IdentityProfile(settings.identity)
+        let signingKeys = try Self.signingKeys(settings, foundations.secrets)
+        let identity = IdentityProfile(
+            settings.identity,
+            assertion: settings.identity.assertion.map {
+                AssertionSigner($0, issuer: settings.issuer, key: signingKeys.current)
+            }
+        )
         let problems = IdentityProfile.problems(settings.identity)
         guard problems.isEmpty else {
             throw StartRefusal(description: problems.map { "identity: \($0)" }.joined(separator: "\n"))
@@ -67,8 +84,22 @@ struct Assembly: Sendable {
             }
         }
         let clients = ClientRegistry(settings.clients)
-        let roles = settings.provider.map(Self.roles) ?? ProviderRoles()
-        self.foreignTokens = roles.token.map { ProviderTokens([$0], authority: foundations.authority) }
+        let provider = try AssembledProvider(settings.provider, foundations, former: former?.provider)
+        self.provider = provider
+        self.foreignTokens =
+            provider.roles.tokens.isEmpty
+            ? nil
+            : ProviderTokens(
+                provider.roles.tokens,
+                authority: foundations.authority,
+                store: foundations.store,
+                clock: foundations.clock
+            )
+        self.refreshing = provider.roles.refreshing
+        self.tokenReader = identity.namesTokens ? foundations.grants : nil
+        let keys = SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted)
+        let hosts = SignInHosts(settings.hosts)
+        let share = settings.handoff.isShared ? HandoffShare(hosts: hosts, keys: keys) : nil
         let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
         let handoff = HandoffConsumer(
             store: foundations.store,
@@ -83,7 +114,19 @@ struct Assembly: Sendable {
             routes: routes,
             targets: targets,
             endpoints: try EndpointTable(
-                Self.endpoints(settings, foundations, roles, devices, asn: asn, journal: journal, clients: clients),
+                EndpointAssembly(
+                    settings: settings,
+                    foundations: foundations,
+                    roles: provider.roles,
+                    tokens: self.foreignTokens,
+                    devices: devices,
+                    hosts: hosts,
+                    keys: keys,
+                    share: share,
+                    asn: asn,
+                    journal: journal,
+                    clients: clients
+                ).endpoints + KeySetEndpoints(signingKeys.published).endpoints,
                 forwarding: [],
                 on: routes,
                 upstreams: settings.upstreams.map(\.name)
@@ -93,6 +136,7 @@ struct Assembly: Sendable {
             generation: generation,
             identity: identity,
             handoff: handoff,
+            share: share,
             devices: devices,
             clients: clients
         )
@@ -111,70 +155,13 @@ struct Assembly: Sendable {
         }
     }
 
-    private static func endpoints(
-        _ settings: Settings,
-        _ foundations: Foundations,
-        _ roles: ProviderRoles,
-        _ devices: DeviceObserver,
-        asn: ASNDirectory?,
-        journal: HandoffJournal,
-        clients: ClientRegistry
-    ) -> [Endpoint] {
-        var endpoints: [Endpoint] = []
-        if let provider = roles.password {
-            let passwords = PasswordSignIn(
-                sessions: SessionService(
-                    store: foundations.store,
-                    authority: foundations.authority,
-                    settings: settings.session,
-                    devices: devices,
-                    loops: foundations.group,
-                    audit: foundations.audit,
-                    clock: foundations.clock
-                ),
-                provider: provider,
-                limiter: foundations.limiter,
-                familiar: foundations.familiar,
-                accounts: AccountNames(foundations.secrets.current),
-                loops: foundations.group
-            )
-            endpoints +=
-                BrowserSessionEndpoints(
-                    passwords: passwords,
-                    cookieName: settings.session.cookieName,
-                    handoffParameter: settings.handoff.queryParameter
-                ).endpoints
-            endpoints +=
-                NativeSessionEndpoints(
-                    passwords: passwords,
-                    cookieName: settings.session.cookieName,
-                    current: foundations.secrets.current,
-                    accepted: foundations.secrets.accepted
-                ).endpoints
-        }
-        let mint = HandoffMint(
-            store: foundations.store,
-            authority: foundations.authority,
-            limiter: foundations.limiter,
-            settings: settings.handoff,
-            asn: asn,
-            journal: journal,
-            clock: foundations.clock
-        )
-        endpoints.append(
-            TokenEndpoint(
-                clients: clients,
-                hosts: settings.hosts,
-                mint: mint,
-                loops: foundations.group
-            ).endpoint
-        )
-        return endpoints
-    }
-
-    private static func roles(_ settings: ProviderSettings) -> ProviderRoles {
-        switch settings {
-        case .fixedUsers(let users): ProviderRoles(password: StaticProvider(users: users))
+    /// The keys of `signing_key_file`, else those of the secrets.
+    private static func signingKeys(_ settings: Settings, _ secrets: SecretRing) throws -> SigningKeyRing {
+        guard let pem = settings.signingKeys else { return SigningKeyRing(secrets) }
+        do {
+            return try SigningKeyRing(pem: pem)
+        } catch {
+            throw StartRefusal(description: "signing_key_file: \(error.detail)")
         }
     }
 }

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Observability
+import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -25,6 +26,7 @@ final class Gateway: Sendable {
 
     private let foundations: Foundations
     private let backing: Backing
+    private let watch: ProviderWatch
     private let cacheMetrics: CacheMetrics
     private let group: MultiThreadedEventLoopGroup
     private let loops: PathLoops
@@ -83,6 +85,14 @@ final class Gateway: Sendable {
             logger: logger
         )
         let (store, clock) = (backing.store, backing.clock)
+        let grantLog = GrantLog(logger: logger)
+        let grants = ProviderGrants(
+            store: store,
+            authority: authority,
+            loops: group,
+            clock: clock,
+            journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
+        )
         let foundations = Foundations(
             group: group,
             caches: caches,
@@ -90,12 +100,16 @@ final class Gateway: Sendable {
             limiter: backing.limiter,
             familiar: FamiliarAddresses(),
             authority: authority,
+            grants: grants,
+            providerClient: ProviderHTTPClient(group: group),
             secrets: secrets,
             registry: registry,
             audit: audit,
             clock: clock
         )
         let assembly = try Assembly(settings, foundations, generation: 1)
+        grants.adopt(assembly.refreshing)
+        let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [NIOLoopBound<PathLoop>] = []
         let strayForwarding = StrayForwarding(logger: logger)
@@ -112,6 +126,8 @@ final class Gateway: Sendable {
                     clock: clock
                 )
                 sessions.foreignTokens = assembly.foreignTokens
+                sessions.renewer = grants
+                sessions.tokenReader = assembly.tokenReader
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,
@@ -131,6 +147,7 @@ final class Gateway: Sendable {
             assembly: assembly,
             foundations: foundations,
             backing: backing,
+            watch: watch,
             group: group,
             loops: PathLoops(loops),
             logs: logs,
@@ -138,6 +155,8 @@ final class Gateway: Sendable {
             reload: reload
         )
         try await backing.start()
+        gateway.startProvider(assembly.provider)
+        watch.start()
         for target in assembly.configuration.targets { target.refresh() }
         gateway.registerMetrics()
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
@@ -152,6 +171,7 @@ final class Gateway: Sendable {
         assembly: Assembly,
         foundations: Foundations,
         backing: Backing,
+        watch: ProviderWatch,
         group: MultiThreadedEventLoopGroup,
         loops: PathLoops,
         logs: LineWriter,
@@ -161,6 +181,7 @@ final class Gateway: Sendable {
         self.state = Mutex(State(settings: settings, assembly: assembly, readAt: Clock.system.now()))
         self.foundations = foundations
         self.backing = backing
+        self.watch = watch
         self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
         self.group = group
         self.loops = loops
@@ -189,6 +210,12 @@ final class Gateway: Sendable {
         }
         self.cacheMetrics.register(in: registry)
         self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
+    }
+
+    /// Asks the provider from now on; once it was, this does nothing.
+    private func startProvider(_ provider: AssembledProvider) {
+        self.watch.adopt(provider.issuer)
+        provider.start()
     }
 
     private func listen(_ settings: Settings) async throws {
@@ -242,7 +269,7 @@ final class Gateway: Sendable {
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the former is in use"
                 ),
-            ] + self.backing.checks
+            ] + self.backing.checks + self.watch.checks
         return (checks.allSatisfy { $0.ok }, checks)
     }
 
@@ -254,15 +281,23 @@ final class Gateway: Sendable {
         let registry = self.foundations.registry
         do {
             let loaded = try reload()
-            let (former, generation) = self.state.withLock { ($0.settings, $0.generation + 1) }
+            let (former, current, generation) = self.state.withLock { ($0.settings, $0.assembly, $0.generation + 1) }
             for warning in loaded.warnings + Self.fixedForLife(former, loaded.settings) {
                 self.logger.warning("\(warning)")
             }
-            let assembly = try Assembly(loaded.settings, self.foundations, generation: generation)
+            let assembly = try Assembly(
+                loaded.settings,
+                self.foundations,
+                generation: generation,
+                former: current
+            )
             await self.loops.onEach {
                 $0.adopt(assembly.configuration)
                 $0.sessions.foreignTokens = assembly.foreignTokens
+                $0.sessions.tokenReader = assembly.tokenReader
             }
+            self.foundations.grants.adopt(assembly.refreshing)
+            self.startProvider(assembly.provider)
             self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
             self.state.withLock {
                 $0.settings = loaded.settings
@@ -340,6 +375,10 @@ final class Gateway: Sendable {
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
+        // New tokens that are not stored would be lost with the process.
+        await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
+        self.watch.shutDown()
+        await self.foundations.providerClient.shutdown()
         await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayBench
 import Testing
 
 /// The browser's part of the walk in a real browser, which `deploy/test.sh --soak` installs.
@@ -106,7 +107,11 @@ struct BrowserTests {
                 """
             )
             try browser.wait(until: "document.title === 'Please sign in' && document.readyState === 'complete'")
-            #expect(try browser.value("document.body.innerText").contains("What you entered was not sent on."))
+            #expect(
+                try browser.value("document.body.innerText").contains(
+                    "What you entered was not sent on and is not kept."
+                )
+            )
             // The content security policy allows the page's own style, and nothing is wider than a phone.
             #expect(try browser.value("getComputedStyle(document.querySelector('h1')).marginTop") == "0px")
             try browser.call(

@@ -114,6 +114,34 @@ import Testing
         #expect(withVariables.output.contains("trusted_proxies is empty"), "\(withVariables.output)")
     }
 
+    /// The README's settings of providers start as they are written.
+    @Test func acceptsTheProvidersOfTheReadme() throws {
+        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
+        let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
+        let providers = blocks.filter { $0.hasPrefix("provider:") }
+        #expect(providers.count == 4)
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data("a secret of the client".utf8).write(to: folder.appending(path: "client-secret"))
+        let file = folder.appending(path: "sallyport.yaml")
+        for provider in providers {
+            let own = "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\n"
+            try Data((own + provider).utf8).write(to: file)
+            let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", file.path])
+            #expect(result.status == 0, "\(provider)\n\(result.output)")
+        }
+        let variables = try #require(readme.firstMatch(of: /((SALLYPORT_[A-Z_]+=.* \\\n){5})/))
+        let pairs = variables.1.split(separator: "\n").map { line in
+            let parts = line.split(separator: "=", maxSplits: 1)
+            return (String(parts[0]), String(parts[1].prefix { $0 != " " }))
+        }
+        var environment = Dictionary(uniqueKeysWithValues: pairs)
+        #expect(environment["SALLYPORT_OIDC_URL"] != nil)
+        environment["SALLYPORT_OIDC_CLIENT_SECRET_FILE"] = folder.appending(path: "client-secret").path
+        let result = try Servers.run(Gateway.binary.path, ["check", "--quiet"], environment: environment)
+        #expect(result.status == 0, "\(result.output)")
+    }
+
     @Test func checksTheFilesThatAreShipped() throws {
         for name in ["Config/sallyport.yaml", "Config/sallyport.reference.yaml"] {
             let path = Gateway.root.appending(path: name).path

@@ -42,20 +42,108 @@ import Testing
                 password_hash: "scrypt:1024:8:1:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
         """
 
-    private static func explain(_ arguments: [String], input: String = "") throws -> String {
+    private static func explain(
+        _ arguments: [String],
+        input: String = "",
+        provider: String? = nil,
+        status: Int32 = 0
+    ) throws -> String {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appending(path: "settings.yaml")
-        try Data(self.settings.utf8).write(to: file)
+        let own = self.settings.firstRange(of: "provider:\n").map { self.settings[..<$0.lowerBound] } ?? ""
+        try Data((provider.map { "\(own)provider:\n  \($0)\n" } ?? self.settings).utf8).write(to: file)
+        try Data("a secret of the client".utf8).write(to: folder.appending(path: "client-secret"))
         try Data("203.0.113.0/24,64500\n".utf8).write(to: folder.appending(path: "asn.csv"))
         let result = try Servers.run(
             Gateway.binary.path,
             ["explain", "--config", file.path] + arguments,
             input: Array(input.utf8)
         )
-        #expect(result.status == 0, "\(result.output)")
+        #expect(result.status == status, "\(result.output)")
         return result.output
     }
+
+    // MARK: Providers
+
+    private static let oidc = """
+        oidc: {issuer: "https://id.example.com", client_id: a, client_secret_file: client-secret, claims: {traits: \
+        {groups: realm_access.roles}, acr: {phr: aal2}}, allow: {email_domains: [example.com]}, audiences: [api]}
+        """
+    private static let claims = #"{"sub": "1815", "email": "ada@example.com", "email_verified": true}"#
+
+    @Test func loginGoesToTheProvider() throws {
+        let arguments = ["--url", "\(Self.origin)/x", "--header", "Accept: text/html"]
+        let output = try Self.explain(arguments, provider: Self.oidc)
+        #expect(output.contains("303 to the login page, credential.missing"), "\(output)")
+        #expect(output.contains("that page sends the browser to https://id.example.com\n"), "\(output)")
+        #expect(output.contains("the provider sends it back to \(Self.origin)/.sallyport/callback"), "\(output)")
+        #expect(try Self.explain(arguments).contains("that page asks for the password"))
+    }
+
+    @Test func claimsBecomeAnIdentity() throws {
+        let claims =
+            #"{"sub": "1815", "email": "ada@example.com", "email_verified": true, "acr": "phr", "#
+            + #""realm_access": {"roles": ["admins"]}}"#
+        for path in ["/admin/x", "/strong/x"] {
+            let arguments = ["--url", "\(Self.origin)\(path)", "--claims", "-"]
+            let output = try Self.explain(arguments, input: claims, provider: Self.oidc)
+            #expect(output.contains("X-Auth-Subject: 1815") && output.contains("X-Auth-Aal: aal2"), "\(output)")
+            #expect(output.contains("X-Auth-Groups: admins"), "\(output)")
+        }
+        let weak = try Self.explain(
+            ["--url", "\(Self.origin)/strong/x", "--claims", "-", "--header", "Accept: text/html"],
+            input: Self.claims,
+            provider: Self.oidc
+        )
+        #expect(weak.contains("303 to the login page") && weak.contains("at aal2"), "\(weak)")
+    }
+
+    @Test func claimsThatMayNotSignInHaveNoSession() throws {
+        for (claims, words) in [
+            (#"{"sub": "1", "email": "eve@example.org", "email_verified": true}"#, "signin.not_allowed"),
+            (#"{"sub": "1", "email": "ada@example.com"}"#, "email_verified"), (#"{"email": "a"}"#, "there is no sub"),
+        ] {
+            let arguments = ["--url", "\(Self.origin)/x", "--claims", "-"]
+            let output = try Self.explain(arguments, input: claims, provider: Self.oidc)
+            #expect(output.contains("sign-in\n  refused: ") && output.contains(words), "\(output)")
+            #expect(output.contains("401 Unauthorized, credential.missing"), "\(output)")
+        }
+    }
+
+    @Test func claimsWithATokenAreThoseOfABearer() throws {
+        let token = "eyJhbGciOiJFUzI1NiJ9.e30." + String(repeating: "A", count: 86)
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "token").path
+        try Data(token.utf8).write(to: URL(filePath: file))
+        let arguments = ["--url", "\(Self.origin)/x", "--token-file", file]
+        let unknown = try Self.explain(arguments, provider: Self.oidc)
+        #expect(unknown.contains("for the provider to judge, which is not asked"), "\(unknown)")
+        let output = try Self.explain(arguments + ["--claims", "-"], input: Self.claims, provider: Self.oidc)
+        #expect(output.contains("X-Auth-Origin: native") && !output.contains(token), "\(output)")
+        let introspection = """
+            introspection: {url: "https://id.example.com/i", client_id: a, client_secret_file: client-secret, audiences: [api], \
+            claims: {acr: {phr: aal2}}}
+            """.replacing("\n", with: " ")
+        let alone = try Self.explain(
+            ["--url", "\(Self.origin)/x", "--claims", "-"],
+            input: Self.claims,
+            provider: introspection
+        )
+        #expect(alone.contains("X-Auth-Origin: native"), "\(alone)")
+    }
+
+    @Test func userAndClaimsAreForTheirOwnProviders() throws {
+        let user = ["--url", "\(Self.origin)/x", "--user", "ada"]
+        #expect(try Self.explain(user, provider: Self.oidc, status: 64).contains("to a file for --claims"))
+        let claims = ["--url", "\(Self.origin)/x", "--claims", "-"]
+        #expect(try Self.explain(claims, input: Self.claims, status: 64).contains("use --user"))
+        #expect(try Self.explain(claims, input: "[]", provider: Self.oidc, status: 64).contains("a JSON object"))
+        #expect(try Self.explain(claims + ["--user", "ada"], status: 64).contains("not both"))
+    }
+
+    // MARK: Requests
 
     private static let origin = "https://app.example.com"
 

@@ -1,6 +1,7 @@
 import Cryptography
 import Endpoints
 import Testing
+import Vocabulary
 
 @Suite("Pages")
 struct WebPageTests {
@@ -43,9 +44,17 @@ struct WebPageTests {
     )
     func signInPath() {
         #expect(
-            SignInPath.leading(to: "/a%20?b=1&prompt=none#x".utf8, isAgain: false)
+            SignInPath.leading(to: "/a%20?b=1&prompt=none#x".utf8, demanding: SignInDemand())
                 == "/.sallyport/login?return_to=/a%2520%3Fb%3D1%26prompt%3Dnone%23x"
         )
-        #expect(SignInPath.leading(to: "/".utf8, isAgain: true) == "/.sallyport/login?return_to=/&prompt=login")
+        #expect(
+            SignInPath.leading(to: "/".utf8, demanding: SignInDemand(isAgain: true))
+                == "/.sallyport/login?return_to=/&prompt=login"
+        )
+        let demand = SignInDemand(isAgain: true, aal: .aal2, maxAge: .milliseconds(90_500))
+        let path = SignInPath.leading(to: "/a".utf8, demanding: demand)
+        #expect(path == "/.sallyport/login?return_to=/a&prompt=login&aal=aal2&max_age=90")
+        let read = SignInDemand(FormText.pairs(path.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
+        #expect(read == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(90)))
     }
 }

@@ -196,5 +196,15 @@ extension Advisory {
                 "T36: answers with a user's identity are private; stricter directives of the app stay"
             ]
         ),
+        Advisory(
+            id: "T37",
+            about: "An app sets a cookie of the gateway: its answer does not carry it to the browser.",
+            tests: ["No app gets a cookie of the gateway's family, and none can set one"]
+        ),
+        Advisory(
+            id: "T38",
+            about: "An app or a provider gets a cookie of the gateway: it is removed from the request.",
+            tests: ["No app gets a cookie of the gateway's family, and none can set one"]
+        ),
     ]
 }

@@ -13,5 +13,5 @@ struct Advisory: Sendable {
     var reason: String?
 
     static let table =
-        Self.fields + Self.paths + Self.trust + Self.caches + Self.protocols + Self.threats
+        Self.fields + Self.paths + Self.trust + Self.caches + Self.protocols + Self.threats + Self.tokens
 }

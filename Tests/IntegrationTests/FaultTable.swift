@@ -27,6 +27,10 @@ enum Fault {
         """,
         13: "An app sends a malformed answer: 502, and its connection closes.",
         14: "A client or an app reads slowly: the sender waits, and memory stays bounded.",
+        16: """
+        A provider rotates its signing keys: tokens of the new key are accepted after one fetch, tokens of a \
+        withdrawn key end with the set, and unknown keys cost one fetch per cool-down.
+        """,
         19: "Connections or descriptors run out: the gateway accepts what it can serve, does not spin, and recovers.",
         21: "A client leaves within a request: the app's exchange is cancelled, and a token that was used stays used.",
         22: """

@@ -216,7 +216,7 @@ import Glibc
         let pipe = Pipe()
         process.executableURL = Gateway.binary
         process.arguments = ["run", "--config", file.path, "--insecure-http"]
-        process.environment = ["PATH": "/usr/bin:/bin"]
+        process.environment = Gateway.environment
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -257,7 +257,7 @@ import Glibc
         let pipe = Pipe()
         process.executableURL = Gateway.binary
         process.arguments = ["run", "--config", file.path, "--insecure-http"]
-        process.environment = ["PATH": "/usr/bin:/bin"]
+        process.environment = Gateway.environment
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
         try process.run()

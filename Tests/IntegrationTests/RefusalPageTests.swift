@@ -115,7 +115,7 @@ import Testing
             let id = try #require(answer.value("x-request-id"))
             #expect(
                 answer.text
-                    == #"{"type":"about:blank","title":"Unauthorized","status":401,"reason":"credential.missing","request_id":"\#(id)"}"#
+                    == #"{"type":"about:blank","title":"Unauthorized","status":401,"reason":"credential.missing","request_id":"\#(id)","login_url":"\#(Request.origin)/.sallyport/login"}"#
                     + "\n"
             )
             #expect(answer.values("content-type") == ["application/problem+json"])
@@ -137,7 +137,9 @@ import Testing
             let login = "/.sallyport/login?return_to="
             let page = try post(["Referer: \(Request.origin)/orders/new?id=7&x=%22"])
             self.expectPage(page, 401, "credential.missing")
-            #expect(page.text.contains("What you entered was not sent on.") && !page.text.contains("4111"))
+            #expect(
+                page.text.contains("What you entered was not sent on and is not kept.") && !page.text.contains("4111")
+            )
             #expect(link(page) == "\(login)/orders/new%3Fid%3D7%26x%3D%2522", "\(page.text)")
             #expect(page.value("www-authenticate") == "Bearer")
             for (referer, target) in [
@@ -156,7 +158,9 @@ import Testing
             for (reason, token) in stale {
                 let ended = try post(["Cookie: sallyport=\(token)", "Origin: \(Request.origin)"])
                 self.expectPage(ended, 401, reason)
-                #expect(ended.text.contains("Your session has ended. What you entered was not sent on."))
+                #expect(
+                    ended.text.contains("Your session has ended. What you entered was not sent on and is not kept.")
+                )
             }
             #expect(app.requests.isEmpty)
         }

@@ -56,7 +56,7 @@ import Testing
             )
             #expect(form.status == 403 && form.pageReason == "require.max_age")
             #expect(form.text.contains("/.sallyport/login?return_to=/fresh/f&amp;prompt=login"))
-            #expect(form.text.contains("What you entered was not sent on."))
+            #expect(form.text.contains("What you entered was not sent on and is not kept."))
             #expect(try gateway.get("/told/x", Self.navigation + [old]).pageReason == "require.max_age")
 
             let answer = try gateway.request(

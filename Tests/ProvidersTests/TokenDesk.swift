@@ -59,7 +59,7 @@ final class ScriptedTokens: TokenProvider {
         // The answer that is set when it is asked, however late it is given.
         let verdict: TokenVerdict = self.state.withLock { state in
             state.calls.append(text)
-            return state.isAway ? .unavailable : state.verdicts[text] ?? .unknown
+            return state.isAway ? .unavailable : state.verdicts[text] ?? .unknown(.credentialInvalidToken)
         }
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let isHeld = self.state.withLock { state in
@@ -77,13 +77,48 @@ final class ScriptedTokens: TokenProvider {
     }
 }
 
-/// The resolver of one event loop, with a memory store and scripted token providers.
+/// A provider whose tokens prove themselves, judged at once as a test says.
+final class ScriptedSignatures: TokenProvider {
+    private struct State {
+        var verdict = TokenVerdict.unknown(.credentialInvalidToken)
+        var count = 0
+    }
+
+    let name = "https://idp.example"
+    let configuration: String
+    let verifiesLocally = true
+    private let state = Mutex(State())
+
+    init(configuration: String = "") {
+        self.configuration = configuration
+    }
+
+    /// How many tokens it has judged.
+    var count: Int { self.state.withLock { $0.count } }
+
+    func say(_ verdict: TokenVerdict) {
+        self.state.withLock { $0.verdict = verdict }
+    }
+
+    func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { token.starts(with: "eyJ".utf8) }
+
+    func judge(_ token: Secret) -> TokenVerdict? {
+        self.state.withLock { state in
+            state.count += 1
+            return state.verdict
+        }
+    }
+
+    func introspect(_ token: Secret) async -> TokenVerdict { .unavailable }
+}
+
+/// The resolver of one event loop, with a store and scripted token providers.
 struct TokenDesk {
     /// The result of a resolution.
     enum Outcome: Sendable, Equatable {
         case hit(Session)
         case found(Session)
-        case none
+        case none(Reason)
         case unavailable(Reason)
         case malformed
 
@@ -93,26 +128,70 @@ struct TokenDesk {
             case .none, .unavailable, .malformed: nil
             }
         }
+
+        var isHit: Bool {
+            if case .hit = self { true } else { false }
+        }
     }
 
-    let loop = MultiThreadedEventLoopGroup.singleton.next()
-    let clock = MovableClock()
-    let caches = SessionCaches()
+    let loop: any EventLoop
+    let clock: MovableClock
+    let caches: SessionCaches
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
-    let store: MemoryStore
+    let base: MemoryStore
+    let store: ScriptedStore
     private let resolver: NIOLoopBound<SessionResolver>
 
-    init(_ providers: [any TokenProvider]) async throws {
-        let (loop, clock, caches, authority) = (self.loop, self.clock.clock, self.caches, self.authority)
-        let store = MemoryStore(maxSessions: 100, maxMarkers: 100, clock: clock, caches: caches)
-        self.store = store
+    init(_ providers: [any TokenProvider], room: Int = 100) async throws {
+        let (clock, caches) = (MovableClock(), SessionCaches())
+        let base = MemoryStore(maxSessions: room, maxMarkers: 100, clock: clock.clock, caches: caches)
+        try await self.init(providers, clock, caches, base, ScriptedStore(base))
+    }
+
+    /// Another loop, with the same store and clock.
+    func another(_ providers: [any TokenProvider]) async throws -> TokenDesk {
+        try await TokenDesk(providers, self.clock, self.caches, self.base, self.store)
+    }
+
+    private init(
+        _ providers: [any TokenProvider],
+        _ clock: MovableClock,
+        _ caches: SessionCaches,
+        _ base: MemoryStore,
+        _ store: ScriptedStore
+    ) async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let authority = self.authority
+        (self.loop, self.clock, self.caches, self.base, self.store) = (loop, clock, caches, base, store)
         self.resolver = try await loop.submit {
             let cache = SessionCache(capacity: 16)
             caches.register(cache, on: loop)
-            let resolver = SessionResolver(loop: loop, cache: cache, store: store, authority: authority, clock: clock)
-            if !providers.isEmpty { resolver.foreignTokens = ProviderTokens(providers, authority: authority) }
+            let resolver = SessionResolver(
+                loop: loop,
+                cache: cache,
+                store: store,
+                authority: authority,
+                clock: clock.clock
+            )
+            resolver.foreignTokens = Self.tokens(providers, authority, store, clock)
             return NIOLoopBound(resolver, eventLoop: loop)
         }.get()
+    }
+
+    private static func tokens(
+        _ providers: [any TokenProvider],
+        _ authority: TokenAuthority,
+        _ store: ScriptedStore,
+        _ clock: MovableClock
+    ) -> ProviderTokens? {
+        guard !providers.isEmpty else { return nil }
+        return ProviderTokens(providers, authority: authority, store: store, clock: clock.clock)
+    }
+
+    /// Replaces the providers, as a reload does.
+    func reload(_ providers: [any TokenProvider]) async throws {
+        let tokens = Self.tokens(providers, self.authority, self.store, self.clock)
+        try await self.loop.submit { self.resolver.value.foreignTokens = tokens }.get()
     }
 
     /// Resolves the tokens in one turn of the loop.
@@ -131,12 +210,12 @@ struct TokenDesk {
         let now = self.clock.now
         switch Array(token.utf8).withUnsafeBytes({ self.resolver.value.resolve(kind, token: $0, now: now) }) {
         case .hit(let entry): promise.succeed(.hit(entry.session))
-        case .otherKind, .otherKey: promise.succeed(.none)
+        case .otherKind, .otherKey: promise.succeed(.none(.credentialOtherKey))
         case .malformed: promise.succeed(.malformed)
         case .miss(let read):
             read.whenFound { result in
                 switch result {
-                case .success(let entry): promise.succeed(entry.map { .found($0.session) } ?? .none)
+                case .success(let entry): promise.succeed(entry.map { .found($0.session) } ?? .none(read.refusal))
                 case .failure: promise.succeed(.unavailable(read.failure))
                 }
             }
@@ -144,18 +223,38 @@ struct TokenDesk {
         return promise.futureResult
     }
 
-    /// Tells every loop of an end and waits until this one has processed it.
-    func end(_ ended: Invalidation) async throws {
-        try await self.loop.flatSubmit { self.caches.invalidate(ended, on: self.loop) }.get()
+    // MARK: Ends
+
+    /// What can end a token's session.
+    enum End: CaseIterable, Sendable {
+        case signOut, subject, providerSession
+    }
+
+    /// Ends the session of alice's token, as the store does it for all loops.
+    func end(_ end: End, token: String, of provider: String = "kratos") async throws {
+        let lineage = self.lineage(of: token, provider)
+        try await self.loop.flatSubmit {
+            switch end {
+            case .signOut: self.base.end(lineage, on: self.loop)
+            case .subject: self.base.end(subject: "alice", on: self.loop)
+            case .providerSession:
+                self.base.end(subject: ProviderSession.endName(of: "sid-1", at: provider), on: self.loop)
+            }
+        }.get()
+    }
+
+    func lineage(of token: String, _ provider: String = "kratos") -> Lineage {
+        Array(token.utf8).withUnsafeBytes { self.authority.foreignLineage(token: $0, of: provider) }
     }
 
     /// A verdict: the token is alice's and lasts for an hour.
-    func alice(sessionID: String? = "ses-1", life: Duration = .seconds(3600), cached: Duration? = nil) -> KnownToken {
+    func alice(sessionID: String? = "sid-1", life: Duration = .seconds(3600), cached: Duration? = nil) -> KnownToken {
         KnownToken(
             identity: Identity(id: "alice", traits: ["email": "alice@example.com"]),
             aal: .aal1,
             methods: ["password"],
             authenticatedAt: self.clock.now.advanced(by: .seconds(-60)),
+            issuedAt: self.clock.now.advanced(by: .seconds(-30)),
             expiresAt: self.clock.now.advanced(by: life),
             sessionID: sessionID,
             cacheLifetime: cached

@@ -120,7 +120,7 @@ enum Outage: Sendable, CustomTestStringConvertible {
                 }
                 for wire in wires { #expect(try wire.answer().status == 503) }
             }
-            #expect(gateway.residentBytes - before < 32 << 20)
+            #expect(gateway.residentBytes - before < Gateway.memoryBound(32 << 20))
         }
     }
 

@@ -59,6 +59,30 @@ import Vocabulary
         }
     }
 
+    @Test("A session that is replaced through another gateway is read again on every loop")
+    func replacedElsewhere() async throws {
+        try await self.withTwo { _, listener, _, other in
+            let (token, key) = try await listener.signIn(through: other)
+            for _ in 0..<5 {
+                try await eventually {
+                    try await listener.present(token)
+                    return try await listener.trusting(token) == 2
+                }
+                let judged = try #require(try await other.session(key, on: loops.next()).get())
+                let answer = try await other.replace(
+                    key,
+                    judged: judged.version,
+                    with: judged.record,
+                    on: loops.next()
+                ).get()
+                #expect(answer == .done)
+                try await eventually { try await listener.trusting(token) == 0 }
+                #expect(try await listener.present(token) == 2)
+            }
+            #expect(listener.events.filter { $0 == .doubted }.isEmpty)
+        }
+    }
+
     @Test("Writes for other reasons end nothing")
     func unrelated() async throws {
         try await self.withTwo { _, listener, client, other in

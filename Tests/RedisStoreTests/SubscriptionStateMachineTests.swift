@@ -263,7 +263,7 @@ import Testing
     @Test("The name of a changed key says what has ended")
     func known() {
         let session = RecordKey(kind: .session, lineage: self.lineage, digest: self.digest)
-        #expect(Keyspace.ended(byChangeOf: Keyspace.record(session)) == .session(session))
+        #expect(Keyspace.ended(byChangeOf: Keyspace.record(session)) == .sessionRecord(session))
         #expect(Keyspace.ended(byChangeOf: Keyspace.ending(self.lineage)) == .lineage(self.lineage))
         #expect(Keyspace.ended(byChangeOf: Keyspace.epoch(self.name)) == .subject(self.name))
         let record = RecordKey(kind: RecordKind(letter: UInt8(ascii: "y")), lineage: self.lineage, digest: self.digest)

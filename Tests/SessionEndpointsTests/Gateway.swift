@@ -22,40 +22,57 @@ struct Gateway {
     let audit: Ledger
     let authority: TokenAuthority
     let host: String
-    private let endpoints: [Endpoint]
+    let endpoints: [Endpoint]
 
     /// - Parameters:
     ///     - sibling: Another host of the same process, whose store, clock and audit stream are shared.
-    ///     - successor: A new secret; the first one is still accepted.
+    ///     - successor: A new secret.
+    ///     - accepted: Other secrets that are accepted: the first one.
     init(
         host: String = "app.example.com",
         beside sibling: Gateway? = nil,
         provider: (any PasswordProvider)? = nil,
+        browser: (any BrowserProvider)? = nil,
         limiter: (any RateLimiter)? = nil,
-        successor: Secret? = nil
+        successor: Secret? = nil,
+        accepted: [Secret] = [Self.secret]
     ) throws {
         self.host = host
-        self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: [Self.secret])
+        self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: accepted)
         self.time = sibling?.time ?? MovableClock(startingAt: UnixTime(seconds: 1_795_000_000))
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock)
         let audit = self.audit
+        let sessions = SessionService(
+            store: self.store,
+            authority: self.authority,
+            settings: SessionSettings(),
+            devices: DeviceObserver(directory: nil),
+            loops: MultiThreadedEventLoopGroup.singleton,
+            audit: { audit.add($0) },
+            clock: self.time.clock
+        )
+        let limiter = limiter ?? LocalRateLimiter(clock: self.time.clock)
         let passwords = PasswordSignIn(
-            sessions: SessionService(
-                store: self.store,
-                authority: self.authority,
-                settings: SessionSettings(),
-                devices: DeviceObserver(directory: nil),
-                loops: MultiThreadedEventLoopGroup.singleton,
-                audit: { audit.add($0) },
-                clock: self.time.clock
-            ),
+            sessions: sessions,
             provider: try provider ?? StaticProvider(users: [Self.alice()]),
-            limiter: limiter ?? LocalRateLimiter(clock: self.time.clock),
+            limiter: limiter,
             familiar: FamiliarAddresses(),
             accounts: AccountNames(successor ?? Self.secret),
             loops: MultiThreadedEventLoopGroup.singleton
         )
+        let way =
+            browser.map { browser in
+                BrowserSessionEndpoints.Way.provider(
+                    BrowserSignInFlow(
+                        sessions: sessions,
+                        provider: browser,
+                        limiter: limiter,
+                        keys: SealingKeyRing(current: successor ?? Self.secret, accepted: accepted),
+                        loops: MultiThreadedEventLoopGroup.singleton
+                    )
+                )
+            } ?? .password(passwords)
         let cookieName = SessionSettings().cookieName
         self.endpoints =
             NativeSessionEndpoints(
@@ -65,7 +82,7 @@ struct Gateway {
                 accepted: [Self.secret]
             ).endpoints
             + BrowserSessionEndpoints(
-                passwords: passwords,
+                way,
                 cookieName: cookieName,
                 handoffParameter: "session_transfer_token"
             ).endpoints
@@ -96,7 +113,19 @@ struct Gateway {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (name: String(parts[0]), value: parts.count == 2 ? String(parts[1]) : "")
         }
-        let endpoint = try #require(self.endpoints.first { $0.path == path })
+        return try await self.send(method, path, query: query, fields: fields, body: body, from: address)
+    }
+
+    /// Sends a request with a decoded query.
+    func send(
+        _ method: String,
+        _ path: String,
+        query: [(name: String, value: String)],
+        fields: [(name: String, value: String)] = [],
+        body: String = "",
+        from address: String = "192.0.2.1"
+    ) async throws -> EndpointResponse {
+        let endpoint = try self.endpoint(path)
         try #require(endpoint.methods.contains(method))
         #expect(endpoint.bodyLimit >= body.utf8.count)
         return await endpoint.answer(
@@ -114,6 +143,11 @@ struct Gateway {
                 requestID: "r1"
             )
         )
+    }
+
+    /// The endpoint with this path.
+    func endpoint(_ path: String) throws -> Endpoint {
+        try #require(self.endpoints.first { $0.path == path })
     }
 
     /// Posts a form as a page of this host does.

@@ -19,17 +19,4 @@ struct AssuranceLevelTests {
         #expect(AssuranceLevel(named: text) == .aal0)
         #expect(AssuranceLevel.demandable.allSatisfy { AssuranceLevel(named: text) < $0 })
     }
-
-    @Test("A foreign value has the level that it is mapped to, compared byte for byte, and otherwise the lowest level")
-    func mapping() {
-        let mapping = AssuranceMapping(["urn:example:gold": .aal3, "phr": .aal2, "\u{E9}": .aal1])
-        #expect(mapping.level(of: "urn:example:gold") == .aal3)
-        #expect(mapping.level(of: "phr") == .aal2)
-        #expect(mapping.level(of: "\u{E9}") == .aal1)
-        for other in ["urn:example:silver", "PHR", "phr ", "", "aal3", "e\u{301}"] {
-            #expect(mapping.level(of: other) == .aal0, "\(other)")
-        }
-        #expect(mapping.level(of: nil) == .aal0)
-        #expect(AssuranceMapping([:]).level(of: "aal3") == .aal0)
-    }
 }

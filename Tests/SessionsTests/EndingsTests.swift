@@ -44,6 +44,31 @@ import Vocabulary
         #expect(ended.outcome == (way == 3 ? .found("alice") : .noSession))
     }
 
+    @Test("A changed record is read again, also by a read under way, and ends no stream", arguments: [false, true])
+    func changed(isAmongOthers: Bool) throws {
+        let (holder, stranger) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))
+        self.fixture.warm(holder)
+        let entry = try #require(self.fixture.resolve(holder.token).entry)
+        var told: [Endings] = []
+        self.fixture.cache.onInvalidation = { told.append($0) }
+        let changes: [Invalidation] = [.sessionRecord(holder.key), .sessionRecord(stranger.key)]
+        let waiting = self.fixture.resolve(stranger.token)
+        if isAmongOthers {
+            self.fixture.cache.invalidate(Endings(changes))
+        } else {
+            for change in changes { self.fixture.cache.invalidate(change) }
+        }
+        #expect(self.fixture.cache.counters.entries == 0)
+        #expect(told.allSatisfy { !$0.ends(entry) })
+        self.fixture.answer(stranger.session, version: 1)
+        #expect(waiting.outcome == .waiting)
+        self.fixture.answer(stranger.session, version: 2)
+        #expect(waiting.entry?.version.value == 2)
+        let again = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session, version: 2)
+        #expect(again.entry !== entry && again.entry?.version.value == 2)
+    }
+
     @Test("If `.all` is among them, every entry is forgotten and no stream ends")
     func all() throws {
         let (holder, stranger) = (self.fixture.holder(), self.fixture.holder(subject: "bob"))

@@ -100,6 +100,22 @@ import Vocabulary
         #expect(self.streams.open.map(\.key) == [alice.key])
     }
 
+    @Test("A session whose record changed is read once, and one that expired is gone")
+    func changedAndExpired() throws {
+        let changed = try self.streams.begin()
+        let expiring = self.fixture.holder(subject: "bob", life: .seconds(20))
+        self.fixture.warm(expiring)
+        self.streams.open.append(try #require(self.fixture.resolve(expiring.token).entry))
+        self.fixture.cache.invalidate(.sessionRecord(changed.key))
+        self.streams.sweep()
+        self.streams.pass(100)
+        #expect(self.fixture.store.waiting == 1)
+        self.fixture.answer(changed.session, version: 2)
+        #expect(self.streams.reads(inSeconds: 19) { _ in } == 0)
+        #expect(self.streams.reads(inSeconds: 2) { $0.fixture.answer(nil) } == 1)
+        #expect(self.streams.gone == [expiring.key])
+    }
+
     @Test("Ten thousand streams of one session cause one read")
     func oneSession() throws {
         let holder = try self.streams.begin()

@@ -38,13 +38,78 @@ struct EnvironmentTests {
         #expect(users.map(\.identifier) == ["ada"])
     }
 
+    /// Five variables and no file.
+    private static let provider = [
+        "SALLYPORT_UPSTREAM": "http://127.0.0.1:3000", "SALLYPORT_PUBLIC_URL": "https://app.example.com",
+        "SALLYPORT_OIDC_URL": "https://id.example.com/", "SALLYPORT_OIDC_CLIENT_ID": "sallyport",
+        "SALLYPORT_OIDC_CLIENT_SECRET_FILE": "/etc/sallyport/provider.secret",
+    ]
+
+    @Test("five variables start a gateway for an OpenID provider without a file")
+    func startsForProvider() throws {
+        let loaded = try self.load(Self.provider).get()
+        #expect(loaded.settings.hosts.map(\.endpoints) == [true])
+        #expect(loaded.settings.secrets == nil)
+        guard case .openID(let provider)? = loaded.settings.provider else {
+            Issue.record("no provider")
+            return
+        }
+        var expected = OpenIDSettings(
+            issuer: "https://id.example.com/",
+            client: ProviderClientSettings(id: "sallyport", secret: Secret(canary), method: .basic)
+        )
+        #expect(provider == expected)
+        #expect(loaded.describe().contains("provider.oidc.issuer: https://id.example.com/  # SALLYPORT_OIDC_URL"))
+        expected.authorization.scopes = ["openid", "groups"]
+        expected.allow.emailDomains = ["example.com", "example.org"]
+        let more = [
+            "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret", "SALLYPORT_PROVIDER_OIDC_SCOPES": "openid, groups",
+            "SALLYPORT_PROVIDER_OIDC_ALLOW_EMAIL_DOMAINS": "example.com,Example.ORG",
+        ]
+        let settings = try self.load(Self.provider.merging(more) { $1 }).get().settings
+        #expect(settings.provider == .openID(expected))
+        #expect(settings.secrets != nil)
+    }
+
+    @Test("each of the five variables is told when it is missing", arguments: provider.keys.sorted())
+    func tellsWhichIsMissing(name: String) {
+        var environment = Self.provider
+        environment[name] = nil
+        guard name != "SALLYPORT_OIDC_CLIENT_SECRET_FILE" else {
+            let warnings = (try? self.load(environment).get().warnings) ?? []
+            #expect(warnings.contains { $0.contains("client_secret_file") }, "\(warnings)")
+            return
+        }
+        let problems = self.problems(environment)
+        #expect(problems.count == 1 && problems.first?.mend.contains(name) == true, "\(problems)")
+    }
+
+    @Test("a variable may set what the file leaves out, also where it is required")
+    func completesFile() throws {
+        let text = Fixture.file(provider: "{oidc: {client_id: other, issuer: https://id.example.com}}")
+        let settings = try self.load(["SALLYPORT_OIDC_CLIENT_ID": "one"], text).get().settings
+        #expect(settings == (try self.load([:], text.replacing("other", with: "one")).get().settings))
+        let short = Fixture.file(provider: "{oidc: {issuer: https://id.example.com}}")
+        #expect(settings == (try self.load(["SALLYPORT_OIDC_CLIENT_ID": "one"], short).get().settings))
+        #expect(self.problems([:], short).map(\.key) == ["provider.oidc.client_id"])
+        let users = self.problems(["SALLYPORT_OIDC_URL": "https://id.example.com"], Fixture.base)
+        #expect(users.map(\.key).contains("provider.oidc"), "\(users)")
+    }
+
     @Test("without anything every missing key is told with the variable that sets it")
     func tellsWhatIsMissing() {
         let problems = self.problems([:])
         #expect(problems.map(\.key) == ["public_url", "upstream", "provider"])
-        for (problem, name) in zip(problems, ["SALLYPORT_PUBLIC_URL", "SALLYPORT_UPSTREAM", "SALLYPORT_USERS_FILE"]) {
+        for (problem, name) in zip(problems, ["SALLYPORT_PUBLIC_URL", "SALLYPORT_UPSTREAM", "SALLYPORT_OIDC_URL"]) {
             #expect(problem.mend.contains(name))
         }
+    }
+
+    @Test("Defaults of a provider or store that is not configured are not shown")
+    func optionsThatAreOff() throws {
+        let off = try self.load([:], Fixture.base).get().origins.map(\.key)
+        #expect(!off.contains { $0.hasPrefix("provider.oidc") || $0.hasPrefix("store.redis") })
+        #expect(off.contains("session.idle") && off.contains("store.memory.max_sessions"))
     }
 
     @Test("a variable beats the file, and the origin says so")
@@ -80,10 +145,17 @@ struct EnvironmentTests {
             ("SALLYPORT_SESSION_IDLE", "5", "add the unit"),
             ("SALLYPORT_HOSTS", "x", "hosts is a list of mappings: write it in the file"),
             ("SALLYPORT_ZZZZZZ", "x", "unset it"),
-            ("SALLYPORT_KRATOS_URL", "http://k", "this version only has the static provider"),
-            ("SALLYPORT_OIDC_URL", "http://k", "this version only has the static provider"),
-            ("SALLYPORT_OIDC_CLIENT_ID", "x", "this version only has the static provider"),
-            ("SALLYPORT_OIDC_CLIENT_SECRET_FILE", "x", "this version only has the static provider"),
+            ("SALLYPORT_KRATOS_URL", "http://k", "this version has no Kratos provider"),
+            ("SALLYPORT_OIDC_ISSUER", "https://k", "did you mean SALLYPORT_OIDC_URL?"),
+            ("SALLYPORT_OIDC_SCOPES", "openid", "did you mean SALLYPORT_PROVIDER_OIDC_SCOPES?"),
+            (
+                "SALLYPORT_PROVIDER_OIDC_ISSUER", "https://k",
+                "the variable of provider.oidc.issuer is SALLYPORT_OIDC_URL"
+            ),
+            (
+                "SALLYPORT_OIDC_CLIENT_SECRET", "x",
+                "a variable must not hold this secret: put the secret into its own file"
+            ),
             ("SALLYPORT_REDIS_URL", "http://r", "write redis://user:password@host:6379"),
             ("SALLYPORT_REDIS_URL", "redis://a b", "write it on one line"),
             ("SALLYPORT_INSECURE_HTTP", "true", "use the command line flag --insecure-http"),

@@ -14,12 +14,16 @@ struct Fixture {
         "/etc/sallyport/ca.pem": [],
         "/etc/sallyport/client.pem": [],
         "/etc/sallyport/client.key": [],
+        "/etc/sallyport/provider.key": Array(
+            "-----BEGIN PRIVATE KEY-----\n\(canary)\n-----END PRIVATE KEY-----\n".utf8
+        ),
+        "/etc/sallyport/provider.secret": Array("\(canary)\n".utf8),
         "/var/lib/sallyport/GeoLite2-ASN.mmdb": [],
         "/etc/sallyport/users.yaml": Array("- identifier: ada\n  password_hash: \(passwordHash)\n".utf8),
     ]
     var flags = InsecureFlags()
     var environment: [String: String] = [:]
-    var judgeRedisURL: RedisURLJudge = { _ in nil }
+    var judges = SettingsJudges()
 
     static let path = "/etc/sallyport/sallyport.yaml"
 
@@ -47,7 +51,7 @@ struct Fixture {
                     environment: self.environment,
                     flags: self.flags,
                     files: source,
-                    judgeRedisURL: self.judgeRedisURL
+                    judges: self.judges
                 )
             )
         } catch {
@@ -80,6 +84,11 @@ struct Fixture {
                 password_hash: \(passwordHash)
 
         """
+
+    /// A valid small file with the keys of `provider` in YAML, and `more` after them.
+    static func file(provider: String, _ more: String = "") -> String {
+        "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: \(provider)\n\(more)"
+    }
 
     /// A file of `Config`.
     static func config(_ name: String) throws -> String {

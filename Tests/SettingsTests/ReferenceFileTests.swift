@@ -25,7 +25,7 @@ struct ReferenceFileTests {
     @Test("the reference names no key that the decoder does not know")
     func referenceHasNothingElse() throws {
         let known = Set(Section.file.allKeys().map(\.path))
-        let own = try Self.namedKeys().keys.filter { !$0.hasPrefix("identity.headers.") && $0 != "upstreams.*" }
+        let own = try Self.namedKeys().keys.filter { !Self.hasOwnName($0) }
         #expect(own.filter { !known.contains($0) } == [])
     }
 
@@ -41,7 +41,8 @@ struct ReferenceFileTests {
         for (path, key) in Section.file.allKeys() where !path.hasPrefix("hosts[]") {
             guard let fallback = key.fallback, !Self.inWords.contains(path) else { continue }
             let steps = path.split(separator: ".").map(String.init)
-            let fixture = path.hasPrefix("store.redis.") ? Fixture(environment: Self.redis) : Fixture()
+            let environment = Self.needed.first { path.hasPrefix($0.path) }?.environment ?? [:]
+            let fixture = Fixture(environment: environment)
             let implied = fixture.load(Self.file(steps, value: nil))
             let explicit = fixture.load(Self.file(steps, value: Self.text(fallback, key.kind)))
             #expect(throws: Never.self, "\(path)") { _ = try implied.get() }
@@ -52,17 +53,32 @@ struct ReferenceFileTests {
         #expect(checked > 60)
     }
 
-    /// Defaults that are written in words, because they depend on other keys or on the machine.
-    private static let inWords: Set<String> = [
-        "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff", "routes[].max_body",
-        "routes[].timeouts.response", "event_loops", "secret_file", "upstreams.*.ca_file", "upstreams.*.server_name",
-        "clients[].client_secret_file", "provider.static.users[].id", "identity.headers",
-        "limits.connections_per_address",
-    ]
+    /// Whether the last step of the path is a name that the operator chooses.
+    private static func hasOwnName(_ path: String) -> Bool {
+        path == "upstreams.*" || path.hasPrefix("identity.headers.") || path.hasPrefix("identity.assertion.claims.")
+    }
 
-    /// `store.redis` needs these.
-    private static let redis = [
-        "SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret",
+    /// Defaults that are written in words, because they depend on other keys or on the machine.
+    private static let inWords = Set<String>([
+        "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
+        "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
+        "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "provider.static.users[].id",
+        "provider.oidc.acr_values", "provider.oidc.introspection.url", "provider.oidc.introspection.client_id",
+        "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
+        "identity.assertion.claims",
+    ]).union(
+        ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in
+            ["client_secret_file", "client_key_file", "client_authentication", "ca_file", "claims.traits"]
+                .map { "provider.\(provider).\($0)" }
+        }
+    )
+
+    /// Variables with what else the keys below a path need.
+    private static let needed: [(path: String, environment: [String: String])] = [
+        (
+            "store.redis.",
+            ["SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret"]
+        ), ("provider.introspection.", ["SALLYPORT_PROVIDER_INTROSPECTION_CLIENT_AUTHENTICATION": "none"]),
     ]
 
     /// What else a mapping needs when one of its keys is written.
@@ -70,7 +86,9 @@ struct ReferenceFileTests {
         "public_url": "https://app.example.com", "origins": "[\"https://b.example.com\"]",
         "url": "http://127.0.0.1:3001",
         "client_id": "app", "identifier": "ada", "password_hash": passwordHash, "username": "subject",
-        "password_file": "/etc/sallyport/app-password",
+        "password_file": "/etc/sallyport/app-password", "issuer": "https://id.example.com", "name": "id",
+        "authorization_url": "https://id.example.com/a", "token_url": "https://id.example.com/t",
+        "userinfo_url": "https://id.example.com/u", "claims": "{subject: id}", "subject": "id", "audiences": "[api]",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

@@ -10,7 +10,7 @@ struct StoreTests {
     private static func fixture(_ environment: [String: String]) -> Fixture {
         var fixture = Fixture(environment: secret.merging(environment) { $1 })
         fixture.files["/etc/sallyport/redis-url"] = Array("\(self.url)\n".utf8)
-        fixture.judgeRedisURL = { $0.bytes.contains(UInt8(ascii: "!")) ? "an exclamation mark is no port" : nil }
+        fixture.judges.redisURL = { $0.bytes.contains(UInt8(ascii: "!")) ? "an exclamation mark is no port" : nil }
         return fixture
     }
 

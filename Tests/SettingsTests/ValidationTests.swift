@@ -190,7 +190,9 @@ struct ValidationTests {
             ("limits: {field: 128KiB}", "limits.field"), ("identity: {headers: {}}", "identity.headers"),
             ("routes: []", "routes"), ("handoff: {cookies: []}", "handoff.cookies"),
             ("handoff: {cookies: [__Host-sallyport-attempt]}", "handoff.cookies"),
-            ("handoff: {cookies: [__Host-sallyport-handled]}", "handoff.cookies"), ("listen: []", "listen"),
+            ("handoff: {cookies: [__Host-sallyport-handled]}", "handoff.cookies"),
+            ("handoff: {cookies: [__Host-sallyport-x]}", "handoff.cookies"),
+            ("handoff: {cookies: [sallyport]}", "handoff.cookies"), ("listen: []", "listen"),
             ("admin: {listen: \"127.0.0.1:8080\"}", "admin.listen"),
             ("routes: [{cors: {origins: [\"*\"], credentials: true}}]", "routes[0].cors.credentials"),
         ] {

@@ -9,9 +9,13 @@ package struct AuditEvent: Sendable {
         case bindingMismatch = "binding.mismatch"
         case configReloaded = "config.reloaded"
         case configReloadFailed = "config.reload_failed"
+        case hostTicketIssued = "host_ticket.issued"
+        case hostTicketRefused = "host_ticket.refused"
+        case hostTicketUsed = "host_ticket.used"
         case sessionCreated = "session.created"
         case sessionDenied = "session.denied"
         case sessionEnded = "session.ended"
+        case sessionRenewalFailed = "session.renewal_failed"
         case signInFailed = "sign_in.failed"
         case storeCutOff = "store.cut_off"
         case storePrimaryChanged = "store.primary_changed"
@@ -28,7 +32,7 @@ package struct AuditEvent: Sendable {
         /// Whether any client can cause it as often as it likes, by being refused.
         var isOfStrangers: Bool {
             switch self {
-            case .bindingMismatch, .sessionDenied, .signInFailed: true
+            case .bindingMismatch, .hostTicketRefused, .sessionDenied, .signInFailed: true
             default: false
             }
         }

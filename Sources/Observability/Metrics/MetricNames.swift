@@ -52,10 +52,23 @@ package enum MetricNames {
         labels: ["route", "decision", "reason"],
         hidesZero: true
     )
+    package static let signIns = MetricFamily(
+        .counter,
+        "sallyport_sign_ins_total",
+        help: "Sign-ins, by what presents the session (web, native) and result (ok, or the reason id).",
+        labels: ["kind", "result"],
+        hidesZero: true
+    )
     package static let transferTokens = MetricFamily(
         .counter,
         "sallyport_transfer_tokens_total",
         help: "Session-transfer tokens, by result.",
+        labels: ["result"]
+    )
+    package static let hostTickets = MetricFamily(
+        .counter,
+        "sallyport_host_tickets_total",
+        help: "Tickets between hosts of the gateway, by result.",
         labels: ["result"]
     )
     package static let sessionResolve = MetricFamily(
@@ -69,6 +82,26 @@ package enum MetricNames {
         "sallyport_binding_checks_total",
         help: "Device bindings judged, by kind of binding and result (match, mismatch, unknown, dry_run).",
         labels: ["kind", "result"]
+    )
+
+    package static let providerCalls = MetricFamily(
+        .counter,
+        "sallyport_provider_calls_total",
+        help:
+            "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer).",
+        labels: ["purpose", "result"]
+    )
+    package static let providerCallDuration = MetricFamily(
+        .histogram,
+        "sallyport_provider_call_duration_seconds",
+        help: "Time from a call to the provider to the end of its answer, by purpose.",
+        labels: ["purpose"]
+    )
+    package static let providerRenewals = MetricFamily(
+        .counter,
+        "sallyport_provider_renewals_total",
+        help: "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large).",
+        labels: ["result"]
     )
 
     // Sessions that the loops cache (L1), and Redis.
@@ -275,7 +308,9 @@ package enum MetricNames {
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         connectionsEvicted,
-        decisions, transferTokens, sessionResolve, bindingChecks, upstreamRequests, upstreamDuration,
+        decisions, signIns, transferTokens, hostTickets, sessionResolve, bindingChecks, providerCalls,
+        providerCallDuration, providerRenewals, upstreamRequests,
+        upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
         redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
@@ -283,6 +318,12 @@ package enum MetricNames {
         configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]
+}
+
+/// The result of a renewal of a provider's tokens: the values of `sallyport_provider_renewals_total{result}`.
+package enum ProviderRenewalResult: String, Sendable, CaseIterable {
+    case renewed, later, ended, lost
+    case tooLarge = "too_large"
 }
 
 /// The result for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
@@ -294,6 +335,19 @@ package enum TransferTokenResult: String, Sendable, CaseIterable {
     case expired
     case invalid
     case bindingMismatch = "binding_mismatch"
+    case quarantined
+    case refused
+    case throttled
+    case storeError = "store_error"
+}
+
+/// The result for a ticket between hosts: the values of `sallyport_host_tickets_total{result}`.
+package enum HostTicketResult: String, Sendable, CaseIterable {
+    case issued
+    case used
+    /// Used up by a browser that keeps its own session.
+    case repeated
+    case replayed
     case quarantined
     case refused
     case throttled

@@ -7,8 +7,8 @@ extension Keyspace {
 
     /// The end or change that a change of `key` means; nil if it concerns nothing that a cache holds.
     ///
-    /// A session is written once and then deleted or expires; an epoch changes only when its subject's sessions end.
-    /// The writing of a session is reported too; it ends nothing that is in a cache.
+    /// A session's record also changes when it is written, replaced or expires, so that alone is no end; an epoch
+    /// changes only when its subject's sessions end.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
             let close = key.firstIndex(of: UInt8(ascii: "}"))
@@ -16,10 +16,10 @@ extension Keyspace {
         let (tag, rest) = (key[6..<close], key[(close + 1)...])
         switch key[3] {
         case UInt8(ascii: "s"):
-            return Self.session(tag, rest)
+            return Self.session(tag, rest).map { .sessionRecord($0) }
         case UInt8(ascii: "f"):
             guard Self.isBase64URL(tag, count: Self.tagLength), rest.isEmpty else {
-                return Self.session(tag, rest) ?? Self.record(tag, rest)
+                return Self.session(tag, rest).map { .session($0) } ?? Self.record(tag, rest)
             }
             return .lineage(Self.lineage(tag))
         case UInt8(ascii: "c"):
@@ -33,16 +33,16 @@ extension Keyspace {
     }
 
     /// Whether a change of `key` that means an end by `ended(byChangeOf:)` is always caused by ending something. A
-    /// session's record also changes when it is written and when it expires, a document also when it is replaced.
+    /// session's record also changes when it is written, replaced or expires, a document also when it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
         key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }
 
-    private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {
+    private static func session(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> RecordKey? {
         guard Self.isBase64URL(tag, count: Self.tagLength), rest.first == UInt8(ascii: ":"),
             let digest = Digest256(base64URL: rest.dropFirst())
         else { return nil }
-        return .session(RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest))
+        return RecordKey(kind: .session, lineage: Self.lineage(tag), digest: digest)
     }
 
     private static func record(_ tag: ArraySlice<UInt8>, _ rest: ArraySlice<UInt8>) -> Invalidation? {

@@ -209,23 +209,34 @@ extension RedisStore {
         }
     }
 
-    /// The live session, its subject's epoch not checked yet.
     private func candidate(_ values: Values, _ found: Found) throws(StoreError) -> Stored<Session>? {
+        try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
+    }
+
+    /// The live session in the values of `Keyspace.all`, its subject's epoch not checked yet.
+    ///
+    /// - Parameter isEnding: Whether the command that has read it has also ended it.
+    func liveSession(
+        _ values: Values,
+        _ key: RecordKey,
+        at place: [UInt8],
+        isEnding: Bool
+    ) throws(StoreError) -> Stored<Session>? {
         guard let bytes = values[0], try Self.isLive(ledger: values[1]), let idleBytes = values[2] else { return nil }
         let idle = try IdleValue(bytes: idleBytes)
         let stored = Stored(
-            record: try self.seals.session(bytes, at: found.place),
+            record: try self.seals.session(bytes, at: place),
             version: Self.version(of: bytes),
             usedAt: idle.usedAt
         )
         let now = self.clock.now()
         guard now < stored.record.expiresAt, now < idle.deadline else { return nil }
         // A primary that was just promoted or restarted may have lost the end.
-        let isForgotten = !found.isEnding && self.endings.hasEnded(found.key, stored.record, names: self.names)
+        let isForgotten = !isEnding && self.endings.hasEnded(key, stored.record, names: self.names)
         return isForgotten ? nil : stored
     }
 
-    /// Distinguishes sessions: the end of the seal's tag. Never used for a compare-and-act.
+    /// Distinguishes sessions: the end of the seal's tag. A compare-and-act also names the bytes that were read.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         RecordVersion(value: sealed.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
@@ -255,45 +266,5 @@ extension RedisStore {
             idle: idle.bytes,
             idleLife: idle.idleLifetime + Self.margin
         )
-    }
-}
-
-/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first by the gateways' clock.
-/// Plain text, because the touch script updates it.
-struct IdleValue {
-    let deadline: UnixTime
-    private let milliseconds: Int64
-
-    init(now: UnixTime, idleLifetime: Duration) {
-        self.milliseconds = min(max(idleLifetime, .zero), RedisStore.longestLife).wholeMilliseconds
-        self.deadline = UnixTime(milliseconds: now.milliseconds + self.milliseconds)
-    }
-
-    var idleLifetime: Duration { .milliseconds(self.milliseconds) }
-
-    /// The time of the use that last moved the deadline.
-    var usedAt: UnixTime { UnixTime(milliseconds: self.deadline.milliseconds - self.milliseconds) }
-
-    init(bytes: [UInt8]) throws(StoreError) {
-        guard let blank = bytes.firstIndex(of: 0x20), let deadline = Self.number(bytes[..<blank]),
-            let lifetime = Self.number(bytes[(blank + 1)...])
-        else { throw .unavailable }
-        self.deadline = UnixTime(milliseconds: deadline)
-        self.milliseconds = lifetime
-    }
-
-    /// Read digit by digit for speed: every read of a session needs it.
-    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
-        guard (1...18).contains(digits.count) else { return nil }
-        var number: Int64 = 0
-        for digit in digits {
-            guard (0x30...0x39).contains(digit) else { return nil }
-            number = number * 10 + Int64(digit - 0x30)
-        }
-        return number
-    }
-
-    var bytes: [UInt8] {
-        Array("\(self.deadline.milliseconds) \(self.milliseconds)".utf8)
     }
 }

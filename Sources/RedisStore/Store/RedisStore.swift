@@ -1,5 +1,5 @@
 package import Cryptography
-internal import NIOCore
+package import NIOCore
 package import Sessions
 import Synchronization
 package import Vocabulary
@@ -48,7 +48,7 @@ package final class RedisStore: RecordStore {
     /// A separate table, because one list can have as many documents as a collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
     /// The subject of the record under a key, so that the epoch can be requested together with the record. Never wrong,
-    /// because a key never gets another record.
+    /// because a session is only replaced by one of the same subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 16_384)
     private let feed: InvalidationFeed
     /// The ends that count whatever a primary that was replaced or restarted says.
@@ -106,7 +106,7 @@ package final class RedisStore: RecordStore {
                 guard endings.epoch(of: name) + Self.echo < now else { return }
                 endings.note(.subject(name, epoch: now))
             }
-        case .document, .all: break
+        case .sessionRecord, .document, .all: break
         }
     }
 
@@ -216,12 +216,13 @@ package final class RedisStore: RecordStore {
         return false
     }
 
-    /// The subject's current epoch: the latest under any of its names. 0 if its sessions were never ended.
-    func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+    /// The latest epoch under any of the subject's names; 0 if its sessions were never ended.
+    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
         // One command for each name, because names have different slots.
-        let asked = self.seals.ring.names(of: subject).map { name in
+        let asked = self.names(of: subject).map { name in
             self.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
-                try Values(reply, count: 1).latestEpoch(from: 0)
+                // A primary that was just promoted or restarted may have lost the end.
+                max(try Values(reply, count: 1).latestEpoch(from: 0), self.endings.epoch(of: name))
             }
         }
         if asked.count == 1 { return asked[0] }

@@ -137,6 +137,23 @@ package enum Scripts {
         isDurable: false
     )
 
+    /// Replaces a live session and keeps its TTL: 1 when done, 0 when it has ended or idled out, -1 when it is not the
+    /// judged one.
+    ///
+    /// Keys: session, ledger, idle. Arguments: judged bytes, bytes.
+    static let replaceSession = RedisScript(
+        """
+        local value = redis.call('GET', KEYS[1])
+        if not value or redis.call('GET', KEYS[2]) ~= 'L' or redis.call('EXISTS', KEYS[3]) == 0 then return 0 end
+        if value ~= ARGV[1] then return -1 end
+        redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+        return 1
+        """,
+        kind: .replace,
+        // If it is lost, the former session is back (`SessionStore.replace`).
+        isDurable: false
+    )
+
     /// Deletes a session and returns its former values: session, ledger and idle value, as a read would return them.
     /// The last key is written only to show followers of its prefix that this was an end: a session's key also changes
     /// when it is written or expires.
@@ -229,7 +246,8 @@ package enum Scripts {
 
     /// All scripts.
     package static let all = [
-        Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.endSession,
+        Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.replaceSession,
+        Self.endSession,
         Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace, Self.replaceUnconfirmed,
         Self.rewrite, Self.endRecord, Self.once, Self.putDocument, Self.deleteDocument, Self.allow, Self.giveBack,
         Self.forgive,

@@ -21,23 +21,27 @@ extension LocalAnswer {
         now: UnixTime
     ) -> LocalAnswer {
         let parameter = configuration.settings.handoff.queryParameter
+        let provider = configuration.settings.provider
         let form = DenialForm.of(
             denial,
             head,
             base,
             route.settings,
             session: session,
-            provider: configuration.settings.provider,
+            provider: provider,
             now: now
         )
-        if case .signIn(let isAgain) = form {
-            let path = SignInPath.leading(to: Self.ownTarget(head, base, without: parameter).utf8, isAgain: isAgain)
+        if case .signIn(let demand) = form {
+            let path = SignInPath.leading(to: Self.ownTarget(head, base, without: parameter).utf8, demanding: demand)
             return .redirect(to: host.publicURL.description + path, reason: denial.reason)
         }
         let challenge = denial.challenge(route.settings.require, isJudged: isJudged)
+        // A script sends its user to the sign-in page itself, with the page that it wants to return to.
+        let signsIn = form == .unauthorized && provider?.signsIn == true
         var answer = LocalAnswer.problem(
             denial.reason,
             requestID: requestID,
+            loginURL: signsIn ? SignInPath.url(on: host.publicURL.description) : nil,
             fields: challenge.map { [("WWW-Authenticate", $0)] } ?? []
         )
         if Navigation.wantsPage(head, base) {
@@ -46,7 +50,8 @@ extension LocalAnswer {
                 isPost
                 ? Self.pageBefore(head, base, host, without: parameter)
                 : Self.ownTarget(head, base, without: parameter)
-            answer.signIn = SignInPath.leading(to: target.utf8, isAgain: session != nil)
+            let demand = StepUp.demand(route.settings.require, denial, session, provider, now)
+            answer.signIn = SignInPath.leading(to: target.utf8, demanding: demand)
         }
         return CrossOrigin.readable(answer, head, base, route)
     }

@@ -32,15 +32,19 @@ package struct LocalAnswer: Sendable {
     /// reason.
     ///
     /// - Parameters:
+    ///   - loginURL: Where a script can send its user to sign in; nil if signing in does not help.
     ///   - fields: Further fields, such as `Allow`; a challenge replaces the usual one.
     ///   - closes: Whether the connection cannot carry another request, whatever the reason.
     package static func problem(
         _ reason: Reason,
         requestID: RequestID? = nil,
+        loginURL: String? = nil,
         fields: [(name: String, value: String)] = [],
         closes: Bool = false
     ) -> LocalAnswer {
-        var answer = LocalAnswer(EndpointResponse.problem(reason, requestID: requestID?.text, fields: fields))
+        var answer = LocalAnswer(
+            EndpointResponse.problem(reason, requestID: requestID?.text, loginURL: loginURL, fields: fields)
+        )
         answer.closes = closes || reason.refusal?.closes ?? false
         return answer
     }

@@ -1,11 +1,12 @@
-import Endpoints
+package import Endpoints
 import Vocabulary
 
 /// Refusals as pages for people. The only part of the request in the page is the path to which a sign-in leads back.
 extension LocalAnswer {
     /// An endpoint's answer.
-    init(_ response: EndpointResponse) {
+    package init(_ response: EndpointResponse) {
         self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
+        self.signIn = response.signIn
         self.isProblem = response.fields.contains {
             $0.name == "content-type" && $0.value == ProblemDocument.mediaType
         }
@@ -16,13 +17,14 @@ extension LocalAnswer {
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
     ///   - hasHost: Whether the request reached a host that is served.
-    func page(requestID: RequestID, isForm: Bool, hasHost: Bool) -> LocalAnswer {
+    ///   - hasSignIn: Whether there is a sign-in page.
+    package func page(requestID: RequestID, isForm: Bool, hasHost: Bool, hasSignIn: Bool) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
         let words = RefusalWords(reason, isForm: isForm)
         var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
-        if let way = self.link(words.way, hasHost: hasHost) {
+        if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
             // The link leaves any frame, because the sign-in page must not be framed.
-            let target = [.signIn, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
+            let target = [.signIn, .signInAgain, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
             content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
         }
@@ -38,22 +40,32 @@ extension LocalAnswer {
                 reason: reason
             )
         )
+        // The URL of a page may hold what its links must not tell.
+        if self.fields.contains(where: { $0.name == "referrer-policy" }) {
+            page.fields.removeAll { $0.name == "referrer-policy" }
+        }
         let own = Set(page.fields.map(\.name))
         page.fields += self.fields.filter { !own.contains($0.name.lowercased()) }
         page.closes = self.closes
         return page
     }
 
-    private func link(_ way: RefusalWords.Way, hasHost: Bool) -> (target: String, label: String)? {
-        switch way {
+    private func link(
+        _ way: RefusalWords.Way,
+        hasHost: Bool,
+        hasSignIn: Bool
+    ) -> (target: String, label: String)? {
+        let signIn = self.signIn ?? SignInPath.path
+        return switch way {
         case .none: nil
         // An empty reference is the page's own URL (RFC 3986 4.4), so the URL and its content need not be written into
-        // the page.
-        case .again: ("", "Try again")
+        // the page. A sign-in that failed begins anew: its URL holds a code that may have been used.
+        case .again: (self.signIn ?? "", "Try again")
         // On a host that is not served there is no page to link to.
         case .start: hasHost ? ("/", "Go to the start page") : nil
-        case .signIn: hasHost ? (self.signIn ?? SignInPath.path, "Sign in") : nil
-        case .otherAccount: hasHost ? (self.signIn ?? SignInPath.path, "Sign in with another account") : nil
+        case .signIn: hasSignIn ? (signIn, "Sign in") : nil
+        case .signInAgain: hasSignIn ? (signIn, "Try again") : nil
+        case .otherAccount: hasSignIn ? (signIn, "Sign in with another account") : nil
         }
     }
 }

@@ -11,6 +11,8 @@ package struct RefusalWords: Equatable, Sendable {
         case again
         case start
         case signIn
+        /// The sign-in again, after one that failed.
+        case signInAgain
         /// Sign-in with another account, one that has access.
         case otherAccount
     }
@@ -30,11 +32,11 @@ package struct RefusalWords: Equatable, Sendable {
             self.event += " It is not known whether what you entered has arrived."
             self.advice = "Before you send it again, look whether it was done."
         default:
-            self.event += " What you entered was not sent on."
+            self.event += " What you entered was not sent on and is not kept."
             switch self.way {
             case .again:
                 self.advice = "Use the Back button of your browser, then send the form again in a moment."
-            case .signIn:
+            case .signIn, .signInAgain:
                 self.advice =
                     "Sign in, then send the form again. The Back button of your browser may still show what you entered."
             case .none, .start, .otherAccount:
@@ -71,7 +73,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Check how it is written, or begin at the start page.",
                 .start
             )
-        case .sessionUnknown, .credentialOtherKey:
+        case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous:
             return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return RefusalWords(
@@ -79,6 +81,69 @@ package struct RefusalWords: Equatable, Sendable {
                 "Your device has changed its network since you signed in.",
                 "Sign in again to go on.",
                 .signIn
+            )
+        case .signInCancelled:
+            return RefusalWords(
+                "You are not signed in",
+                "The sign-in ended because you, or the service at which you sign in, said no.",
+                "Try again, or close this page if you have changed your mind.",
+                .signInAgain
+            )
+        case .signInInteractionRequired:
+            return RefusalWords(
+                "Please sign in",
+                "The service at which you sign in has to ask you something first.",
+                "Sign in to go on.",
+                .signIn
+            )
+        case .signInProviderError:
+            return RefusalWords(
+                "The sign-in failed",
+                "The service at which you sign in reported an error.",
+                "Try again. If it happens again, tell the people who run this site, with the reason below.",
+                .signInAgain
+            )
+        case .signInInvalidToken:
+            return RefusalWords(
+                "The sign-in failed",
+                "What the service at which you sign in says of you could not be verified.",
+                "Try again. If it happens again, tell the people who run this site, with the reason below.",
+                .signInAgain
+            )
+        case .signInStateMismatch:
+            return RefusalWords(
+                "This sign-in cannot be completed",
+                "It took too long, or was begun in another browser, or your browser does not keep this site's cookies.",
+                "Try again, and allow this site to keep cookies.",
+                .signInAgain
+            )
+        case .signInNotAllowed:
+            return RefusalWords(
+                "Your account has no access here",
+                "You have signed in with an account that may not use this site.",
+                "Ask the people who run this site for access, or sign in with another account.",
+                .otherAccount
+            )
+        case .signInInsufficient:
+            return RefusalWords(
+                "A stronger sign-in is needed",
+                "You have signed in, but the page that you want needs a stronger or more recent sign-in.",
+                "Try again, and confirm with a second factor or your password if you are asked.",
+                .signInAgain
+            )
+        case .signInRepeated:
+            return RefusalWords(
+                "The sign-in does not last",
+                "You have signed in several times within a minute, but your browser came back without a sign-in.",
+                "Allow this site to keep cookies, then try again. If it happens again, tell the people who run this site.",
+                .signInAgain
+            )
+        case .signInNotNavigation:
+            return RefusalWords(
+                "Open this page once more",
+                "Your browser fetched the sign-in before you opened it.",
+                "Open it now.",
+                .again
             )
         case .requireMaxAge:
             return RefusalWords(
@@ -112,6 +177,41 @@ package struct RefusalWords: Equatable, Sendable {
             return RefusalWords(
                 "Open this link once more",
                 "Your browser fetched this page before you opened it.",
+                "Open it now.",
+                .again
+            )
+        case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown:
+            return RefusalWords(
+                "This sign-in cannot be completed",
+                "It took too long, or its address was used before.",
+                "Try again. If you have signed in already, you are not asked to do it once more.",
+                .signInAgain
+            )
+        case .ticketOtherBrowser, .ticketOtherHost:
+            return RefusalWords(
+                "This sign-in cannot be completed",
+                "It was begun in another browser, or is completed already, or your browser does not keep this site's cookies.",
+                "Try again, and allow this site to keep cookies.",
+                .signInAgain
+            )
+        case .ticketNoCookie:
+            return RefusalWords(
+                "The sign-in does not last",
+                "You have signed in, but your browser came back without a sign-in.",
+                "Allow this site to keep cookies, then open the page again that you want to see.",
+                .none
+            )
+        case .ticketMalformed:
+            return RefusalWords(
+                "This address cannot be opened",
+                "It belongs to a sign-in that is over.",
+                "Open the page again that you want to see.",
+                .start
+            )
+        case .ticketNotNavigation:
+            return RefusalWords(
+                "Open this page once more",
+                "Your browser fetched the sign-in before you opened it.",
                 "Open it now.",
                 .again
             )

@@ -25,6 +25,8 @@ package struct OwnCookies: Sendable {
         package var handoffIsAmbiguous = false
         package var attemptIsAmbiguous = false
         package var handledIsAmbiguous = false
+        /// Whether there are other cookies of the gateway (`CompanionCookie`).
+        package var hasCompanion = false
         package var hasSession = false
         package var hasHandoff = false
         package var hasAttempt = false
@@ -36,7 +38,8 @@ package struct OwnCookies: Sendable {
     /// - Parameters:
     ///   - session: The name of the session cookie.
     ///   - handoff: The names under which apps set a transfer token.
-    ///   - attempt: The name of the cookie that repeats a handoff.
+    ///   - attempt: The name of the cookie that repeats a handoff. This name and the next begin with the session
+    ///     cookie's and `-`, as those of all other cookies of the gateway do.
     ///   - handled: The name of the cookie that marks handoff cookies as dealt with.
     package init(session: String, handoff: [String], attempt: String, handled: String) {
         self.session = Array(session.utf8)
@@ -45,7 +48,7 @@ package struct OwnCookies: Sendable {
         self.handled = Array(handled.utf8)
     }
 
-    private enum Owner { case session, handoff, attempt, handled }
+    private enum Owner { case session, handoff, attempt, handled, companion }
 
     /// Which cookie the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
@@ -54,10 +57,15 @@ package struct OwnCookies: Sendable {
         let valueStart = UnsafeRawPointer(equals) - UnsafeRawPointer(base) + 1
         let nameCount = valueStart - 1 - start
         let value = Slice(valueStart, end - valueStart)
-        if Self.isName(self.session, base + start, nameCount) { return (.session, value) }
+        if nameCount >= self.session.count, Self.isName(self.session, base + start, self.session.count) {
+            if nameCount == self.session.count { return (.session, value) }
+            if base[start &+ self.session.count] == UInt8(ascii: "-") {
+                if Self.isName(self.attempt, base + start, nameCount) { return (.attempt, value) }
+                if Self.isName(self.handled, base + start, nameCount) { return (.handled, value) }
+                return (.companion, value)
+            }
+        }
         for name in self.handoff where Self.isName(name, base + start, nameCount) { return (.handoff, value) }
-        if Self.isName(self.attempt, base + start, nameCount) { return (.attempt, value) }
-        if Self.isName(self.handled, base + start, nameCount) { return (.handled, value) }
         return nil
     }
 
@@ -96,6 +104,8 @@ package struct OwnCookies: Sendable {
                     Self.note(value, &found.attempt, &found.hasAttempt, &found.attemptIsAmbiguous, base)
                 case .handled:
                     Self.note(value, &found.handled, &found.hasHandled, &found.handledIsAmbiguous, base)
+                case .companion:
+                    found.hasCompanion = true
                 }
             }
             position = pair.next + 1
@@ -106,6 +116,20 @@ package struct OwnCookies: Sendable {
     /// Calls `take` with each value of the session cookie in `field`.
     package func forEachSession(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         self.forEachValue(of: .session, in: field, base, take)
+    }
+
+    /// Calls `take` with the label and the value of each of the gateway's other cookies in `field`: the label is the rest
+    /// of the name after the session cookie's name and `-`.
+    package func forEachCompanion(in field: Slice, _ base: Bytes, _ take: (_ label: Slice, _ value: Slice) -> Void) {
+        var position = field.start
+        while position < field.end {
+            let pair = Self.pair(base, position, field.end)
+            if let (owner, value) = self.owner(base, pair.first, pair.last), owner == .companion {
+                let start = pair.first + self.session.count + 1
+                take(Slice(start, value.start - 1 - start), value)
+            }
+            position = pair.next + 1
+        }
     }
 
     /// The different values of the handoff cookies in `field`. Only for the few requests that have any.

@@ -69,6 +69,11 @@ extension PresentedCredentials {
                         self.sessionCookies.append(secret)
                     }
                 }
+                cookies.forEachCompanion(in: value, base) { label, value in
+                    guard self.companions.count < Self.mostCompanions else { return }
+                    let label = String(decoding: label.bytes(in: base), as: UTF8.self)
+                    self.companions.append(CompanionCookie(label: label, value: Secret(Array(value.bytes(in: base)))))
+                }
             case .sessionToken:
                 lines.sessionToken += 1
                 self.sessionToken = value.isEmpty ? nil : Secret(Array(value.bytes(in: base)))

@@ -1,11 +1,12 @@
+package import Endpoints
 package import Sessions
 package import Settings
 package import Vocabulary
 
 /// The form of a denial: a redirect to the sign-in page where that helps a person, else a status.
 package enum DenialForm: Equatable, Sendable {
-    /// 303 to the sign-in page. `isAgain`: the user is signed in, and must authenticate again.
-    case signIn(isAgain: Bool)
+    /// 303 to the sign-in page, with what the sign-in must reach.
+    case signIn(SignInDemand)
     case unauthorized
     case forbidden
 
@@ -31,13 +32,13 @@ package enum DenialForm: Equatable, Sendable {
         let isRedirected = mayRedirect && (head.knownMethod == .get || head.knownMethod == .head)
         switch denial {
         case .unauthenticated:
-            return isRedirected ? .signIn(isAgain: false) : .unauthorized
+            guard isRedirected, provider?.signsIn == true else { return .unauthorized }
         case .forbidden(let reason):
             guard isRedirected, reason == .requireAAL || reason == .requireMaxAge, let session,
                 StepUp.helps(route.require, session, provider, now)
             else { return .forbidden }
-            return .signIn(isAgain: true)
         }
+        return .signIn(StepUp.demand(route.require, denial, session, provider, now))
     }
 }
 

@@ -84,6 +84,9 @@ extension Decision {
         }
         if evidence.isCrossSite { return .denied(.forbidden(.requestCrossSite)) }
         if let mismatch = evidence.bindingMismatch { return .denied(.unauthenticated(mismatch)) }
+        if evidence.now >= session.tokensEndAt, route.settings.auth == .required {
+            return .denied(.unauthenticated(.sessionRenewalAmbiguous))
+        }
         if route.hasRequirements, let reason = Requirements.unmet(route.settings.require, session.session, evidence.now)
         {
             return .denied(.forbidden(reason))

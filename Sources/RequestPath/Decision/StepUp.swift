@@ -1,10 +1,11 @@
+package import Endpoints
 package import Sessions
 package import Settings
 package import Vocabulary
 
 /// Whether signing in again would give a user access to a route for which the session does not suffice (`require.aal`,
-/// `require.max_age`). Only then is the user redirected to the sign-in page; otherwise the redirect would lead back and
-/// forth.
+/// `require.max_age`), and what that sign-in has to reach. Only then is the user redirected to the sign-in page;
+/// otherwise the redirect would lead back and forth.
 package enum StepUp {
     /// A user who signed in more recently than this is not asked to sign in again, even if the session does not
     /// suffice.
@@ -18,8 +19,11 @@ package enum StepUp {
         _ now: UnixTime
     ) -> Bool {
         // Signing in changes the cookie's session, but not a token that a program presents.
-        guard let provider, session.kind == .web, now.since(session.authenticatedAt) >= self.recent else {
-            return false
+        guard let provider, provider.signsIn, session.kind == .web else { return false }
+        if now.since(session.authenticatedAt) < self.recent {
+            // A provider that is told the level ends a sign-in that does not reach it with a page
+            // (`signin.insufficient`). Any other would lead back at once with the same session.
+            guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
         }
         var renewed = session
         renewed.aal = provider.assurance(of: session.subject) ?? session.aal
@@ -27,5 +31,40 @@ package enum StepUp {
         renewed.scopes = []
         renewed.authenticatedAt = now
         return Requirements.unmet(require, renewed, now) == nil
+    }
+
+    /// What the next sign-in has to reach for the route, as far as the provider can be told and can reach it: one sign-in
+    /// then suffices, and a user who cannot reach the level is not kept from signing in at all.
+    ///
+    /// - Parameter denial: Why the session, or the lack of one, does not suffice.
+    package static func demand(
+        _ require: RequirementSettings,
+        _ denial: Denial,
+        _ session: Session?,
+        _ provider: ProviderSettings?,
+        _ now: UnixTime
+    ) -> SignInDemand {
+        var demand = SignInDemand()
+        if let provider, provider.takesDemands {
+            if let aal = require.aal, let best = provider.assurance(of: session?.subject ?? ""), best >= aal {
+                demand.aal = aal
+            }
+            demand.maxAge = require.maxAge
+        }
+        // A provider that is told what is missing asks the user for it. Otherwise the user has to authenticate anew, also
+        // to sign in with another account.
+        if let session, case .forbidden(let reason) = denial {
+            let isTold = reason == .requireAAL && demand.aal != nil || reason == .requireMaxAge && demand.maxAge != nil
+            demand.isAgain = !isTold || !self.helps(require, session, provider, now)
+        }
+        return demand
+    }
+}
+
+extension ProviderSettings {
+    /// Whether a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1), and is
+    /// checked for them.
+    fileprivate var takesDemands: Bool {
+        if case .openID = self { true } else { false }
     }
 }

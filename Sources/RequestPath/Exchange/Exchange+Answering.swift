@@ -13,7 +13,8 @@ extension Exchange {
             ? answer.page(
                 requestID: self.facts.requestID,
                 isForm: self.facts.method == .post,
-                hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil
+                hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,
+                hasSignIn: self.configuration.settings.provider?.signsIn == true
             ) : answer
         self.releaseWaiting()
         self.releaseUpstreamHead()

@@ -36,6 +36,7 @@ extension Exchange {
             configuration: self.configuration,
             peer: self.peer,
             now: self.loop.sessionNow,
+            wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
@@ -116,7 +117,7 @@ extension Exchange {
 
     /// The result that a request has waited for.
     private enum Arrival {
-        case session(CachedSession?, SessionQuestion.Purpose)
+        case session(SessionAnswer, SessionQuestion.Purpose)
         case handoff(HandoffOutcome)
         /// The store failed. The reason is for the refusal.
         case unavailable(StoreError, Reason)
@@ -137,7 +138,8 @@ extension Exchange {
             read.whenFound { result in
                 guard self.isWaiting(in: exchange) else { return }
                 switch result {
-                case .success(let session): self.resume(.session(session, purpose))
+                case .success(let session):
+                    self.resume(.session(session.map { .found($0) } ?? .refused(read.refusal), purpose))
                 case .failure(let error): self.resume(.unavailable(error, read.failure))
                 }
             }
@@ -159,8 +161,7 @@ extension Exchange {
                 return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
             }
             switch arrival {
-            case .session(let session, let purpose):
-                let answer: SessionAnswer = session.map { .found($0) } ?? .none
+            case .session(let answer, let purpose):
                 if purpose == .request { self.noteSession(answer, in: .store) }
                 return self.follow(self.facts.judge.sessionFound(answer, head, base, self.given), head, base)
             case .handoff(let outcome):
@@ -179,13 +180,16 @@ extension Exchange {
     /// Writes the head that is sent to the app.
     private func write(
         _ permit: consuming Permit,
-        _ identity: ContiguousArray<UInt8>?,
+        _ identity: IdentityLines?,
         _ head: RequestHead,
         _ base: Bytes
     ) {
         guard let host = self.facts.host else { return }
         var address = self.peerText
         if let client = self.facts.clientAddress, client != self.peer { address = Array(client.description.utf8) }
+        if self.facts.judge.findings.isAssertionDue, let session = self.facts.session {
+            self.loop.renewAssertion(of: session, for: permit.route.audience, by: self.configuration)
+        }
         self.upstreamHead = PermittedHead(
             head,
             base,

@@ -18,8 +18,11 @@ extension Explanation {
             guard let host, location.hasPrefix("\(host.publicURL)\(SignInPath.path)?") else {
                 return "303 to the same URL without the transfer token\(reason)"
             }
-            let isAgain = location.hasSuffix("&\(SignInPath.prompt.name)=\(SignInPath.prompt.value)")
-            return "303 to the login page\(isAgain ? ", to sign in again" : "")\(reason)"
+            let demand = SignInDemand(FormText.pairs(location.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
+            var wish = demand.isAgain ? ", to sign in again" : ""
+            if let aal = demand.aal { wish += ", at \(aal.rawValue)" }
+            if let maxAge = demand.maxAge { wish += ", at most \(maxAge.components.seconds) s ago" }
+            return "303 to the login page\(wish)\(reason)"
         }
         let allow = answer.fields.first { $0.name == "Allow" }.map { "; Allow: \($0.value)" } ?? ""
         let status = "\(answer.status) \(StatusText.phrase(answer.status))"
@@ -30,8 +33,10 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Hides a password or token of the app.
-    static func redacted(_ line: Substring) -> String {
-        line.lowercased().hasPrefix("authorization:") ? "Authorization: <redacted>" : String(line)
+    /// Hides a password or token of the app, and an assertion, which the app would accept.
+    static func redacted(_ line: Substring, audience: String) -> String {
+        if line.lowercased().hasPrefix("authorization:") { return "Authorization: <redacted>" }
+        if line.hasPrefix("\(AssertionSigner.field):") { return "\(AssertionSigner.field): <signed for \(audience)>" }
+        return String(line)
     }
 }

@@ -11,6 +11,8 @@ package import Vocabulary
 package struct Explanation: Sendable {
     /// The steps in order, each with its lines of text.
     package private(set) var steps: [(title: String, lines: [String])] = []
+    /// Whether the user has to sign in next.
+    package private(set) var leadsToSignIn = false
 
     /// Explains the request whose head is `bytes`.
     ///
@@ -37,6 +39,7 @@ package struct Explanation: Sendable {
                         configuration: configuration,
                         peer: peer,
                         now: now,
+                        wallNow: now,
                         scratch: scratch,
                         notesStrayForwarding: false
                     )
@@ -115,6 +118,7 @@ package struct Explanation: Sendable {
                 isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), head, base, given)
             case .collect(let call):
+                self.leadsToSignIn = call.value.endpoint.path == SignInPath.path
                 let line = "answered by the gateway's own \(call.value.endpoint.path)"
                 return self.say("route", self.reading(head, base, given) + [line])
             case .permitted(let permit, let identity):
@@ -222,6 +226,10 @@ package struct Explanation: Sendable {
         _ given: JudgingContext,
         _ findings: JudgeFindings
     ) {
+        if let host = findings.host {
+            let login = "\(host.publicURL)\(SignInPath.path)?"
+            self.leadsToSignIn = answer.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
+        }
         var lines = [Self.words(answer, of: findings.host)]
         guard findings.stage == .route else {
             if let field = findings.unwritableField { lines[0] += " (\(field))" }
@@ -250,9 +258,10 @@ package struct Explanation: Sendable {
         _ given: JudgingContext,
         _ judge: RequestJudge,
         _ permit: consuming Permit,
-        _ identity: ContiguousArray<UInt8>?
+        _ identity: IdentityLines?
     ) {
         guard let host = judge.findings.host else { return }
+        let audience = permit.route.audience.text
         let permitted = PermittedHead(
             head,
             base,
@@ -270,6 +279,6 @@ package struct Explanation: Sendable {
         )
         self.say("decision", ["forwarded"])
         let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
-        self.say("head towards the app", lines.map(Self.redacted))
+        self.say("head towards the app", lines.map { Self.redacted($0, audience: audience) })
     }
 }

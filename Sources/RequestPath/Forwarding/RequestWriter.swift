@@ -12,8 +12,8 @@ package struct ForwardedFacts {
     /// `X-Forwarded-Proto` and `X-Forwarded-Host` lines of the public host, ready-made.
     package var hostLines: [UInt8]
     package var requestID: RequestID
-    /// The identity lines of the session, ready-made; empty when there is none.
-    package var identity: ContiguousArray<UInt8>?
+    /// The lines about the user; nil if there is no session whose identity the app sees.
+    package var identity: IdentityLines?
 }
 
 /// Writes the head for the app: the client's lines unchanged, without those that a client may not send, then the
@@ -58,7 +58,8 @@ package enum RequestWriter {
             writer.write("\r\n")
             if head.isWebSocketUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             if let identity = facts.identity {
-                identity.withUnsafeBufferPointer { writer.write($0) }
+                identity.session.withUnsafeBufferPointer { writer.write($0) }
+                if let assertion = identity.assertion { assertion.withUnsafeBufferPointer { writer.write($0) } }
             }
             writer.write("\r\n")
             return writer.count
@@ -111,6 +112,7 @@ package enum RequestWriter {
             case .methodOverride: drops = drops || route.dropsMethodOverride
             case .cookie:
                 if credentials.cookies.hasSession || credentials.cookies.hasAttempt || credentials.cookies.hasHandled
+                    || credentials.cookies.hasCompanion
                     || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
                 {
                     drops = true

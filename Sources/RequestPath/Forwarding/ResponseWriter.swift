@@ -31,11 +31,18 @@ package struct AnswerChanges {
 
 /// Writes an answer's head for the client.
 package struct ResponseWriter: Sendable {
-    /// The names of the gateway's own cookies, which an app may not set.
-    private let ownCookies: [[UInt8]]
+    private let sessionCookies: [[UInt8]]
+    private let handoffCookies: [[UInt8]]
 
-    package init(ownCookies: [String]) {
-        self.ownCookies = ownCookies.map { Array($0.utf8) }
+    /// A writer for apps that may not set the gateway's own cookies.
+    ///
+    /// - Parameters:
+    ///   - sessionCookies: The names of the session cookie. Names that continue one of them with `-` are the gateway's
+    ///     too.
+    ///   - handoffCookies: The names under which transfer tokens are presented.
+    package init(sessionCookies: [String], handoffCookies: [String]) {
+        self.sessionCookies = sessionCookies.map { Array($0.utf8) }
+        self.handoffCookies = handoffCookies.map { Array($0.utf8) }
     }
 
     /// Appends the head of `head` to `buffer`.
@@ -161,7 +168,10 @@ package struct ResponseWriter: Sendable {
         // A browser returns a cookie without a name as its bare value, so `=ours=x` would come back as `ours=x`.
         if value.first == 0x3D { value = UnsafeBufferPointer(rebasing: value.dropFirst()) }
         let name = ByteClass.trimmed(UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3D && $0 != 0x3B }))
-        return self.ownCookies.contains { $0.elementsEqual(name) }
+        if self.handoffCookies.contains(where: { $0.elementsEqual(name) }) { return true }
+        return self.sessionCookies.contains { own in
+            name.starts(with: own) && (name.count == own.count || name[own.count] == UInt8(ascii: "-"))
+        }
     }
 
     private static func isPrivate(_ value: UnsafeBufferPointer<UInt8>) -> Bool {

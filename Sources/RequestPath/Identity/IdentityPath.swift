@@ -8,11 +8,12 @@ package struct IdentityPath: Sendable {
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
-        "methods", "authenticated_at", "origin", "scopes", "client_id",
+        "methods", "authenticated_at", "origin", "scopes", "client_id", "provider.access_token", "provider.id_token",
     ]
 
     private enum Place {
         case subject, sessionID, schemaID, aal, methods, scopes, authenticatedAt, origin, clientID
+        case accessToken, idToken
         case traits([[UInt8]])
         case metadataPublic([[UInt8]])
     }
@@ -38,6 +39,8 @@ package struct IdentityPath: Sendable {
         case "authenticated_at": self.place = .authenticatedAt
         case "origin": self.place = .origin
         case "client_id": self.place = .clientID
+        case "provider.access_token": self.place = .accessToken
+        case "provider.id_token": self.place = .idToken
         default:
             let rest = steps.dropFirst(2).map { Array($0.utf8) }
             self.place = steps[1] == "traits" ? .traits(rest) : .metadataPublic(rest)
@@ -45,7 +48,24 @@ package struct IdentityPath: Sendable {
         self.isList = text == "methods" || text == "scopes" || steps.last == "groups" || steps.last == "roles"
     }
 
-    /// The value, or nil where the session has none.
+    /// Whether the value is a token of the provider, which is a secret and not in the session itself (`token`).
+    package var isToken: Bool {
+        switch self.place {
+        case .accessToken, .idToken: true
+        default: false
+        }
+    }
+
+    /// The token, or nil where the session has none.
+    func token(of tokens: SessionTokens?) -> Secret? {
+        switch self.place {
+        case .accessToken: tokens?.access
+        case .idToken: tokens?.id
+        default: nil
+        }
+    }
+
+    /// The value, or nil where the session has none; nil for a token.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
         case .subject: .string(session.subject)
@@ -54,9 +74,12 @@ package struct IdentityPath: Sendable {
         case .aal: .string(session.aal.rawValue)
         case .methods: .array(session.methods.map { .string($0) })
         case .scopes: .array(session.scopes.map { .string($0) })
-        case .authenticatedAt: .string(session.authenticatedAt.rfc3339Seconds)
+        // Providers need not say when the user authenticated.
+        case .authenticatedAt:
+            session.authenticatedAt.seconds > 0 ? .string(session.authenticatedAt.rfc3339Seconds) : nil
         case .origin: .string(session.origin.rawValue)
         case .clientID: session.clientID.map { .string($0) }
+        case .accessToken, .idToken: nil
         case .traits(let steps): Self.value(at: steps, of: session.identity.traitsDocument)
         case .metadataPublic(let steps): Self.value(at: steps, of: session.identity.metadataPublicDocument)
         }

@@ -8,6 +8,11 @@ package struct IdentityRefusal: Error, Equatable, Sendable {
     package let reason: Reason
     /// The field that could not be written; nil when all fields together are too large.
     package let field: String?
+
+    package init(reason: Reason, field: String?) {
+        self.reason = reason
+        self.field = field
+    }
 }
 
 /// The fields that tell an app who the user is. A client's fields of these names are removed.
@@ -15,6 +20,8 @@ package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
     /// The names that are removed from every request before the gateway's fields are set.
     package let managed: ManagedNames
+    /// Signs the assertions; nil if apps get none.
+    let assertion: AssertionSigner?
     /// A field and where its value is.
     private struct Source {
         let name: String
@@ -35,7 +42,9 @@ package struct IdentityProfile: Sendable {
     private let text: IdentityText
     private let maxSize: Int
 
-    package init(_ settings: IdentitySettings) {
+    /// - Parameter assertion: nil: apps get no assertion.
+    package init(_ settings: IdentitySettings, assertion: AssertionSigner? = nil) {
+        self.assertion = assertion
         self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
         self.managed = ManagedNames(configured: self.fields.map(\.name))
         self.sources = self.fields.compactMap { field in
@@ -51,9 +60,18 @@ package struct IdentityProfile: Sendable {
         self.basic != nil || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
 
+    /// Whether a field shows a token of the provider.
+    package var namesTokens: Bool { self.sources.contains(where: \.path.isToken) }
+
     /// Normalised names (lower case, `-` for every byte that is not a letter or digit) that are removed from every
     /// request.
     package var managedNames: [String] { self.managed.names }
+
+    /// Normalised names of the fields that only the gateway writes. An app's answer must not show them to a client.
+    var ownNames: [String] {
+        let names = self.fields.map(\.name) + (self.assertion == nil ? [] : [AssertionSigner.field])
+        return names.map(ManagedNames.normalized).filter { $0 != "authorization" }
+    }
 
     /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
     package var managedPrefixes: [String] { self.managed.prefixes }
@@ -62,14 +80,21 @@ package struct IdentityProfile: Sendable {
 
     /// The lines for `session`, ready to be copied into a request. A missing value gives no line, never an empty one
     /// (CVE-2026-30851).
-    package func render(_ session: Session) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
+    ///
+    /// - Parameter tokens: Those of the session's provider, if `namesTokens`.
+    package func render(
+        _ session: Session,
+        tokens: SessionTokens? = nil
+    ) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
         var lines = ContiguousArray<UInt8>()
         lines.reserveCapacity(256)
         for source in self.sources {
             let start = lines.count
             lines.append(contentsOf: source.beginning)
             do {
-                if let text = source.path.text(of: session) {
+                if source.path.isToken {
+                    try self.text.append(token: source.path.token(of: tokens), to: &lines)
+                } else if let text = source.path.text(of: session) {
                     try self.text.append(text, to: &lines)
                 } else {
                     try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
@@ -93,10 +118,17 @@ package struct IdentityProfile: Sendable {
             lines.append(contentsOf: Base64.encoded(credentials))
             Self.endLine(&lines)
         }
-        guard lines.count <= self.maxSize else {
-            return .failure(IdentityRefusal(reason: .identityTooLarge, field: nil))
+        do throws(IdentityRefusal) {
+            try self.checkSize(lines.count)
+        } catch {
+            return .failure(error)
         }
         return .success(lines)
+    }
+
+    /// Refuses lines of together more than `identity.max_size` bytes.
+    func checkSize(_ count: Int) throws(IdentityRefusal) {
+        guard count <= self.maxSize else { throw IdentityRefusal(reason: .identityTooLarge, field: nil) }
     }
 
     private static func endLine(_ lines: inout ContiguousArray<UInt8>) {
@@ -129,8 +161,14 @@ package struct IdentityProfile: Sendable {
                 problems.append("identity.headers: \(field.path) is not a path to a value of a session")
             }
         }
+        for claim in settings.assertion?.claims ?? [] where IdentityPath(claim.path)?.isToken ?? true {
+            problems.append("identity.assertion.claims: \(claim.path) is not a path to a value of a session")
+        }
         if let path = settings.basic?.usernamePath, IdentityPath(path) == nil {
             problems.append("identity.basic.username: \(path) is not a path to a value of a session")
+        }
+        if let path = settings.basic?.usernamePath, IdentityPath(path)?.isToken == true {
+            problems.append("identity.basic.username: \(path) is a secret and no name")
         }
         let delimiter = Unicode.Scalar(settings.delimiter)
         if !(0x21..<0x7F).contains(settings.delimiter) || delimiter.properties.isAlphabetic
@@ -144,7 +182,10 @@ package struct IdentityProfile: Sendable {
     /// Names that the request path interprets (so that a client's field of that name would not be removed) or writes.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
-        let written = ["for", "host", "proto", "port", "prefix"].map { "x-forwarded-\($0)" } + ["x-request-id"]
+        let written =
+            ["for", "host", "proto", "port", "prefix"].map { "x-forwarded-\($0)" } + [
+                "x-request-id", ManagedNames.normalized(AssertionSigner.field),
+            ]
         return written.contains(name) || name.hasPrefix("content-")
             || FieldNames.requestRoles.contains { $0.0 == name }
     }

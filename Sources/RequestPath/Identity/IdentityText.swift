@@ -25,6 +25,14 @@ struct IdentityText {
         if text.withUnsafeBufferPointer({ Self.escape($0, to: &bytes) }) { throw Unsafe() }
     }
 
+    /// Appends a token as it is, so that an app can use it without decoding. One with other characters than RFC 6750 2.1
+    /// and RFC 6749 A.12 allow is unsafe.
+    func append(token: Secret?, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
+        guard let token else { return }
+        guard token.bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else { throw Unsafe() }
+        bytes.append(contentsOf: token.bytes)
+    }
+
     private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         let start = bytes.count
         for element in elements {

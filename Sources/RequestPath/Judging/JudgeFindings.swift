@@ -13,6 +13,8 @@ package struct JudgingContext {
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
     package let now: UnixTime
+    /// The machine's time, for what apps compare with their own clocks.
+    package let wallNow: UnixTime
     /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
@@ -22,12 +24,14 @@ package struct JudgingContext {
         configuration: PathConfiguration,
         peer: IPAddress,
         now: UnixTime,
+        wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
         notesStrayForwarding: Bool
     ) {
         self.configuration = configuration
         self.peer = peer
         self.now = now
+        self.wallNow = wallNow
         self.scratch = scratch
         self.notesStrayForwarding = notesStrayForwarding
     }
@@ -54,6 +58,8 @@ package struct JudgeFindings {
     package internal(set) var route: RouteEntry?
     /// The session whose identity the app sees; set when the request is permitted.
     package var session: CachedSession?
+    /// Whether the session's assertion for the route's audience is to be renewed after the request was sent.
+    package internal(set) var isAssertionDue = false
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
     /// The route's CORS lines for this origin, added unless the app's answer has its own. Set when the request is

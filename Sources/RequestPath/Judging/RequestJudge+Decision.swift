@@ -89,6 +89,7 @@ extension RequestJudge {
                 evidence.bindingMismatch = self.bindingMismatch(route.settings.liveBinding, session.session, given)
             }
         case .none: break
+        case .refused(let reason): evidence.missing = reason
         case .otherKey: evidence.missing = .credentialOtherKey
         case .malformed: evidence.missing = .credentialMalformed
         }
@@ -141,31 +142,19 @@ extension RequestJudge {
         _ base: Bytes,
         _ given: JudgingContext
     ) -> JudgeAction {
-        var identity: ContiguousArray<UInt8>?
+        var identity: IdentityLines?
         if let session = permit.session {
             self.findings.session = session
-            switch Self.identityLines(session, given.configuration) {
-            case .success(let lines): identity = lines
-            case .failure(let refused):
-                self.findings.unwritableField = refused.field
-                return .answer(.problem(refused.reason, requestID: self.findings.requestID))
+            do throws(IdentityRefusal) {
+                identity = try self.identity(of: session, on: permit.route, given)
+            } catch {
+                self.findings.unwritableField = error.field
+                return .answer(.problem(error.reason, requestID: self.findings.requestID))
             }
         }
         if let lines = permit.route.crossOriginLines {
             self.findings.crossOriginLines = lines.lines(for: head.value(.origin, in: base))
         }
         return .permitted(permit, identity: identity)
-    }
-
-    /// The session's identity lines, made once per session, loop and configuration.
-    @inline(__always)
-    private static func identityLines(
-        _ session: CachedSession,
-        _ configuration: PathConfiguration
-    ) -> Result<ContiguousArray<UInt8>, IdentityRefusal> {
-        if let ready = session.rendering(generation: configuration.generation) { return .success(ready) }
-        let rendered = configuration.identity.render(session.session)
-        if case .success(let ready) = rendered { session.setRendering(ready, generation: configuration.generation) }
-        return rendered
     }
 }

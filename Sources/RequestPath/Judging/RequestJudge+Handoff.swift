@@ -220,6 +220,7 @@ extension RequestJudge {
         if self.credentials.cookies.hasAttempt {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
         }
+        if isSignedIn, let answer = self.onwards(trial, head, base, given, host) { return .answer(answer) }
         if request.transport == .query || isSignedIn {
             return .answer(self.withoutParameter(trial, self.findings.note, head, base, given, host))
         }

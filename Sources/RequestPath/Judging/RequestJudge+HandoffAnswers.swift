@@ -92,14 +92,34 @@ extension RequestJudge {
         _ given: JudgingContext,
         _ host: HostEntry
     ) -> LocalAnswer {
-        // A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second
-        // redirect.
-        if trial.isMoved {
-            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
-        }
+        self.clearMovedToken(trial, given, host)
         // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
         let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
         return .redirect(to: host.publicURL.description + target, reason: reason)
+    }
+
+    /// 303 to the host on which users sign in, which signs the browser in as well and sends it back to the same URL; nil
+    /// where that is not wanted or not possible.
+    mutating func onwards(
+        _ trial: HandoffTrial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> LocalAnswer? {
+        guard let share = given.configuration.share else { return nil }
+        let target = Self.targetWithoutParameter(head, base, given.configuration.parameter)
+        let page = HandoffShare.Page(host: host.publicURL.authority, target: target)
+        guard let link = share.link(to: page, now: given.now) else { return nil }
+        self.clearMovedToken(trial, given, host)
+        return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
+    }
+
+    /// A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second redirect.
+    private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: JudgingContext, _ host: HostEntry) {
+        if trial.isMoved {
+            self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+        }
     }
 
     private static func targetWithoutParameter(

@@ -18,7 +18,7 @@ package import Vocabulary
 ///
 /// The head and its bytes are lent to each step; the judge keeps only slices. It reads no clock, does no I/O and emits
 /// nothing: time, peer and configuration are given (`JudgingContext`), and what is to be recorded is in `findings`. The
-/// only random value that it makes is the secret of a first handoff attempt.
+/// only random values that it makes are for handoffs: the secret of a first attempt, and the seal of a link.
 package struct RequestJudge {
     /// The results so far, which the driver applies, logs and forwards with.
     package var findings: JudgeFindings
@@ -139,7 +139,7 @@ package enum JudgeAction: ~Copyable {
     /// Read the body, then let the endpoint answer.
     case collect(OutOfLine<EndpointCall>)
     /// Forward it, with these identity lines; nil if there is no session whose identity the app sees.
-    case permitted(Permit, identity: ContiguousArray<UInt8>?)
+    case permitted(Permit, identity: IdentityLines?)
     case answer(LocalAnswer)
 }
 
@@ -181,6 +181,8 @@ package enum SessionAnswer {
     case found(CachedSession)
     /// No live session, or one of the other kind.
     case none
+    /// The token is not accepted, for this reason.
+    case refused(Reason)
     /// The token was made under a secret that is not accepted.
     case otherKey
     /// By its syntax the token is not one of this gateway.

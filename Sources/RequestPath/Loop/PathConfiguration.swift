@@ -63,6 +63,8 @@ package final class PathConfiguration: Sendable {
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
     let handoff: HandoffConsumer?
+    /// Set if a handoff also signs the browser in on the host on which users sign in.
+    let share: HandoffShare?
     let devices: DeviceObserver
     let clients: ClientRegistry
 
@@ -76,6 +78,7 @@ package final class PathConfiguration: Sendable {
         generation: UInt64,
         identity: IdentityProfile,
         handoff: HandoffConsumer?,
+        share: HandoffShare? = nil,
         devices: DeviceObserver,
         clients: ClientRegistry
     ) {
@@ -111,7 +114,7 @@ package final class PathConfiguration: Sendable {
             names: FieldNames(
                 roles: FieldNames.responseRoles,
                 // Only the gateway's own names: an app may send the others, which only clients may not send.
-                managedNames: identity.fields.map { ManagedNames.normalized($0.name) }.filter { $0 != "authorization" },
+                managedNames: identity.ownNames,
                 managedPrefixes: ["x-sallyport-"]
             ),
             limit: 65_536
@@ -138,10 +141,8 @@ package final class PathConfiguration: Sendable {
             handled: self.plainHandledCookie.name
         )
         self.responseWriter = ResponseWriter(
-            ownCookies: [
-                self.secureCookie, self.plainCookie, self.secureAttemptCookie, self.plainAttemptCookie,
-                self.secureHandledCookie, self.plainHandledCookie,
-            ].map(\.name) + handedOver
+            sessionCookies: [self.secureCookie.name, self.plainCookie.name],
+            handoffCookies: handedOver
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
         self.audit = audit
@@ -151,6 +152,7 @@ package final class PathConfiguration: Sendable {
             header: settings.forwardedHeader
         )
         self.handoff = handoff
+        self.share = share
         self.devices = devices
         self.clients = clients
     }

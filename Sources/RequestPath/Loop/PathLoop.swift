@@ -17,7 +17,8 @@ package final class PathLoop {
     let metrics: PathMetrics
     let accessLog: AccessLog?
     let stage: Stage
-    private(set) var requestHead: RequestHead
+    /// The head into which the loop's connections parse; replaced when an exchange keeps it.
+    package private(set) var requestHead: RequestHead
     let responseHead: ResponseHead
     let scratch: PathScratch
     /// Exact to a quarter of a second: for deadlines.
@@ -53,6 +54,7 @@ package final class PathLoop {
     private let unflushed = Batch<any TurnEndSender>()
     /// Pools with connections that are not used again before this turn ends.
     private let resting = Batch<any AppPool>()
+    private let assertions = AssertionRenewals()
     private var isTurnEndDue = false
 
     /// - Parameters:
@@ -140,6 +142,12 @@ package final class PathLoop {
         self.awaitTurnEnd()
     }
 
+    /// Has the next assertion of a session made, after the requests of this turn have been sent.
+    func renewAssertion(of session: CachedSession, for audience: Audience, by configuration: PathConfiguration) {
+        self.assertions.append(session, for: audience, by: configuration)
+        self.awaitTurnEnd()
+    }
+
     @inline(__always)
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
@@ -156,6 +164,7 @@ package final class PathLoop {
         self.isTurnEndDue = false
         self.unflushed.drain { $0.send() }
         self.resting.drain { $0.turnEnded() }
+        self.assertions.turnEnded(self)
     }
 
     // MARK: Connections

@@ -162,10 +162,12 @@ final class PathMetrics {
 }
 
 extension Reason {
-    /// Whether the store, an app, the gateway itself or the connection failed, rather than the request being refused.
+    /// Whether the store, the provider, an app, the gateway itself or the connection failed, rather than the request
+    /// being refused.
     var isFailure: Bool {
         switch self {
-        case .storeUnavailable, .storeFull, .upstreamUnreachable, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
+        case .storeUnavailable, .storeFull, .providerUnavailable, .signInProviderError, .signInInvalidToken,
+            .upstreamUnreachable, .upstreamTimeout, .upstreamReset, .upstreamMalformed,
             .upstreamTruncated, .gatewayOverloaded, .gatewayDraining, .clientGone:
             true
         default: false

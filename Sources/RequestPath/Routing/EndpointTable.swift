@@ -91,6 +91,7 @@ extension RouteEntry {
             index: index,
             settings: settings,
             authority: authority,
+            audience: Audience(index: -1, text: ""),
             sharesPath: false,
             upstreamIndex: upstreamIndex,
             replacesAuthorization: false,

@@ -14,6 +14,8 @@ package final class RouteEntry: Sendable {
     /// The `Host` line that the app gets: the route's own name for the app, or the host's public one. The client's own
     /// spelling (a port, a dot at the end, capitals) is not passed on, because an app may build URLs from it.
     package let hostLine: [UInt8]
+    /// Whom the app's assertions are for.
+    package let audience: Audience
     /// Whether the route requires more of a session than that it exists.
     package let hasRequirements: Bool
     /// The largest body in bytes; nil: the limit of all routes.
@@ -44,6 +46,7 @@ package final class RouteEntry: Sendable {
         index: Int,
         settings: RouteSettings,
         authority: String,
+        audience: Audience,
         sharesPath: Bool,
         upstreamIndex: Int,
         replacesAuthorization: Bool,
@@ -56,6 +59,7 @@ package final class RouteEntry: Sendable {
         self.settings = settings
         self.upstreamIndex = upstreamIndex
         self.hostLine = Array("Host: \(settings.hostHeader ?? authority)\r\n".utf8)
+        self.audience = audience
         self.hasRequirements = !settings.require.isEmpty
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
@@ -67,6 +71,18 @@ package final class RouteEntry: Sendable {
         self.methods = MethodSet(settings.methods)
         self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted
         self.strictness = Strictness(settings, requirement: requirement)
+    }
+}
+
+/// The recipient of assertions (`aud`, RFC 7519 4.1.3).
+package struct Audience: Sendable {
+    /// Equal for equal audiences of one table.
+    package let index: Int
+    package let text: String
+
+    package init(index: Int, text: String) {
+        self.index = index
+        self.text = text
     }
 }
 

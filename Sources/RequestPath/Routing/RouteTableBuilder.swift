@@ -6,6 +6,7 @@ struct RouteTableBuilder {
     private let upstreams: [String: Int]
     private let replacesAuthorization: Bool
     private var demands: [Demands] = []
+    private var audiences: [String] = []
     private var requirements: [RequirementSettings] = [RequirementSettings()]
     private var routeCount = 0
 
@@ -43,7 +44,7 @@ struct RouteTableBuilder {
             do {
                 let pattern = try RoutePattern(settings.path)
                 let sharesPath = (paths[settings.path]?.count ?? 0) > 1
-                routes.append((pattern, self.entry(settings, upstream, host.publicURL.authority, sharesPath)))
+                routes.append((pattern, self.entry(settings, upstream, host.publicURL, sharesPath)))
             } catch {
                 self.report(isError: true, host, settings, "path \(settings.path): \(error.message)")
             }
@@ -58,14 +59,16 @@ struct RouteTableBuilder {
     private mutating func entry(
         _ settings: RouteSettings,
         _ upstream: Int,
-        _ authority: String,
+        _ publicURL: PublicURL,
         _ sharesPath: Bool
     ) -> RouteEntry {
         defer { self.routeCount += 1 }
+        let audience = settings.audience ?? publicURL.description
         return RouteEntry(
             index: self.routeCount,
             settings: settings,
-            authority: authority,
+            authority: publicURL.authority,
+            audience: Audience(index: Self.number(audience, in: &self.audiences), text: audience),
             sharesPath: sharesPath,
             upstreamIndex: upstream,
             replacesAuthorization: self.replacesAuthorization,

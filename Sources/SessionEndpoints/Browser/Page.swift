@@ -3,8 +3,8 @@ internal import Vocabulary
 
 /// The pages of sign-in and sign-out: plain forms, no script.
 enum Page {
-    static let login = SignInPath.path
     static let logout = "/.sallyport/logout"
+    static let signedOut = "/.sallyport/signed-out"
 
     /// The sentence that a page shows above its form. None reveals whether a user exists.
     enum Notice: String, Sendable {
@@ -50,7 +50,7 @@ enum Page {
                 content: """
                     <p>to continue to <strong>\(HTMLText.escaped(host))</strong></p>
                     \(notice?.html ?? "")
-                    <form method="post" action="\(self.login)">
+                    <form method="post" action="\(SignInPath.path)">
                     <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
                     <label for="identifier">Email or user name</label>
                     <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
@@ -64,6 +64,22 @@ enum Page {
             ),
             fields: reason?.refusal?.retryFields(wait) ?? [],
             reason: reason
+        )
+    }
+
+    /// The page that says that the user is signed out.
+    ///
+    /// - Parameter signIn: The path or URL of the sign-in page to which its link leads.
+    static func signedOut(signIn: String) -> EndpointResponse {
+        .page(
+            200,
+            WebPage(
+                title: "Signed out",
+                content: """
+                    <p>You are signed out of all pages of this site.</p>
+                    <a class="way" href="\(HTMLText.escaped(signIn))">Sign in again</a>
+                    """
+            )
         )
     }
 

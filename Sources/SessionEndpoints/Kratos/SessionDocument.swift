@@ -19,7 +19,13 @@ enum SessionDocument {
     /// - Parameters:
     ///   - origin: The configured origin for the URL of the identity's schema.
     ///   - now: A session that has expired by then is not active.
-    static func value(_ session: Session, origin: String, now: UnixTime) -> JSONValue {
+    ///   - beside: Members that are not Kratos's.
+    static func value(
+        _ session: Session,
+        origin: String,
+        now: UnixTime,
+        beside: [String: JSONValue] = [:]
+    ) -> JSONValue {
         var members: [String: JSONValue] = [
             "id": .string(KratosID.uuid(.session, of: session.id)),
             "active": .bool(session.expiresAt > now),
@@ -57,6 +63,6 @@ enum SessionDocument {
                 ]
             ]
         }
-        return .object(members)
+        return .object(members.merging(beside, uniquingKeysWith: { own, _ in own }))
     }
 }

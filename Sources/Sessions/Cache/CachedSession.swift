@@ -33,20 +33,27 @@ package final class CachedSession {
     /// The entry serves until this time, unless a read confirms it again.
     private var servesUntil: UnixTime
     /// From this time on, a use starts a read in the background.
-    var refreshAt: UnixTime
+    var refreshAt: UnixTime { didSet { self.setDue() } }
     /// From this time on, a use is noted in the store.
-    var touchAt: UnixTime
+    var touchAt: UnixTime { didSet { self.setDue() } }
+    /// From this time on, a use renews the provider's tokens.
+    var renewAt: UnixTime { didSet { self.setDue() } }
+    /// The earliest of the three: a hit compares one time.
+    private(set) var dueAt: UnixTime
+    /// The provider's tokens, if fields of the identity name them.
+    package let tokens: SessionTokens?
+    /// From this time on, an app that needs the provider's tokens cannot serve the session.
+    package let tokensEndAt: UnixTime
 
-    /// Whether the token is a provider's, which is asked instead of the store.
-    let isForeign: Bool
-    /// How long an answer serves, in milliseconds. An integer: arithmetic with `Duration` shows in the profile of a
-    /// read.
-    private let hardMilliseconds: Int64
+    /// The provider's last verdict on a foreign token; nil for the gateway's own.
+    private(set) var verdict: ForeignVerdict?
 
     /// When reads for a stream began to fail; nil if the last one succeeded.
     var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
+    private var assertions = CachedAssertions()
+    /// The generation of the rendering and the assertions.
     private var generation: UInt64 = 0
 
     init(
@@ -57,7 +64,8 @@ package final class CachedSession {
         subjectNames: [String],
         readAt: UnixTime,
         turn: UInt64,
-        foreign: ForeignEntry?
+        verdict: ForeignVerdict?,
+        tokens: KnownTokens = .notNeeded
     ) {
         self.token = token
         self.hash = hash
@@ -66,39 +74,54 @@ package final class CachedSession {
         self.subjectNames = subjectNames
         self.readAt = readAt
         self.turn = turn
-        self.isForeign = foreign != nil
-        self.hardMilliseconds = foreign?.hardMilliseconds ?? Self.hardMilliseconds
-        self.servesUntil = Self.end(of: stored.record, readAt, self.hardMilliseconds)
-        self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
+        self.verdict = verdict
+        self.servesUntil = Self.end(of: stored.record, readAt, verdict)
+        self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = min(60_000, stored.record.idleLifetime.wholeMilliseconds / 10)
         self.touchInterval = .milliseconds(self.touchMilliseconds)
-        // Writing the session was its first use. The store holds no foreign session, so its uses are not noted.
+        // Writing the session was its first use. Uses of foreign sessions are not noted: the provider decides on idle
+        // time.
         self.touchAt =
-            foreign == nil
+            verdict == nil
             ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
-            : UnixTime(milliseconds: .max)
+            : .never
+        self.renewAt = stored.record.provider?.renewAt ?? .never
+        self.dueAt = .never
+        switch tokens {
+        case .notNeeded: (self.tokens, self.tokensEndAt) = (nil, .never)
+        case .needed(let tokens):
+            (self.tokens, self.tokensEndAt) = (tokens, stored.record.provider?.tokensEndAt ?? .never)
+        }
+        self.setDue()
+    }
+
+    private func setDue() {
+        self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt)
     }
 
     @inlinable package var session: Session { self.stored.record }
     package var version: RecordVersion { self.stored.version }
 
-    /// The key under which a read of the session is found while it is under way.
-    var flightKey: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
+    /// What this loop knows of a foreign token; nil for the gateway's own.
+    var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
 
-    /// Whether the provider's answer for a foreign token equals this entry, including its lifetime.
-    func says(_ session: Session, _ foreign: ForeignEntry) -> Bool {
-        self.isForeign && self.hardMilliseconds == foreign.hardMilliseconds && self.session == session
-    }
-
+    // Integers: arithmetic with `Duration` shows in the profile of a read.
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
     private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
+    private static let pauseMilliseconds = SessionCache.refreshPause.wholeMilliseconds
 
-    private static func end(of session: Session, _ readAt: UnixTime, _ hardMilliseconds: Int64) -> UnixTime {
-        min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + hardMilliseconds))
+    private static func end(of session: Session, _ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
+        let end = min(session.expiresAt, UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds))
+        guard let verdict else { return end }
+        return min(end, verdict.usableUntil)
     }
 
-    private static func refresh(_ readAt: UnixTime, _ hardMilliseconds: Int64) -> UnixTime {
-        UnixTime(milliseconds: readAt.milliseconds + min(Self.refreshMilliseconds, hardMilliseconds * 4 / 5))
+    private static func refresh(_ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
+        let refresh = UnixTime(milliseconds: readAt.milliseconds + Self.refreshMilliseconds)
+        guard let verdict else { return refresh }
+        // While a provider cannot be reached, it is not asked with every use.
+        let earliest = UnixTime(milliseconds: readAt.milliseconds + Self.pauseMilliseconds)
+        return max(earliest, min(refresh, verdict.askAgainAt))
     }
 
     /// Takes over the time of the last use that the store knows: uses that other loops and gateways noted need not be
@@ -109,13 +132,19 @@ package final class CachedSession {
     }
 
     /// Notes that a read which began at `readAt` found the same record.
-    func confirm(readAt: UnixTime, turn: UInt64) {
+    ///
+    /// - Parameter verdict: The provider's verdict that was found for a foreign token.
+    func confirm(readAt: UnixTime, turn: UInt64, verdict: ForeignVerdict?) {
         self.readAt = readAt
         self.turn = turn
+        self.verdict = verdict
         self.unreadSince = nil
-        self.servesUntil = Self.end(of: self.session, readAt, self.hardMilliseconds)
-        self.refreshAt = Self.refresh(readAt, self.hardMilliseconds)
+        self.servesUntil = Self.end(of: self.session, readAt, verdict)
+        self.refreshAt = Self.refresh(readAt, verdict)
     }
+
+    /// Demands another read before the entry is trusted again.
+    func doubt() { self.turn = 0 }
 
     /// The identity bytes for this generation of the configuration; nil if they have not been made yet. Bytes of
     /// another generation are never returned.
@@ -125,8 +154,24 @@ package final class CachedSession {
 
     /// Keeps identity bytes and drops those of any other generation.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
+        if generation != self.generation { self.assertions = CachedAssertions() }
         self.rendering = bytes
         self.generation = generation
+    }
+
+    /// The line of the assertion for an audience; nil if there is none of this generation that may be sent at `now`, by
+    /// the machine's clock. The first use for which `isDue` is true has to have the next one made.
+    package func assertion(
+        for audience: Int,
+        at now: UnixTime,
+        generation: UInt64
+    ) -> (line: ContiguousArray<UInt8>, isDue: Bool)? {
+        generation == self.generation ? self.assertions.use(for: audience, at: now) : nil
+    }
+
+    /// Keeps an assertion instead of the former one for its audience. Ignored if the rendering is of another generation.
+    package func setAssertion(_ assertion: CachedAssertion, at now: UnixTime, generation: UInt64) {
+        if generation == self.generation { self.assertions.keep(assertion, at: now) }
     }
 
     /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit. It
@@ -145,14 +190,12 @@ package final class CachedSession {
     }
 }
 
-/// How the entry of a foreign token differs from others.
-struct ForeignEntry {
-    /// For how long the provider's answer serves, in milliseconds.
-    let hardMilliseconds: Int64
+extension UnixTime {
+    fileprivate static let never = UnixTime(milliseconds: .max)
+}
 
-    /// - Parameter cacheLifetime: The provider's bound, below `SessionCache.hardAge`; nil: none.
-    init(cacheLifetime: Duration?) {
-        let lifetime = min(SessionCache.hardAge, cacheLifetime ?? SessionCache.hardAge)
-        self.hardMilliseconds = max(.zero, lifetime).wholeMilliseconds
-    }
+/// Whether the fields of the identity name the provider's tokens, and then the tokens, if there are any.
+enum KnownTokens {
+    case notNeeded
+    case needed(SessionTokens?)
 }

@@ -1,4 +1,4 @@
-/// A group of ends. Each read under way and each open stream checks once whether the group concerns it, not once for
+/// A group of ends and changes. Each read under way and each open stream checks once whether the group concerns it, not once for
 /// each end: when a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand
 /// streams.
 package struct Endings: Sendable {
@@ -8,16 +8,20 @@ package struct Endings: Sendable {
     /// The subjects in the group, by the store's names.
     let subjects: Set<String>
     private let sessions: Set<RecordKey>
+    /// Sessions whose records changed.
+    private let changed: Set<RecordKey>
     private let lineages: Set<Lineage>
 
     package init(_ invalidations: [Invalidation]) {
         var includesAll = false
         var subjects: Set<String> = []
         var sessions: Set<RecordKey> = []
+        var changed: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
         for invalidation in invalidations {
             switch invalidation {
             case .session(let key): sessions.insert(key)
+            case .sessionRecord(let key): changed.insert(key)
             case .lineage(let lineage): lineages.insert(lineage)
             case .subject(let name): subjects.insert(name)
             case .record, .document: break
@@ -28,18 +32,24 @@ package struct Endings: Sendable {
         self.includesAll = includesAll
         self.subjects = subjects
         self.sessions = sessions
+        self.changed = changed
         self.lineages = lineages
     }
 
-    /// True when one of the ends concerns the session of `entry`; `.all` ends none.
+    /// True when one of the ends concerns the session of `entry`; `.all` and changes end none.
     package func ends(_ entry: CachedSession) -> Bool {
         // The usual case needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
         return self.end(entry.key) || entry.subjectNames.contains { self.subjects.contains($0) }
     }
 
-    /// True when one of the ends concerns the session with this key, whatever its subject.
-    func end(_ key: RecordKey) -> Bool {
+    /// True when a read of the session with this key that began earlier may have found what is no longer true, whatever
+    /// its subject.
+    func overtake(_ key: RecordKey) -> Bool {
+        self.end(key) || self.changed.contains(key)
+    }
+
+    private func end(_ key: RecordKey) -> Bool {
         self.lineages.contains(key.lineage) || self.sessions.contains(key)
     }
 }

@@ -3,8 +3,7 @@
 /// The answer to a read and the news of an end may come over different connections, so an answer from before the end
 /// can arrive after the news of it. Such an answer must not be kept.
 struct Reading {
-    /// For a foreign token, the lineage is only known from the provider's answer; the key is completed then.
-    var key: RecordKey
+    let key: RecordKey
     /// The cache's turn when the read began: its answer is trusted for as long as that turn lasts.
     let turn: UInt64
     /// How many `Endings` had been noted when the read began.
@@ -35,7 +34,7 @@ struct ReadingLog {
         self.endings.append(ended)
     }
 
-    /// False when something ended since the read began that its answer may not reflect yet.
+    /// False when something ended or changed since the read began that its answer may not reflect yet.
     ///
     /// - Parameters:
     ///   - session: The session that was read: only its record tells which subject it has.
@@ -43,7 +42,7 @@ struct ReadingLog {
     func confirms(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         guard reading.begin >= self.first else { return false }
         return self.endings[(reading.begin - self.first)...].allSatisfy { ended in
-            guard !ended.includesAll, !ended.end(reading.key) else { return false }
+            guard !ended.includesAll, !ended.overtake(reading.key) else { return false }
             return ended.subjects.isEmpty || !names(session.subject).contains(where: ended.subjects.contains)
         }
     }

@@ -37,6 +37,9 @@ package final class SessionCache {
     /// A use at this age starts a read in the background, so that an entry in use never reaches `hardAge`.
     package static let refreshAge = Duration.seconds(4)
 
+    /// The wait after a failed read in the background before the next one.
+    static let refreshPause = Duration.milliseconds(250)
+
     /// How many entries the hand passes in search of an unused one before it evicts the one it has reached.
     private static let handReach = 32
 
@@ -129,6 +132,11 @@ package final class SessionCache {
         switch ended {
         case .session(let key):
             if let slot = self.byKey[key] { self.remove(slot) }
+        case .sessionRecord(let key):
+            guard let slot = self.byKey[key] else { break }
+            // A stream may hold the entry: it is to read its session again.
+            self.slots[Int(slot)]?.doubt()
+            self.remove(slot)
         case .lineage(let lineage):
             for slot in self.byLineage[lineage.tag]?.slots ?? [] { self.remove(slot) }
         case .subject(let name):
@@ -163,20 +171,22 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - foreign: How the entry of a foreign token differs; nil for the gateway's own tokens.
+    ///   - verdict: The provider's verdict on a foreign token; nil for the gateway's own tokens.
+    ///   - tokens: The provider's tokens of a session of this version.
     ///   - names: Gives the store's names of a subject; called only when an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
         reading: Reading,
         readAt: UnixTime,
-        foreign: ForeignEntry? = nil,
+        verdict: ForeignVerdict? = nil,
+        tokens: KnownTokens = .notNeeded,
         names: (String) -> [String]
     ) -> CachedSession {
         let hash = token.bytes.withUnsafeBytes { Self.hash($0) }
         let old = token.bytes.withUnsafeBytes { self.entry(for: $0, hash: hash) }
         if let old, old.version == stored.version {
-            old.confirm(readAt: readAt, turn: reading.turn)
+            old.confirm(readAt: readAt, turn: reading.turn, verdict: verdict)
             old.noteUse(at: stored.usedAt)
             old.isReferenced = true
             return old
@@ -189,7 +199,8 @@ package final class SessionCache {
             subjectNames: names(stored.record.subject),
             readAt: readAt,
             turn: reading.turn,
-            foreign: foreign
+            verdict: verdict,
+            tokens: tokens
         )
         if let old {
             entry.touchAt = max(entry.touchAt, old.touchAt)
@@ -199,6 +210,11 @@ package final class SessionCache {
         return entry
     }
 
+    /// Forgets the entries of foreign tokens.
+    func removeForeign() {
+        for slot in self.slots.indices where self.slots[slot]?.verdict != nil { self.remove(Int32(slot)) }
+    }
+
     /// Forgets the entry for these bytes.
     func remove(token: Secret) {
         if let entry = token.bytes.withUnsafeBytes({ self.entry(for: $0) }) { self.remove(entry.slot) }
@@ -206,9 +222,13 @@ package final class SessionCache {
 
     // MARK: The table
 
+    /// How many bytes at the end of a token are hashed: the gateway's own tokens as a whole, of a JSON Web Token a part of
+    /// the signature. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
+    private static let hashedLength = 64
+
     private static func hash(_ token: UnsafeRawBufferPointer) -> Int {
         var hasher = Hasher()
-        hasher.combine(bytes: token)
+        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: token.suffix(Self.hashedLength)))
         return hasher.finalize()
     }
 
@@ -279,7 +299,7 @@ extension Invalidation {
         case .session(let ended): ended == entry.key
         case .lineage(let ended): ended == entry.key.lineage
         case .subject(let name): entry.subjectNames.contains(name)
-        case .record, .document, .all: false
+        case .sessionRecord, .record, .document, .all: false
         }
     }
 }

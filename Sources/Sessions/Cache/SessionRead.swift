@@ -7,12 +7,18 @@ final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
     let token: Secret
-    /// Whether the provider is asked instead of the store.
-    let isForeign: Bool
+    /// How a foreign token is judged; nil for the gateway's own tokens.
+    let foreign: ForeignFlight?
     /// When the first attempt began; the age of the answer counts from here.
     let begunAt: UnixTime
     var reading: Reading
     var reads = 1
+    /// Why there is no session, once the read is over and found none.
+    var refusal = Reason.sessionUnknown
+    /// What could not answer, once the read is over and failed.
+    var failure = Reason.storeUnavailable
+    /// Whether it has waited for the renewal of the provider's tokens.
+    var hasAwaitedRenewal = false
     private var outcome: Outcome?
     private var waiting: [Waiter] = []
 
@@ -21,17 +27,15 @@ final class SessionFlight {
         let receiver: (Outcome) -> Void
     }
 
-    init(token: Secret, isForeign: Bool, begunAt: UnixTime, reading: Reading) {
+    init(token: Secret, begunAt: UnixTime, reading: Reading, foreign: ForeignFlight? = nil) {
         self.token = token
-        self.isForeign = isForeign
+        self.foreign = foreign
         self.begunAt = begunAt
         self.reading = reading
     }
 
+    /// The key of the session, under which the flight is found.
     var key: RecordKey { self.reading.key }
-
-    /// The key under which the flight is found: the key of the session, or one that stands for a foreign token.
-    var id: RecordKey { self.isForeign ? .foreign(self.key.digest) : self.key }
 
     /// Calls `receiver` with the outcome, at once if it is known.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {
@@ -46,6 +50,16 @@ final class SessionFlight {
     }
 }
 
+/// What the read of a foreign token's session needs. A read that is repeated goes on under the configuration under which
+/// it began.
+struct ForeignFlight {
+    let tokens: any ForeignTokens
+    /// The configuration's number (`SessionResolver.foreignGeneration`).
+    let generation: UInt64
+    /// What this loop knew of the token.
+    let known: ForeignSession?
+}
+
 /// The read that a request waits for because its loop does not know the session. Confined to the loop.
 package struct SessionRead {
     let resolver: SessionResolver
@@ -54,7 +68,10 @@ package struct SessionRead {
     let now: UnixTime
 
     /// The reason of the refusal when the answer is a failure.
-    package var failure: Reason { self.flight.isForeign ? .providerUnavailable : .storeUnavailable }
+    package var failure: Reason { self.flight.failure }
+
+    /// The reason of the refusal when there is no session.
+    package var refusal: Reason { self.flight.refusal }
 
     /// Calls `receiver` once, possibly before this returns: with the session, with nil when there is none of this kind,
     /// or with the store's error.

@@ -21,31 +21,46 @@ package enum Resolution {
 /// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496), nor is the absence of a
 /// session: a session that is made a moment later is found.
 ///
-/// A token that is not of our syntax may be a provider's (`ForeignTokens`). Then the provider is asked instead of the
-/// store. Its answer is cached like the store's, for no longer than the provider allows; the answer that it knows no
-/// such token is cached for `UnknownTokens.lifetime`.
+/// A token that is not of our syntax may be a provider's (`ForeignTokens`). Then store and provider are asked. The answer
+/// is cached like the store's, for no longer than the provider's verdict may be used; the answer that the token is not
+/// accepted is cached for `UnknownTokens.lifetime`.
 ///
 /// A doubted entry is read again before it is used. It serves without that only when the store is unavailable, and
 /// never when it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
     /// How many reads are made when ends arrive during each, before the store counts as unavailable.
     private static let maxReads = 4
-    /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
-    private static let longestForeignToken = 8192
-    /// The wait after a failed read in the background before the next one.
-    private static let refreshPause = Duration.milliseconds(250)
+    /// The wait before the renewer is told again of a session that is still to be renewed.
+    private static let renewalPause = Duration.seconds(1)
 
     package let cache: SessionCache
     let loop: any EventLoop
-    private let store: any SessionStore
+    let store: any SessionStore
     private let authority: TokenAuthority
-    private let clock: Clock
-    private var flights: [RecordKey: SessionFlight] = [:]
-    /// The providers that know foreign tokens; nil if no configured provider knows any. A reload replaces it.
-    package var foreignTokens: (any ForeignTokens)?
-    private var unknownTokens = UnknownTokens()
+    let clock: Clock
+    var flights: [RecordKey: SessionFlight] = [:]
+    /// The providers that know foreign tokens; nil if no configured provider knows any. A reload replaces it: what was
+    /// found under the former configuration is forgotten (CVE-2026-33496).
+    package var foreignTokens: (any ForeignTokens)? {
+        didSet {
+            self.foreignGeneration += 1
+            self.unknownTokens = UnknownTokens()
+            self.cache.removeForeign()
+        }
+    }
+    var foreignGeneration: UInt64 = 0
+    var unknownTokens = UnknownTokens()
+    /// Renews the tokens of sessions' providers; nil if no configured provider renews any.
+    package var renewer: (any SessionRenewer)?
+    /// Reads the tokens of sessions' providers; nil if no field of the identity names them. A reload replaces it.
+    package var tokenReader: (any SessionTokenReader)? {
+        didSet {
+            // Entries without tokens are read again when tokens are needed, and the reverse.
+            if (oldValue == nil) != (self.tokenReader == nil) { self.cache.invalidate(.all) }
+        }
+    }
     /// The last version given to a foreign session; providers do not number theirs.
-    private var foreignVersion: UInt64 = 0
+    var foreignVersion: UInt64 = 0
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<Stored<Session>?, StoreError>)>()
 
@@ -74,37 +89,10 @@ package final class SessionResolver {
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
             self.cache.counters.hits += 1
-            if now >= entry.refreshAt { self.refresh(entry, now: now) }
-            if now >= entry.touchAt { self.touch(entry, now: now) }
+            if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
         return self.miss(kind, token: token, now: now)
-    }
-
-    /// The session of a token that is not of our syntax. Only native apps present providers' tokens: none comes in a
-    /// cookie.
-    private func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        guard let foreignTokens = self.foreignTokens, kind == .native, token.count <= Self.longestForeignToken else {
-            return .malformed
-        }
-        if let entry = self.cache.lookup(token, now: now) {
-            self.cache.counters.hits += 1
-            if now >= entry.refreshAt { self.refresh(entry, now: now) }
-            return .hit(entry)
-        }
-        guard let provider = foreignTokens.provider(of: token) else { return .malformed }
-        let key = self.authority.foreignKey(token, of: provider)
-        let flight: SessionFlight
-        if let underWay = self.flights[key] {
-            self.cache.counters.misses += 1
-            flight = underWay
-        } else if self.unknownTokens.contains(key.digest, now: now) {
-            flight = self.unknown(Secret(Array(token)), key: key, now: now)
-        } else {
-            self.cache.counters.misses += 1
-            flight = self.read(Secret(Array(token)), key: key, isForeign: true, now: now)
-        }
-        return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
     // MARK: Misses
@@ -117,7 +105,7 @@ package final class SessionResolver {
         case .malformed: return self.foreign(kind, token: token, now: now)
         }
         self.cache.counters.misses += 1
-        let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, isForeign: false, now: now)
+        let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
@@ -127,7 +115,9 @@ package final class SessionResolver {
         switch outcome {
         case .success(let found):
             guard let found, found.session.kind == read.kind else { return .success(nil) }
+            // It has just been read.
             if read.now >= found.touchAt { self.touch(found, now: read.now) }
+            if read.now >= found.renewAt { self.renew(found, now: read.now) }
             return outcome
         case .failure:
             guard let known = read.flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
@@ -141,16 +131,35 @@ package final class SessionResolver {
         }
     }
 
-    private func read(_ token: Secret, key: RecordKey, isForeign: Bool, now: UnixTime) -> SessionFlight {
+    /// - Parameter foreign: How a foreign token is judged; nil for the gateway's own tokens.
+    func read(
+        _ token: Secret,
+        key: RecordKey,
+        foreign: ForeignFlight? = nil,
+        now: UnixTime
+    ) -> SessionFlight {
         let reading = self.cache.beginReading(key)
-        let flight = SessionFlight(token: token, isForeign: isForeign, begunAt: now, reading: reading)
+        let flight = SessionFlight(token: token, begunAt: now, reading: reading, foreign: foreign)
         self.flights[key] = flight
         self.send(flight)
         return flight
     }
 
+    /// Reads the session behind an entry again; shares a read under way. nil if no configured provider knows its token
+    /// any more.
+    private func readAgain(_ entry: CachedSession, now: UnixTime) -> SessionFlight? {
+        var (key, foreign) = (entry.key, ForeignFlight?.none)
+        if let known = entry.foreign {
+            guard let question = self.question(for: entry, known) else { return nil }
+            (key, foreign) = question
+        }
+        if let underWay = self.flights[key] { return underWay }
+        self.cache.counters.refreshes += 1
+        return self.read(entry.token, key: key, foreign: foreign, now: now)
+    }
+
     private func send(_ flight: SessionFlight) {
-        guard !flight.isForeign else { return self.introspect(flight) }
+        if let foreign = flight.foreign { return self.ask(foreign, flight) }
         self.store.session(flight.key, on: self.loop) { result in
             if self.arrivals.isEmpty {
                 let resolver = NIOLoopBound(self, eventLoop: self.loop)
@@ -170,17 +179,20 @@ package final class SessionResolver {
     private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
         switch result {
         case .success(.some(let stored)):
-            guard self.cache.endReading(flight.reading, of: stored.record, names: self.store.names) else {
-                return self.readAgain(flight)
+            guard let reader = self.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
+            guard let grant = stored.record.provider?.grant else {
+                return self.keep(stored, .needed(nil), for: flight)
             }
-            let entry = self.cache.insert(
-                token: flight.token,
-                stored: stored,
-                reading: flight.reading,
-                readAt: flight.begunAt,
-                names: self.store.names
-            )
-            self.finish(flight, .success(entry))
+            let known = flight.token.bytes.withUnsafeBytes { self.cache.entry(for: $0) }
+            if let known, known.version == stored.version {
+                return self.keepFresh(stored, known.tokens, for: flight)
+            }
+            reader.tokens(grant, on: self.loop).assumeIsolated().whenComplete { result in
+                switch result {
+                case .success(let tokens): self.keepFresh(stored, tokens, for: flight)
+                case .failure: self.arrived(.failure(.unavailable), for: flight)
+                }
+            }
         case .success(.none):
             self.cache.endReading(flight.reading)
             self.cache.remove(token: flight.token)
@@ -191,8 +203,47 @@ package final class SessionResolver {
         }
     }
 
+    /// Keeps the session with the provider's tokens. If they have expired while the session was not in use, the request
+    /// waits once for their renewal.
+    private func keepFresh(_ stored: Stored<Session>, _ tokens: SessionTokens?, for flight: SessionFlight) {
+        if let expiresAt = tokens?.expiresAt, self.clock.now() >= expiresAt, !flight.hasAwaitedRenewal,
+            stored.record.provider?.renewAt != nil
+        {
+            return self.awaitRenewal(stored.record, flight)
+        }
+        self.keep(stored, .needed(tokens), for: flight)
+    }
+
+    /// Keeps the session that was read, unless something ended meanwhile.
+    private func keep(_ stored: Stored<Session>, _ tokens: KnownTokens, for flight: SessionFlight) {
+        guard self.cache.endReading(flight.reading, of: stored.record, names: self.store.names) else {
+            return self.readAgain(flight)
+        }
+        let entry = self.cache.insert(
+            token: flight.token,
+            stored: stored,
+            reading: flight.reading,
+            readAt: flight.begunAt,
+            tokens: tokens,
+            names: self.store.names
+        )
+        self.finish(flight, .success(entry))
+    }
+
+    /// Reads the session again when the provider's tokens, which have expired while it was not in use, are renewed.
+    private func awaitRenewal(_ session: Session, _ flight: SessionFlight) {
+        flight.hasAwaitedRenewal = true
+        self.cache.endReading(flight.reading)
+        let renewed =
+            self.renewer?.renewed(session, flight.key, on: self.loop) ?? self.loop.makeSucceededVoidFuture()
+        renewed.assumeIsolated().whenComplete { _ in
+            flight.reading = self.cache.beginReading(flight.key)
+            self.send(flight)
+        }
+    }
+
     /// Repeats a read for the cache and the waiting requests, because something ended meanwhile that may concern it.
-    private func readAgain(_ flight: SessionFlight) {
+    func readAgain(_ flight: SessionFlight) {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
         flight.reading = self.cache.beginReading(flight.key)
@@ -200,71 +251,9 @@ package final class SessionResolver {
         self.send(flight)
     }
 
-    private func finish(_ flight: SessionFlight, _ outcome: SessionFlight.Outcome) {
-        self.flights[flight.id] = nil
+    func finish(_ flight: SessionFlight, _ outcome: SessionFlight.Outcome) {
+        self.flights[flight.key] = nil
         flight.end(outcome)
-    }
-
-    // MARK: Foreign tokens
-
-    /// A read whose answer is known already: the provider does not know the token. Like every read it ends in a later
-    /// tick.
-    private func unknown(_ token: Secret, key: RecordKey, now: UnixTime) -> SessionFlight {
-        let reading = self.cache.beginReading(key)
-        let flight = SessionFlight(token: token, isForeign: true, begunAt: now, reading: reading)
-        self.flights[key] = flight
-        self.loop.assumeIsolated().execute {
-            self.cache.endReading(flight.reading)
-            self.finish(flight, .success(nil))
-        }
-        return flight
-    }
-
-    private func introspect(_ flight: SessionFlight) {
-        let answer = self.foreignTokens?.session(flight.token, on: self.loop) ?? self.loop.makeSucceededFuture(nil)
-        answer.assumeIsolated().whenComplete { result in
-            // The answer is handled in a later tick, even if the provider answered at once.
-            self.loop.assumeIsolated().execute { self.introspected(result, for: flight) }
-        }
-    }
-
-    private func introspected(_ result: Result<ForeignSession?, any Error>, for flight: SessionFlight) {
-        let now = self.clock.now()
-        switch result {
-        case .success(.some(let found)) where found.session.expiresAt > now:
-            let session = found.session
-            flight.reading.key = RecordKey(kind: .session, lineage: session.lineage, digest: flight.key.digest)
-            guard self.cache.endReading(flight.reading, of: session, names: self.store.names) else {
-                return self.readAgain(flight)
-            }
-            let foreign = ForeignEntry(cacheLifetime: found.cacheLifetime)
-            let entry = self.cache.insert(
-                token: flight.token,
-                stored: Stored(record: session, version: self.version(of: session, foreign, flight.token)),
-                reading: flight.reading,
-                readAt: flight.begunAt,
-                foreign: foreign,
-                names: self.store.names
-            )
-            self.finish(flight, .success(entry))
-        case .success:
-            self.cache.endReading(flight.reading)
-            self.cache.remove(token: flight.token)
-            self.unknownTokens.insert(flight.key.digest, now: now)
-            self.finish(flight, .success(nil))
-        case .failure(let error):
-            self.cache.endReading(flight.reading)
-            self.finish(flight, .failure((error as? StoreError) ?? .unavailable))
-        }
-    }
-
-    /// The version of the present entry if the provider's answer is unchanged; else a new one.
-    private func version(of session: Session, _ foreign: ForeignEntry, _ token: Secret) -> RecordVersion {
-        if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.says(session, foreign) {
-            return known.version
-        }
-        self.foreignVersion += 1
-        return RecordVersion(value: self.foreignVersion)
     }
 
     // MARK: Streams
@@ -277,22 +266,15 @@ package final class SessionResolver {
     /// knows newer state already.
     func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {
         if let known = entry.token.bytes.withUnsafeBytes({ self.cache.lookup($0, now: now) }) {
-            if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn) }
+            if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn, verdict: known.verdict) }
             return self.loop.makeSucceededFuture(true)
         }
-        let flight: SessionFlight
-        let key = entry.flightKey
-        if let underWay = self.flights[key] {
-            flight = underWay
-        } else {
-            self.cache.counters.refreshes += 1
-            flight = self.read(entry.token, key: key, isForeign: entry.isForeign, now: now)
-        }
+        guard let flight = self.readAgain(entry, now: now) else { return self.loop.makeSucceededFuture(false) }
         let promise = self.loop.makePromise(of: Bool.self)
         flight.whenOver { outcome in
             switch outcome {
             case .success(.some(let found)):
-                if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn) }
+                if found !== entry { entry.confirm(readAt: found.readAt, turn: found.turn, verdict: found.verdict) }
                 promise.succeed(true)
             case .success(.none): promise.succeed(false)
             case .failure(let error): promise.fail(error)
@@ -303,13 +285,23 @@ package final class SessionResolver {
 
     // MARK: In the background
 
+    /// Does what is due when the entry is used.
+    func maintain(_ entry: CachedSession, now: UnixTime) {
+        if now >= entry.refreshAt { self.refresh(entry, now: now) }
+        if now >= entry.touchAt { self.touch(entry, now: now) }
+        if now >= entry.renewAt { self.renew(entry, now: now) }
+    }
+
+    private func renew(_ entry: CachedSession, now: UnixTime) {
+        entry.renewAt = now.advanced(by: Self.renewalPause)
+        self.renewer?.renew(entry.session, entry.key)
+    }
+
     private func refresh(_ entry: CachedSession, now: UnixTime) {
-        let key = entry.flightKey
-        guard self.flights[key] == nil else { return }
+        guard self.flights[entry.key] == nil else { return }
         // Until the answer replaces it. Without this, a failing store would be asked with every request.
-        entry.refreshAt = now.advanced(by: Self.refreshPause)
-        self.cache.counters.refreshes += 1
-        _ = self.read(entry.token, key: key, isForeign: entry.isForeign, now: now)
+        entry.refreshAt = now.advanced(by: SessionCache.refreshPause)
+        _ = self.readAgain(entry, now: now)
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {

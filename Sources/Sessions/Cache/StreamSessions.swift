@@ -8,6 +8,7 @@ package import Vocabulary
 /// and is called back for sessions that are gone. A session is read again
 ///
 /// - when a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
+/// - when its record changed, and at its expiry;
 /// - while the doubt lasts, each time that `SessionCache.hardAge` has passed;
 /// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds sessions that idled
 ///   out.
@@ -62,6 +63,7 @@ package final class StreamSessions {
 
     private func isDue(_ entry: CachedSession, now: UnixTime) -> Bool {
         let cache = self.resolver.cache
+        if now >= entry.session.expiresAt { return true }
         if cache.trusts(entry) {
             return now >= entry.readAt.advanced(by: max(SessionCache.hardAge, entry.touchInterval))
         }

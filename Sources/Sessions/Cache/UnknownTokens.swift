@@ -9,7 +9,7 @@ struct UnknownTokens {
     static let lifetime = Duration.seconds(2)
 
     private let capacity: Int
-    private var since: [Digest256: UnixTime] = [:]
+    private var entries: [Digest256: (since: UnixTime, reason: Reason)] = [:]
     /// The tokens in the order in which they were added.
     private var order = CircularBuffer<Digest256>()
 
@@ -17,16 +17,18 @@ struct UnknownTokens {
         self.capacity = capacity
     }
 
-    /// Whether the token was unknown less than `lifetime` ago. After the clock was set back, the provider is asked
+    /// The reason if the token was unknown less than `lifetime` ago. After the clock was set back, the provider is asked
     /// again.
-    func contains(_ token: Digest256, now: UnixTime) -> Bool {
-        guard let since = self.since[token] else { return false }
-        return now >= since && now < since.advanced(by: Self.lifetime)
+    func reason(of token: Digest256, now: UnixTime) -> Reason? {
+        guard let entry = self.entries[token], now >= entry.since, now < entry.since.advanced(by: Self.lifetime) else {
+            return nil
+        }
+        return entry.reason
     }
 
-    /// Notes that the provider did not know the token.
-    mutating func insert(_ token: Digest256, now: UnixTime) {
-        if self.since.updateValue(now, forKey: token) == nil { self.order.append(token) }
-        while self.order.count > self.capacity, let oldest = self.order.popFirst() { self.since[oldest] = nil }
+    /// Notes that the provider did not know the token, and why it was refused.
+    mutating func insert(_ token: Digest256, for reason: Reason, now: UnixTime) {
+        if self.entries.updateValue((now, reason), forKey: token) == nil { self.order.append(token) }
+        while self.order.count > self.capacity, let oldest = self.order.popFirst() { self.entries[oldest] = nil }
     }
 }

@@ -63,6 +63,21 @@ struct MemoryRecords {
         self.write(new, at: now)
     }
 
+    /// The atomic step of `SessionStore.replace`.
+    mutating func replace(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        with session: Session,
+        at now: UnixTime
+    ) -> Replacement {
+        guard let standing = self.session(key, at: now) else { return .absent }
+        guard standing.version == judged else { return .changed }
+        var session = session
+        session.epoch = standing.record.epoch
+        self.sessions[key]?.stored = Stored(record: session, version: RecordVersion(value: self.limits.newVersion()))
+        return .done
+    }
+
     mutating func touch(_ key: RecordKey, at now: UnixTime) {
         guard let record = self.sessions[key], self.isLive(record, at: now) else { return }
         self.sessions[key]?.lastUsed = max(record.lastUsed, now)

@@ -69,6 +69,19 @@ package final class MemoryStore: RecordStore {
         }
     }
 
+    package func replace(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        with session: Session,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        let now = self.clock.now()
+        let answer = self.shard(of: key.lineage).records.withLock {
+            $0.replace(key, judged: judged, with: session, at: now)
+        }
+        return self.caches.invalidate(.sessionRecord(key), on: loop).map { answer }
+    }
+
     package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let now = self.clock.now()
         self.shard(of: key.lineage).records.withLock { $0.touch(key, at: now) }
@@ -97,6 +110,10 @@ package final class MemoryStore: RecordStore {
             self.shard(of: key.lineage).records.withLock { $0.remove(key, bornBefore: ended.epoch) }
         }
         return self.caches.invalidate(.subject(subject), on: loop)
+    }
+
+    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+        loop.makeSucceededFuture(self.subjects.epoch(of: subject))
     }
 
     // MARK: Steps

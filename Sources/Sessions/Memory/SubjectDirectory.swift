@@ -1,12 +1,15 @@
 import Synchronization
 internal import Vocabulary
 
-/// The epoch of every subject, and the records of each subject.
+/// The epoch of every subject, and the records of each subject. An epoch is the time at which it began, in milliseconds.
 ///
 /// Its locks are innermost: a shard of records may take one while it holds its own, never the reverse.
 final class SubjectDirectory: Sendable {
     /// The epoch of a subject that is not in the directory: its sessions were never ended.
     private static let firstEpoch: UInt64 = 0
+    /// The minimum time for which an end is remembered: as long as a provider usually lets a token live. Tokens that the
+    /// gateway has not seen are judged by it (`ForeignSessions`).
+    private static let leastMemory = Duration.seconds(86_400)
 
     private struct Entry {
         var epoch: UInt64
@@ -65,13 +68,16 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Increments the epoch; returns the new epoch and the records written under earlier ones.
+    /// Raises the epoch; returns the new epoch and the records written under earlier ones.
     func end(_ subject: String, at now: UnixTime) -> (epoch: UInt64, members: Set<RecordKey>) {
         self.shard(of: subject).part.withLock { part in
             var entry = part.entries.removeValue(forKey: subject) ?? Entry(epoch: Self.firstEpoch, bornUntil: now)
             if entry.remembered?.holdsPlace == true { self.limits.ends.giveBack() }
-            let memory = self.limits.memoryOfEnd(at: now, bornUntil: entry.bornUntil)
-            entry.epoch += 1
+            let memory = self.limits.memoryOfEnd(
+                at: now,
+                bornUntil: max(entry.bornUntil, now.advanced(by: Self.leastMemory))
+            )
+            entry.epoch = max(entry.epoch + 1, UInt64(clamping: now.milliseconds))
             entry.remembered = memory
             let members = entry.members
             entry.members = []

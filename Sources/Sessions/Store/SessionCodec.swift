@@ -27,10 +27,7 @@ extension Session {
         writer.write(byte: self.kind == .web ? 1 : 2)
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
-        writer.write(self.identity.id)
-        writer.write(self.identity.schemaID)
-        self.identity.traitsDocument.write(to: &writer)
-        self.identity.metadataPublicDocument.write(to: &writer)
+        self.identity.write(to: &writer)
         writer.write(optional: self.clientID) { $0.write($1) }
         writer.write(optional: self.host) { $0.write($1) }
         writer.write(self.aal.rawValue)
@@ -43,6 +40,13 @@ extension Session {
         writer.write(optional: self.device) { $0.write($1) }
         writer.write(optional: self.bornOf) { $0.write($1) }
         writer.write(self.epoch)
+        writer.write(optional: self.provider) { writer, provider in
+            writer.write(provider.name)
+            writer.write(optional: provider.sessionID) { $0.write($1) }
+            writer.write(optional: provider.grant) { $0.write($1) }
+            writer.write(optional: provider.renewAt) { $0.write($1) }
+            writer.write(optional: provider.tokensEndAt) { $0.write($1) }
+        }
     }
 
     /// Reads a session that is a part of another record.
@@ -64,12 +68,7 @@ extension Session {
             kind: kind,
             origin: origin,
             lineage: Lineage(tag: try reader.text()),
-            identity: Identity(
-                id: try reader.text(),
-                schemaID: try reader.text(),
-                traits: try JSONDocument(from: &reader),
-                metadataPublic: try JSONDocument(from: &reader)
-            ),
+            identity: try Identity.read(from: &reader),
             clientID: try reader.optionalText(),
             host: try reader.optionalText(),
             aal: AssuranceLevel(named: try reader.text()),
@@ -81,7 +80,36 @@ extension Session {
             idleLifetime: try reader.duration(),
             device: try reader.optional { (reader) throws(CompactFormatError) in try reader.device() },
             bornOf: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
-            epoch: try reader.unsigned()
+            epoch: try reader.unsigned(),
+            provider: try reader.optional { (reader) throws(CompactFormatError) in
+                ProviderSession(
+                    name: try reader.text(),
+                    sessionID: try reader.optionalText(),
+                    grant: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
+                    renewAt: try reader.optionalTime(),
+                    tokensEndAt: try reader.optionalTime()
+                )
+            }
+        )
+    }
+}
+
+extension Identity {
+    /// Writes the identity as a part of a record.
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.id)
+        writer.write(self.schemaID)
+        self.traitsDocument.write(to: &writer)
+        self.metadataPublicDocument.write(to: &writer)
+    }
+
+    /// Reads the output of `write(to:)`.
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Identity {
+        Identity(
+            id: try reader.text(),
+            schemaID: try reader.text(),
+            traits: try JSONDocument(from: &reader),
+            metadataPublic: try JSONDocument(from: &reader)
         )
     }
 }

@@ -68,7 +68,10 @@ package enum PresentedEnd: Sendable {
 
 /// An end or a change, reported to every loop's cache before the request that caused it is answered.
 package enum Invalidation: Sendable, Hashable {
+    /// A session ended.
     case session(RecordKey)
+    /// A session's record changed: it was replaced, removed or written. It is read again before it is used.
+    case sessionRecord(RecordKey)
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
@@ -85,7 +88,7 @@ package enum Invalidation: Sendable, Hashable {
 package typealias SessionReceiver = (Result<Stored<Session>?, StoreError>) -> Void
 
 /// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
-/// records that it does not interpret, and never replaces a session or a single-use record.
+/// records that it does not interpret, and never replaces a single-use record.
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
 /// written; absence is a value, not an error.
@@ -103,6 +106,21 @@ package protocol SessionStore: Sendable {
 
     /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// Compare-and-swap: if the live session under `key` is still `judged`, `session` replaces it and keeps its idle
+    /// deadline and its epoch. It must have the same subject, lineage and expiry. A session that has ended, idled out
+    /// or expired, or whose subject's sessions ended since it began, is never written again: `.absent`.
+    ///
+    /// The future succeeds when every loop of this process has forgotten the former session; other processes forget it
+    /// as they do a session that ended. Streams stay open. When an answer is lost, read and judge again.
+    ///
+    /// If a failover undoes it, the former session is back.
+    func replace(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        with session: Session,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement>
 
     /// Notes that the session was used now, which extends its idle deadline. If a note is lost, the session only ends
     /// early.
@@ -130,6 +148,11 @@ package protocol SessionStore: Sendable {
 
     /// Ends every session of the subject that exists now ("log out everywhere").
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
+
+    /// The subject's current epoch, for records that end with the subject's sessions (`RecordOwner`): the time at which
+    /// its sessions were last ended, in milliseconds by the store's clock, or a little later if they were ended several
+    /// times at once; 0 if they were never ended.
+    func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64>
 }
 
 extension SessionStore {

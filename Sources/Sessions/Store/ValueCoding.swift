@@ -42,6 +42,11 @@ extension CompactReader {
         UnixTime(milliseconds: try self.signed())
     }
 
+    /// A time, or nothing, as `CompactWriter` wrote it.
+    package mutating func optionalTime() throws(CompactFormatError) -> UnixTime? {
+        try self.optional { (reader) throws(CompactFormatError) in try reader.time() }
+    }
+
     /// A duration, as `CompactWriter` wrote it.
     package mutating func duration() throws(CompactFormatError) -> Duration {
         let seconds = try self.signed()

@@ -141,7 +141,7 @@ extension TextRule {
     }
 
     /// `host[:port]`; the host in lower case, without a trailing dot.
-    private static func authority(_ text: String) -> (host: String, port: Int?)? {
+    static func authority(_ text: String) -> (host: String, port: Int?)? {
         if text.first == "[" {
             guard let bracket = text.lastIndex(of: "]") else { return nil }
             let inner = text[text.index(after: text.startIndex)..<bracket]
@@ -160,7 +160,7 @@ extension TextRule {
     }
 
     /// A name of letters, digits, `-`, `_` and dots, or an IPv4 address.
-    private static func host(_ text: Substring) -> String? {
+    static func host(_ text: Substring) -> String? {
         var host = text.lowercased()
         if host.hasSuffix(".") { host.removeLast() }
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)

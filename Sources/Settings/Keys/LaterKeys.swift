@@ -1,19 +1,12 @@
 /// Names of settings that this version does not have but an operator may expect. The message for such a name says what
 /// exists instead, rather than treating it as a misspelling.
 enum LaterKeys {
-    private static let providers =
-        "this version only has the static provider: use provider.static.users or SALLYPORT_USERS_FILE"
+    private static let kratos =
+        "this version has no Kratos provider: use provider.oidc, provider.oauth2, provider.introspection or provider.static"
 
-    private static let variables = [
-        "SALLYPORT_KRATOS_URL": Self.providers,
-        "SALLYPORT_OIDC_URL": Self.providers,
-        "SALLYPORT_OIDC_CLIENT_ID": Self.providers,
-        "SALLYPORT_OIDC_CLIENT_SECRET_FILE": Self.providers,
-    ]
+    private static let variables = ["SALLYPORT_KRATOS_URL": Self.kratos]
     private static let keys = [
-        "provider.kratos": Self.providers,
-        "provider.oidc": Self.providers,
-        "provider.introspection": Self.providers,
+        "provider.kratos": Self.kratos,
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
         "tls": "this version serves plain HTTP/1.1: put a proxy in front that terminates TLS",
     ]
@@ -29,6 +22,8 @@ enum LaterKeys {
         switch name.lowercased() {
         case "secret", "cookie_secret": "put the secret into its own file and name that file in secret_file"
         case "client_secret": "put the secret into its own file and name that file in client_secret_file"
+        case "oidc_client_secret":
+            "put the secret into its own file and name that file in SALLYPORT_OIDC_CLIENT_SECRET_FILE"
         case "password": "write password_hash for a user, or password_file for identity.basic"
         default: nil
         }

@@ -56,6 +56,12 @@ extension Section {
             "The Host that the app gets; client means the host and port of public_url."
         ),
         SettingsKey(
+            "audience",
+            .text(.text),
+            default: "the origin of public_url",
+            "The audience (aud) of the assertions that the app gets; write one of its own for each app that shares a host."
+        ),
+        SettingsKey(
             "auth",
             .choice(AuthRequirement.allCases.map(\.rawValue)),
             default: "required",
@@ -292,7 +298,7 @@ extension Section {
         ),
         SettingsKey(
             "headers",
-            .pairs(name: .fieldName, value: .sessionPath),
+            .pairs(name: .fieldName, value: .fieldPath),
             default: "the preset's",
             "Field names of your own instead of the preset's."
         ),
@@ -309,6 +315,22 @@ extension Section {
             .boolean,
             default: "true",
             "Remove client fields with _ in their names, because CGI and WSGI apps read _ as -."
+        ),
+        SettingsKey("assertion", .section(.assertion), "X-Auth-Assertion: the identity as a signed JWT."),
+    ])
+
+    private static let assertion = Section([
+        SettingsKey(
+            "enabled",
+            .boolean,
+            default: "false",
+            "Send it to apps, which verify it with the keys at /.sallyport/jwks.json."
+        ),
+        SettingsKey(
+            "claims",
+            .pairs(name: .claimName, value: .sessionPath),
+            default: "none",
+            "Claims besides iss, aud, sub, sid, iat and exp, each with the path to its value in the session."
         ),
     ])
 

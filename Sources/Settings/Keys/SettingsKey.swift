@@ -135,9 +135,12 @@ package indirect enum SettingKind: Sendable {
 /// A mapping whose keys are known.
 package struct Section: Sendable {
     package var keys: [SettingsKey]
+    /// Whether the mapping turns something on: without it its keys have no defaults that count.
+    package var isOption: Bool
 
-    init(_ keys: [SettingsKey]) {
+    init(_ keys: [SettingsKey], isOption: Bool = false) {
         self.keys = keys
+        self.isOption = isOption
     }
 
     package subscript(name: String) -> SettingsKey? {

@@ -1,5 +1,3 @@
-internal import Vocabulary
-
 private let second: Duration = .seconds(1)
 private let minute: Duration = .seconds(60)
 private let hour: Duration = .seconds(3600)
@@ -46,6 +44,12 @@ extension Section {
             "A file with the secret (32 bytes or more) for all keys; of several lines the first signs, and all are accepted."
         ),
         SettingsKey(
+            "signing_key_file",
+            .path(isSecret: true),
+            default: "keys derived from the secret",
+            "A PEM file with EC P-256 keys for assertions instead; the first signs, and jwks.json publishes all."
+        ),
+        SettingsKey(
             "trusted_proxies",
             .list(.text(.addressBlock)),
             default: "none",
@@ -79,49 +83,6 @@ extension Section {
             default: "127.0.0.1:9090",
             "The address for health, readiness and metrics. It asks for no credentials, so keep it off public networks."
         )
-    ])
-
-    private static let provider = Section([
-        SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demos and tests.")
-    ])
-
-    private static let staticProvider = Section([
-        SettingsKey("users", .sections(.user), "The users."),
-        SettingsKey(
-            "users_file",
-            .path(isSecret: false),
-            environment: "SALLYPORT_USERS_FILE",
-            "A YAML file with the list of users, instead of users."
-        ),
-    ])
-
-    /// An element of `provider.static.users`, and of a users file.
-    static let user = Section([
-        SettingsKey("identifier", .text(.text), required: true, "What the user types: an email address or a name."),
-        SettingsKey(
-            "id",
-            .text(.text),
-            default: "the identifier",
-            "The subject that apps see. Never give one user's id to another."
-        ),
-        SettingsKey(
-            "password_hash",
-            .secret(.passwordHash),
-            required: true,
-            "A scrypt hash of the password; the README shows how to make one."
-        ),
-        SettingsKey(
-            "traits",
-            .document,
-            default: "{}",
-            "What apps may learn about the user, e.g. email, name, groups."
-        ),
-        SettingsKey(
-            "aal",
-            .choice(AssuranceLevel.demandable.map(\.rawValue)),
-            default: "aal1",
-            "The assurance level of the user's sign-in."
-        ),
     ])
 
     private static let session = Section([
@@ -172,32 +133,35 @@ extension Section {
         ),
     ])
 
-    private static let redis = Section([
-        SettingsKey(
-            "url",
-            .secret(.redisURL),
-            environment: "SALLYPORT_REDIS_URL",
-            "The Redis URL. It may hold a password and is never shown. Write this or url_file."
-        ),
-        SettingsKey(
-            "url_file",
-            .path(isSecret: true),
-            environment: "SALLYPORT_REDIS_URL_FILE",
-            "A file that holds the URL."
-        ),
-        SettingsKey(
-            "require_safe",
-            .boolean,
-            default: "true",
-            "Not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
-        ),
-        SettingsKey(
-            "require_appendonly",
-            .boolean,
-            default: "false",
-            "Not ready while Redis has appendonly no: after a crash it may bring back sessions that had ended."
-        ),
-    ])
+    private static let redis = Section(
+        [
+            SettingsKey(
+                "url",
+                .secret(.redisURL),
+                environment: "SALLYPORT_REDIS_URL",
+                "The Redis URL. It may hold a password and is never shown. Write this or url_file."
+            ),
+            SettingsKey(
+                "url_file",
+                .path(isSecret: true),
+                environment: "SALLYPORT_REDIS_URL_FILE",
+                "A file that holds the URL."
+            ),
+            SettingsKey(
+                "require_safe",
+                .boolean,
+                default: "true",
+                "Not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
+            ),
+            SettingsKey(
+                "require_appendonly",
+                .boolean,
+                default: "false",
+                "Not ready while Redis has appendonly no: after a crash it may bring back sessions that had ended."
+            ),
+        ],
+        isOption: true
+    )
 
     private static let memory = Section([
         SettingsKey(
@@ -232,6 +196,12 @@ extension Section {
             .duration(second...(second * 300)),
             default: "60s",
             "How long a token is valid: long enough to open a browser, and no longer."
+        ),
+        SettingsKey(
+            "share",
+            .boolean,
+            default: "false",
+            "A handoff on a host without endpoints also signs the browser in on the first host with endpoints."
         ),
     ])
 

@@ -98,26 +98,45 @@ extension TextRule {
             && text.utf8.first != 0x2D && text != "CONNECT" && text != "TRACE"
     }
 
-    /// The path to a value of the session for an identity field.
-    static let sessionPath = TextRule(
-        "session path",
-        allowed: alternatives(IdentitySettings.pathRoots.map { $0.hasSuffix(".") ? "\($0)<name>" : $0 }),
-        pattern: "^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64}){0,15}$"
-    ) { text throws(SyntaxFault) in
-        let steps = text.split(separator: ".", omittingEmptySubsequences: false)
-        let isPath =
-            steps.count <= 16
-            && steps.allSatisfy { step in
-                (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
+    /// The path to a value of the session.
+    static let sessionPath = Self.sessionPath(in: IdentitySettings.pathRoots)
+
+    /// The path to a value of the session, or to a token of its provider, for an identity field.
+    static let fieldPath = Self.sessionPath(in: IdentitySettings.pathRoots + IdentitySettings.tokenPaths)
+
+    private static func sessionPath(in roots: [String]) -> TextRule {
+        TextRule(
+            "session path",
+            allowed: alternatives(roots.map { $0.hasSuffix(".") ? "\($0)<name>" : $0 }),
+            pattern: "^[A-Za-z0-9_-]{1,64}(\\.[A-Za-z0-9_-]{1,64}){0,15}$"
+        ) { text throws(SyntaxFault) in
+            let steps = text.split(separator: ".", omittingEmptySubsequences: false)
+            let isPath =
+                steps.count <= 16
+                && steps.allSatisfy { step in
+                    (1...64).contains(step.utf8.count) && step.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E }
+                }
+            guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
+            guard roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
+                let nearest = Spelling.nearest(to: text, in: roots.filter { !$0.hasSuffix(".") })
+                throw SyntaxFault(
+                    nearest.map { "did you mean \($0)?" } ?? "for a trait of the user write identity.traits.<name>"
+                )
             }
-        guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
-        guard IdentitySettings.pathRoots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
-            let nearest = Spelling.nearest(to: text, in: IdentitySettings.pathRoots.filter { !$0.hasSuffix(".") })
-            throw SyntaxFault(
-                nearest.map { "did you mean \($0)?" } ?? "for a trait of the user write identity.traits.<name>"
-            )
+            return .text(text)
         }
-        return .text(text)
+    }
+
+    /// The name of a claim that the operator chooses (RFC 7519 4.2, 4.3).
+    static let claimName = TextRule(
+        "claim name",
+        allowed:
+            "1 to 128 visible ASCII characters except \" and \\; not \(alternatives(IdentitySettings.reservedClaims))",
+        pattern: "^[!#-\\[\\]-~]{1,128}$",
+        mend: "choose another name: the gateway sets \(IdentitySettings.reservedClaims.joined(separator: ", ")) itself"
+    ) { text in
+        (1...128).contains(text.utf8.count) && !IdentitySettings.reservedClaims.contains(text)
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 
     /// The separator of the elements of a list.
@@ -130,7 +149,7 @@ extension TextRule {
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
 
-    /// A Redis URL. `RedisURLJudge` checks it further.
+    /// A Redis URL. `SettingsJudges.redisURL` checks it further.
     static let redisURL = TextRule(
         "Redis URL",
         allowed:

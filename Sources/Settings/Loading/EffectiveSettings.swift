@@ -16,9 +16,9 @@ enum EffectiveSettings {
             let setting = tree?[key.name]
             switch key.kind {
             case .section(let below):
-                // An element of a list shows only the sections that were written: a route without CORS has no CORS
-                // defaults.
-                if setting == nil, isElement { return [] }
+                // A section that turns something on is shown only if it was written, and so is any section of an element
+                // of a list: a route without CORS has no CORS defaults.
+                if setting == nil, isElement || below.isOption { return [] }
                 return self.entries(of: tree?.tree(key.name), below, below: path, isElement: isElement)
             case .sections(let below):
                 return (tree?.trees(key.name) ?? []).enumerated().flatMap { index, element in

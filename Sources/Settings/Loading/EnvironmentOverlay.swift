@@ -35,6 +35,12 @@ struct EnvironmentOverlay {
     /// The name that a key's path gives. A few keys have a shorter name instead.
     private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
+    /// The keys that these variables set, and the mappings that lead to them.
+    static func keys(setBy environment: [String: String]) -> Set<String> {
+        let paths = environment.keys.compactMap { self.variables[$0]?.path }
+        return Set(paths.flatMap { path in path.indices.map { path[...$0].joined(separator: ".") } })
+    }
+
     /// Reads every variable with our prefix. A variable replaces the value in the file.
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
         for (name, text) in environment.sorted(by: { $0.key < $1.key }) {
@@ -100,7 +106,7 @@ struct EnvironmentOverlay {
             mend = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
         } else if let known = Self.variables.first(where: { Self.name(of: $0.value.path) == name })?.key {
             mend = "the variable of \(Self.variables[known]?.path.joined(separator: ".") ?? "") is \(known)"
-        } else if let nearest = Self.nearestVariable(to: name) {
+        } else if let nearest = Self.nearestVariable(to: name) ?? Self.longerVariable(of: name) {
             mend = "did you mean \(nearest)?"
         }
         self.problems.append(
@@ -118,6 +124,13 @@ struct EnvironmentOverlay {
     private static func nearestVariable(to name: String) -> String? {
         let names = self.variables.keys.sorted().map { String($0.dropFirst(self.prefix.count)) }
         return Spelling.nearest(to: String(name.dropFirst(self.prefix.count)), in: names).map { self.prefix + $0 }
+    }
+
+    /// The only variable whose key's path ends like `name`: `SALLYPORT_OIDC_SCOPES` for `SALLYPORT_PROVIDER_OIDC_SCOPES`.
+    private static func longerVariable(of name: String) -> String? {
+        let end = name.dropFirst(self.prefix.count - 1)
+        let names = self.variables.filter { self.name(of: $0.value.path).hasSuffix(end) }.map(\.key)
+        return names.count == 1 && end.count > 4 ? names.first : nil
     }
 
     /// The names that Kubernetes service links set for a service called `sallyport`: `SALLYPORT_SERVICE_HOST`,

@@ -171,7 +171,8 @@ extension SettingsBuilder {
                 routes: routes
             )
         }
-        if !hosts.isEmpty, !hosts.contains(where: \.endpoints) {
+        let isBrowserless = self.tree.tree("provider")?["introspection"] != nil && clients.isEmpty
+        if !hosts.isEmpty, !hosts.contains(where: \.endpoints), !isBrowserless {
             self.warnings.append("no host has endpoints: true, so no user can sign in and no token can be minted")
         }
         return hosts
@@ -237,6 +238,7 @@ extension SettingsBuilder {
         }
         route.methods = tree.texts("methods") ?? []
         if let host = tree.text("host"), host != "client" { route.hostHeader = host }
+        route.audience = tree.text("audience")
         route.unauthenticated = tree.text("unauthenticated").flatMap(UnauthenticatedAnswer.init(rawValue:)) ?? .auto
         route.liveBinding = tree.text("binding").flatMap(BindingMode.init(rawValue:)) ?? .none
         route.bearer = tree.text("bearer").flatMap(BearerOwner.init(rawValue:)) ?? .gateway

@@ -10,7 +10,7 @@ extension SettingsBuilder {
         "trailer",
         "upgrade", "keep-alive", "expect", "cookie", "set-cookie", "authorization", "www-authenticate", "range",
         "origin",
-        "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token",
+        "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
     /// Forwarding names that two presets use for identity, and that no proxy sets.
@@ -18,14 +18,15 @@ extension SettingsBuilder {
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
     ]
 
-    mutating func identity() -> IdentitySettings {
+    mutating func identity(provider: ProviderSettings?) -> IdentitySettings {
         var identity = IdentitySettings()
         guard let tree = self.tree.tree("identity") else { return identity }
         identity.preset = tree.text("preset").flatMap(IdentitySettings.Preset.init(rawValue:)) ?? identity.preset
         identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
         identity.maxSize = (tree.size("max_size") ?? nil) ?? identity.maxSize
         identity.stripUnderscoreFields = tree.boolean("strip_underscore_fields") ?? identity.stripUnderscoreFields
-        if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers) }
+        if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, provider) }
+        if let assertion = tree.tree("assertion") { identity.assertion = self.assertion(assertion) }
         if let basic = tree.tree("basic") {
             let password = self.secret("password_file", of: basic, key: "identity.basic.password_file", minBytes: 1)
             if let path = basic.text("username"), let password {
@@ -52,7 +53,10 @@ extension SettingsBuilder {
         return identity
     }
 
-    private mutating func identityFields(_ headers: SettingsTree) -> [IdentitySettings.Field] {
+    private mutating func identityFields(
+        _ headers: SettingsTree,
+        _ provider: ProviderSettings?
+    ) -> [IdentitySettings.Field] {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
@@ -69,7 +73,7 @@ extension SettingsBuilder {
                     key,
                     found: "a reserved field",
                     allowed: "a field that HTTP, proxies and the gateway do not use",
-                    mend: folded == "authorization" ? "use identity.basic" : "choose a name such as X-Auth-\(name)"
+                    mend: Self.substitute(for: folded) ?? "choose a name such as X-Auth-\(name)"
                 )
             }
             if let earlier = names.updateValue(setting.origin, forKey: folded) {
@@ -82,6 +86,7 @@ extension SettingsBuilder {
                 )
             }
             guard case .text(let path) = setting.value else { continue }
+            self.checkToken(path, setting.origin, key, provider)
             fields.append(IdentitySettings.Field(name: name, path: path))
         }
         if headers.entries.isEmpty, !self.isPartial {
@@ -94,6 +99,15 @@ extension SettingsBuilder {
             )
         }
         return fields
+    }
+
+    /// What to use instead of a reserved field.
+    private static func substitute(for field: String) -> String? {
+        switch field {
+        case "authorization": "use identity.basic"
+        case "x-auth-assertion": "use identity.assertion"
+        default: nil
+        }
     }
 
     // MARK: ASN

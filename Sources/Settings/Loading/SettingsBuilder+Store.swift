@@ -32,7 +32,7 @@ extension SettingsBuilder {
 
     private mutating func redis(_ tree: SettingsTree) -> RedisSettings? {
         guard let (url, origin, key) = self.redisURL(tree) else { return nil }
-        if let fault = self.judgeRedisURL(url) {
+        if let fault = self.judges.redisURL(url) {
             self.report(
                 origin,
                 key,

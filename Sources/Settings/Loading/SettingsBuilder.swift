@@ -6,7 +6,7 @@ struct SettingsBuilder {
     let tree: SettingsTree
     let files: SettingsFiles
     let flags: InsecureFlags
-    let judgeRedisURL: RedisURLJudge
+    let judges: SettingsJudges
     /// Some value was refused already. A value that seems to be missing may be that one, so it is not reported again.
     let isPartial: Bool
     var problems: [SettingsProblem] = []
@@ -18,13 +18,13 @@ struct SettingsBuilder {
         tree: SettingsTree,
         files: SettingsFiles,
         flags: InsecureFlags,
-        judgeRedisURL: @escaping RedisURLJudge,
+        judges: SettingsJudges,
         isPartial: Bool
     ) {
         self.tree = tree
         self.files = files
         self.flags = flags
-        self.judgeRedisURL = judgeRedisURL
+        self.judges = judges
         self.isPartial = isPartial
     }
 
@@ -39,11 +39,12 @@ struct SettingsBuilder {
         self.setListeners(&settings)
         self.setTrust(&settings)
         self.checkUnnamedProxy(settings)
-        settings.provider = self.provider(&settings)
+        settings.provider = self.provider(settings)
         settings.session = self.session()
         settings.store = self.store(hasSecret: settings.secrets != nil)
         settings.handoff = self.handoff(besides: settings.session)
-        settings.identity = self.identity()
+        settings.identity = self.identity(provider: settings.provider)
+        self.checkAudiences(settings.identity)
         settings.asn = self.asn()
         self.checkBindings()
         settings.limits = self.limits()
@@ -123,6 +124,13 @@ struct SettingsBuilder {
         }
     }
 
+    /// The content of `signing_key_file`, which only JOSE can judge further.
+    private mutating func signingKeys() -> Secret? {
+        let allowed = "a PEM file with one EC P-256 key or more"
+        guard let setting = self.tree["signing_key_file"] else { return nil }
+        return self.content(setting, key: "signing_key_file", allowed: allowed).map { Secret($0) }
+    }
+
     /// The content of the file that `setting` names; nil when it cannot be read, which is reported.
     private mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
         guard let path = self.resolved(setting) else { return nil }
@@ -189,6 +197,7 @@ struct SettingsBuilder {
 
     private mutating func setTrust(_ settings: inout Settings) {
         settings.secrets = self.secrets()
+        settings.signingKeys = self.signingKeys()
         if let word = self.tree.text("forwarded_header"), let header = ForwardedHeader(rawValue: word) {
             settings.forwardedHeader = header
         }
@@ -257,16 +266,16 @@ struct SettingsBuilder {
         handoff.cookieNames = tree.texts("cookies") ?? handoff.cookieNames
         handoff.queryParameter = tree.text("query") ?? handoff.queryParameter
         handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
+        handoff.isShared = tree.boolean("share") ?? handoff.isShared
         guard let origin = tree["cookies"]?.origin else { return handoff }
         let names = handoff.cookieNames
-        let taken = [session.cookieName, session.attemptCookieName, session.handledCookieName]
-        if names.isEmpty || Set(names).count != names.count || names.contains(where: taken.contains) {
+        if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {
             self.report(
                 origin,
                 "handoff.cookies",
                 found: names.isEmpty ? "an empty list" : "a name twice, or the name of a cookie of the gateway",
                 allowed:
-                    "one name or more, each once; not session.cookie, nor that name with -attempt or -handled",
+                    "one name or more, each once; not session.cookie, nor that name continued with -",
                 mend: "write names such as session_transfer_token"
             )
         }

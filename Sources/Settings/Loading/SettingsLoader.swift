@@ -55,21 +55,19 @@ package enum SettingsLoader {
     /// The file is `file`, else the one that `SALLYPORT_CONFIG` names. Without both, variables must set everything. A
     /// variable takes precedence over the file. Relative paths start at the directory of the file that holds them.
     ///
-    /// - Parameter judgeRedisURL: Returns what is wrong with a Redis URL beyond its form.
-    ///
     /// - Throws: every problem that was found, none of which shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],
         flags: InsecureFlags,
-        judgeRedisURL: @escaping RedisURLJudge = { _ in nil }
+        judges: SettingsJudges = SettingsJudges()
     ) throws(SettingsFailure) -> LoadedSettings {
         try self.load(
             file: file,
             environment: environment,
             flags: flags,
             files: .system,
-            judgeRedisURL: judgeRedisURL
+            judges: judges
         )
     }
 
@@ -79,14 +77,14 @@ package enum SettingsLoader {
         environment: [String: String],
         flags: InsecureFlags,
         files: SettingsFiles,
-        judgeRedisURL: @escaping RedisURLJudge = { _ in nil }
+        judges: SettingsJudges = SettingsJudges()
     ) throws(SettingsFailure) -> LoadedSettings {
         let written = try self.written(file: file, environment: environment, files: files)
         var builder = SettingsBuilder(
             tree: written.tree,
             files: files,
             flags: flags,
-            judgeRedisURL: judgeRedisURL,
+            judges: judges,
             isPartial: !written.problems.isEmpty
         )
         let settings = builder.build()
@@ -134,7 +132,10 @@ package enum SettingsLoader {
         if let named {
             do throws(SettingsFailure) {
                 let bytes = try self.read(named.path, named.origin, files)
-                var decoder = SettingsDecoder(try YAMLDocument(bytes, path: named.path))
+                var decoder = SettingsDecoder(
+                    try YAMLDocument(bytes, path: named.path),
+                    elsewhere: EnvironmentOverlay.keys(setBy: environment)
+                )
                 tree = decoder.tree(of: .file)
                 problems += decoder.problems
             } catch {

@@ -4,10 +4,13 @@ internal import Yams
 /// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
 struct SettingsDecoder {
     let document: YAMLDocument
+    /// Keys that variables set, so they may be missing in the document.
+    private let elsewhere: Set<String>
     private(set) var problems: [SettingsProblem] = []
 
-    init(_ document: YAMLDocument) {
+    init(_ document: YAMLDocument, elsewhere: Set<String> = []) {
         self.document = document
+        self.elsewhere = elsewhere
     }
 
     /// The file as a mapping with `section`'s keys. Values with a problem are left out.
@@ -47,9 +50,11 @@ struct SettingsDecoder {
             }
         }
         for entry in section.keys where entry.isRequired && tree[entry.name] == nil {
+            let path = key.isEmpty ? entry.name : "\(key).\(entry.name)"
+            guard !self.elsewhere.contains(path) else { continue }
             self.report(
                 node,
-                key.isEmpty ? entry.name : "\(key).\(entry.name)",
+                path,
                 found: "nothing",
                 allowed: entry.kind.allowed,
                 mend: "add the key \(entry.name): \(entry.purpose)"

@@ -34,36 +34,3 @@ package struct ClientSettings: Sendable, Equatable {
         self.revokesDerivedOnReplay = false
     }
 }
-
-/// How users sign in.
-package enum ProviderSettings: Sendable, Equatable {
-    /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
-    case fixedUsers([UserSettings])
-
-    /// The assurance level of this user's sign-in; nil when the user is unknown.
-    package func assurance(of id: String) -> AssuranceLevel? {
-        switch self {
-        case .fixedUsers(let users): users.first { $0.id == id }?.aal
-        }
-    }
-}
-
-/// A user of the `static` provider.
-package struct UserSettings: Sendable, Equatable {
-    /// What the user types: an email address or a name.
-    package var identifier: String
-    package var id: String
-    /// `scrypt:N:r:p:salt:hash` in base64url.
-    package var passwordHash: Secret
-    package var traits: JSONValue
-    /// The level that signing in reaches.
-    package var aal: AssuranceLevel
-
-    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
-        self.identifier = identifier
-        self.id = id
-        self.passwordHash = passwordHash
-        self.traits = traits
-        self.aal = aal
-    }
-}

@@ -31,6 +31,7 @@ package struct HostSettings: Sendable, Equatable {
 /// - `upstream` (name or URL, default: the top-level `upstream`).
 /// - `host` (`client` or a literal, default: client): the `Host` that the app gets; `client` is the host's own
 ///   authority.
+/// - `audience` (text, default: the origin of `public_url`): the audience of the assertions that the app gets.
 /// - `auth` (`required` | `optional` | `public`, default: required).
 /// - `require` (map): `aal`, `groups_any`, `scopes`, `origin`, `max_age`; checked on every request.
 /// - `unauthenticated` (`auto` | `login` | `401`, default: auto): the answer without a session.
@@ -54,6 +55,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var upstream: String
     /// nil: the name and port of the host's public URL.
     package var hostHeader: String?
+    /// The audience of assertions; nil: the origin of the host's public URL.
+    package var audience: String?
     package var auth: AuthRequirement
     package var require: RequirementSettings
     package var unauthenticated: UnauthenticatedAnswer
@@ -78,6 +81,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.methods = []
         self.upstream = upstream
         self.hostHeader = nil
+        self.audience = nil
         self.auth = auth
         self.require = RequirementSettings()
         self.unauthenticated = .auto

@@ -26,6 +26,15 @@ package struct SessionSettings: Sendable, Equatable {
     /// The cookie that marks handoff cookies as handled.
     package var handledCookieName: String { "\(self.cookieName)-handled" }
 
+    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`. On
+    /// plain http the names have no prefix such as `__Host-`.
+    package func isOwnCookie(_ name: String) -> Bool {
+        let prefix = ["__Host-", "__Secure-"].first(where: self.cookieName.hasPrefix) ?? ""
+        return [self.cookieName, String(self.cookieName.dropFirst(prefix.utf8.count))].contains {
+            name == $0 || name.hasPrefix("\($0)-")
+        }
+    }
+
     package init() {}
 }
 
@@ -64,20 +73,19 @@ package struct RedisSettings: Sendable, Equatable {
     }
 }
 
-/// Returns what is wrong with a Redis URL, in a sentence that does not quote it; nil: nothing. It is passed in because
-/// only the Redis module knows, and the settings do not depend on that module.
-package typealias RedisURLJudge = @Sendable (_ url: Secret) -> String?
-
 /// Where a session-transfer token is accepted and how long it lives.
 ///
 /// ## Configuration keys (`handoff`)
 /// - `cookies` (list, default: auth0_session_transfer_token, session_transfer_token).
 /// - `query` (token, default: session_transfer_token).
 /// - `lifetime` (duration, default: 60s, range: 1s to 300s).
+/// - `share` (boolean, default: false): a handoff on a host without endpoints also signs the browser in on the first
+///   host with endpoints.
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"
     package var lifetime: Duration = .seconds(60)
+    package var isShared = false
 
     package init() {}
 }
@@ -91,10 +99,12 @@ package struct HandoffSettings: Sendable, Equatable {
 /// - `delimiter` (one character, default: ,): the separator of the elements of a list.
 /// - `max_size` (size, default: 8KiB, range: 256 to 32KiB): all identity fields of a request together.
 /// - `strip_underscore_fields` (boolean, default: true): remove client fields with `_` in their names.
+/// - `assertion` (map): `enabled` (boolean, default: false) and `claims` (map of claim name to path, default: none).
 package struct IdentitySettings: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var name: String
-        /// A path to a value of the session, e.g. `subject`, `session.id`, `identity.traits.email`.
+        /// A path to a value of the session, e.g. `subject`, `session.id`, `identity.traits.email`, or one of
+        /// `tokenPaths`.
         package var path: String
 
         package init(name: String, path: String) {
@@ -111,6 +121,25 @@ package struct IdentitySettings: Sendable, Equatable {
             self.password = password
         }
     }
+    /// A claim of the assertion and the path to its value in the session.
+    package struct Claim: Sendable, Equatable {
+        package var name: String
+        package var path: String
+
+        package init(name: String, path: String) {
+            self.name = name
+            self.path = path
+        }
+    }
+    /// `X-Auth-Assertion`: the identity as a signed JWT.
+    package struct Assertion: Sendable, Equatable {
+        /// The claims besides `reservedClaims`.
+        package var claims: [Claim]
+
+        package init(claims: [Claim] = []) {
+            self.claims = claims
+        }
+    }
     package enum Preset: String, Sendable, CaseIterable {
         case sallyport, authelia, kratos
         case remoteUser = "remote-user"
@@ -122,6 +151,11 @@ package struct IdentitySettings: Sendable, Equatable {
         "aal",
         "methods", "authenticated_at", "origin", "scopes", "client_id",
     ]
+    /// The paths to tokens of the session's provider, for `fields` only.
+    package static let tokenPaths = ["provider.access_token", "provider.id_token"]
+
+    /// The claims that the gateway sets itself, and those of RFC 7519 that would change how an assertion is verified.
+    package static let reservedClaims = ["iss", "aud", "sub", "sid", "iat", "exp", "nbf", "jti"]
 
     package var preset: Preset = .sallyport
     /// The operator's own fields; when not empty they replace the preset's.
@@ -130,6 +164,8 @@ package struct IdentitySettings: Sendable, Equatable {
     package var delimiter: UInt8 = 0x2C
     package var maxSize = 8192
     package var stripUnderscoreFields = true
+    /// nil: none is sent.
+    package var assertion: Assertion?
 
     package init() {}
 }

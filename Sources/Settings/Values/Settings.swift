@@ -14,6 +14,8 @@ package import Vocabulary
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
 /// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
 ///   seals, all are accepted.
+/// - `signing_key_file` (path, default: keys derived from the secret): the EC P-256 keys of assertions in PEM; the first
+///   signs, all are published.
 /// - `trusted_proxies` (list of CIDR, default: none): proxies whose forwarding field is believed.
 /// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the field that names the client.
 package struct Settings: Sendable, Equatable {
@@ -21,6 +23,8 @@ package struct Settings: Sendable, Equatable {
     package var adminListen: ListenAddress?
     package var eventLoops: Int
     package var secrets: SecretRing?
+    /// The content of `signing_key_file`; nil: the keys are derived from the secrets.
+    package var signingKeys: Secret?
     package var trustedProxies: [CIDRBlock]
     package var forwardedHeader: ForwardedHeader
     package var hosts: [HostSettings]
@@ -45,6 +49,7 @@ package struct Settings: Sendable, Equatable {
         self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
         self.eventLoops = min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 256)
         self.secrets = nil
+        self.signingKeys = nil
         self.trustedProxies = []
         self.forwardedHeader = .xForwardedFor
         self.hosts = hosts
@@ -61,6 +66,12 @@ package struct Settings: Sendable, Equatable {
         self.drain = DrainSettings()
         self.logs = LogSettings()
         self.allowsInsecureHTTP = false
+    }
+
+    /// The issuer in everything that the gateway signs: the origin of the first host with endpoints, else of the first
+    /// host. One for all hosts, so that a verifier is configured once.
+    package var issuer: String {
+        (self.hosts.first(where: \.endpoints) ?? self.hosts.first)?.publicURL.description ?? ""
     }
 }
 

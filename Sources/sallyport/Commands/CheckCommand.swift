@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import NIOPosix
+import Providers
 import RedisStore
 import RequestPath
 import Settings
@@ -12,8 +13,9 @@ struct CheckCommand: AsyncParsableCommand {
         abstract:
             "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
         discussion: """
-            Makes no connections without --network. With it, it connects to the Redis of store.redis as the gateway would. \
-            Each line says what is right or wrong with it, and an error makes the exit status 1.
+            Makes no connections without --network. With it, it connects to the Redis of store.redis and asks the provider, \
+            as the gateway would. Each line says what is right or wrong with one of them, and an error makes the exit \
+            status 1. It signs nobody in: to the provider it shows a code and a token that do not exist.
             """
     )
 
@@ -23,7 +25,7 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Print only the verdict, the problems and the warnings.")
     var quiet = false
 
-    @Flag(help: "Also connect to the configured Redis and print what is wrong with it.")
+    @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
     var network = false
 
     func run() async throws {
@@ -45,13 +47,22 @@ struct CheckCommand: AsyncParsableCommand {
         Console.say("valid")
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
-        if self.network, let redis = loaded.settings.store.redis {
-            let verdicts = try await Self.verdicts(on: redis)
-            self.say("network", verdicts.map(Self.line))
-            if verdicts.contains(where: { $0.level == .error }) { throw ExitCode.failure }
-        } else if self.network {
-            self.say("network", ["nothing to connect to: sessions are kept in memory"])
-        }
+        guard self.network else { return }
+        let verdicts = try await self.verdicts(on: loaded.settings, draft)
+        self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
+        if verdicts?.contains(where: { $0.level == .error }) ?? false { throw ExitCode.failure }
+    }
+
+    /// What is right and wrong with the servers that the settings name; nil: they name none.
+    private func verdicts(on settings: Settings, _ draft: Draft) async throws -> [Verdict]? {
+        var verdicts: [Verdict]?
+        if let redis = settings.store.redis { verdicts = try await Self.verdicts(on: redis) }
+        guard let provider = settings.provider else { return verdicts }
+        // The files were read with the settings.
+        let transport = try draft.foundations.providerClient.transport(caFile: provider.caFile)
+        let check = ProviderCheck(transport: transport, hosts: settings.hosts)
+        guard let found = await check.run(provider) else { return verdicts }
+        return (verdicts ?? []) + found
     }
 
     private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {

@@ -1,5 +1,6 @@
 import NIOPosix
 import Observability
+import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -17,13 +18,24 @@ struct Draft {
         let secrets =
             settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
         let caches = SessionCaches()
+        let group = MultiThreadedEventLoopGroup.singleton
+        let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches)
+        let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
         self.foundations = Foundations(
-            group: MultiThreadedEventLoopGroup.singleton,
+            group: group,
             caches: caches,
-            store: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches),
+            store: store,
             limiter: LocalRateLimiter(clock: .system),
             familiar: FamiliarAddresses(),
-            authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
+            authority: authority,
+            grants: ProviderGrants(
+                store: store,
+                authority: authority,
+                loops: group,
+                clock: .system,
+                journal: GrantJournal { _, _ in }
+            ),
+            providerClient: ProviderHTTPClient(group: group),
             secrets: secrets,
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),

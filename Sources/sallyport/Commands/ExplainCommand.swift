@@ -4,6 +4,7 @@ import Endpoints
 import Foundation
 import NIOCore
 import RequestPath
+import SessionEndpoints
 import Sessions
 import Settings
 import Vocabulary
@@ -15,7 +16,8 @@ struct ExplainCommand: AsyncParsableCommand {
         abstract:
             "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
-            Sends nothing and asks neither a running gateway nor Redis, so it checks only the form of a token. With --user it assumes a live session of that user.
+            Sends nothing and asks neither a running gateway nor Redis nor the provider, so it checks only the form of a token. \
+            With --user or --claims it assumes a live session of that user.
             """
     )
 
@@ -45,15 +47,23 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var user: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
+            valueName: "file"
+        )
+    )
+    var claims: String?
+
     @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
     var from = "127.0.0.1"
 
     func run() async throws {
         do {
             let loaded = try self.options.load(self.insecure.flags)
-            for step in try await self.explanation(Draft(loaded.settings), loaded.settings).steps {
-                Console.say("\(step.title)\n\(step.lines.map { "  \($0)" }.joined(separator: "\n"))")
-            }
+            let explanation = try await self.explanation(Draft(loaded.settings), loaded.settings)
+            for step in explanation.steps { self.say(step.title, step.lines) }
+            if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
             Console.complain("invalid settings:\n\(failure)")
             throw ExitCode.failure
@@ -68,22 +78,21 @@ struct ExplainCommand: AsyncParsableCommand {
         var request = try Request(url: self.url, method: self.method, headers: self.headers)
         let host = draft.assembly.configuration.routes.host(named: request.authority)
         let token = try self.token()
-        var assumed: Assumed?
-        if let user = self.user {
-            assumed = try Assumed(
-                user: user,
-                isNative: token != nil,
+        let user = try self.assumedUser(settings)
+        let isNative = token != nil || settings.provider?.signsIn == false
+        let assumed = try user.map { user in
+            try AssumedSession(
+                of: user,
+                isNative: isNative,
                 authority: host?.publicURL.authority ?? request.authority.lowercased(),
                 settings,
                 draft.foundations,
                 Explanation.device(of: request.bytes, from: peer, configuration: draft.assembly.configuration)
             )
         }
-        if let token {
-            if draft.foundations.authority.key(.session, of: token) == nil {
-                Console.say("note\n  the token does not have the form of a session token made with this secret")
-            }
-            request.headers.append("Authorization: Bearer \(assumed?.token ?? String(decoding: token, as: UTF8.self))")
+        if let token { self.noteForm(of: token, draft) }
+        if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
+            request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
             let isSecure = host?.publicURL.isHTTPS ?? self.url.lowercased().hasPrefix("https:")
             let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
@@ -125,14 +134,71 @@ struct ExplainCommand: AsyncParsableCommand {
         }.get()
     }
 
+    private func say(_ title: String, _ lines: [String]) {
+        Console.say("\(title)\n\(lines.map { "  \($0)" }.joined(separator: "\n"))")
+    }
+
+    // MARK: What the options name
+
     private func token() throws -> [UInt8]? {
         guard let file = self.tokenFile else { return nil }
+        let text = String(decoding: try Self.content(of: file, "--token-file"), as: UTF8.self)
+        return Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
+    }
+
+    private func noteForm(of token: [UInt8], _ draft: Draft) {
+        guard draft.foundations.authority.key(.session, of: token) == nil else { return }
+        let isForeign = token.withUnsafeBytes { draft.assembly.foreignTokens?.key(of: $0) } != nil
+        self.say(
+            "note",
+            [
+                isForeign
+                    ? "the token is one for the provider to judge, which is not asked; --claims assumes that it is good"
+                    : "the token does not have the form of a session token made with this secret"
+            ]
+        )
+    }
+
+    private static func content(of file: String, _ option: String) throws -> Data {
         let data =
             file == "-"
             ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-        guard let data else { throw ValidationError("The file of --token-file cannot be read.") }
-        let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-        return Array(text.utf8)
+        guard let data else { throw ValidationError("The file of \(option) cannot be read.") }
+        return data
+    }
+
+    /// The user whose session is assumed; nil: none is.
+    private func assumedUser(_ settings: Settings) throws -> AssumedUser? {
+        guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
+        if let user = self.user { return try AssumedUser(named: user, settings.provider) }
+        guard let file = self.claims else { return nil }
+        let document = try Self.content(of: file, "--claims")
+        switch try AssumedUser.with(claims: Array(document), settings.provider) {
+        case .success(let user): return user
+        case .failure(let refusal):
+            self.say("sign-in", ["refused: \(refusal.words)"])
+            return nil
+        }
+    }
+
+    /// Where the user signs in.
+    private func signIn(_ settings: Settings) throws -> [String] {
+        let name = try Request(url: self.url, method: self.method, headers: []).authority.lowercased()
+        let hosts = SignInHosts(settings.hosts)
+        guard let place = hosts.signInHost(of: name) ?? hosts.host(name) else { return ["on no host with endpoints"] }
+        var lines =
+            place.authority == name ? [] : ["the browser goes to \(place.origin), which sends it back with a ticket"]
+        switch settings.provider {
+        case .openID(let provider): lines.append("that page sends the browser to \(provider.issuer)")
+        case .oauth2(let provider): lines.append("that page sends the browser to \(provider.authorizationURL)")
+        case .fixedUsers: lines.append("that page asks for the password")
+        case .introspection, nil:
+            lines.append("nobody can sign in: no provider is configured that browsers are sent to")
+        }
+        if settings.provider?.redirects == true {
+            lines.append("the provider sends it back to \(place.origin)\(BrowserSessionEndpoints.callbackPath)")
+        }
+        return lines
     }
 }
 
@@ -169,47 +235,5 @@ private struct Request {
     var bytes: [UInt8] {
         let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
-    }
-}
-
-/// A session that is assumed to exist, stored in the draft's store.
-private struct Assumed: Sendable {
-    let token: String
-    let kind: Session.Kind
-
-    init(
-        user identifier: String,
-        isNative: Bool,
-        authority: String,
-        _ settings: Settings,
-        _ foundations: Foundations,
-        _ device: DeviceFacts
-    ) throws {
-        guard case .fixedUsers(let users)? = settings.provider,
-            let user = users.first(where: { $0.identifier == identifier })
-        else { throw ValidationError("--user must name a user of the static provider.") }
-        let lineage = foundations.authority.newLineage()
-        let (token, key) = foundations.authority.make(.session, in: lineage)
-        let now = foundations.clock.now()
-        let lifetimes = isNative ? settings.session.native : settings.session.browser
-        let session = Session(
-            id: foundations.authority.newSessionID(),
-            kind: isNative ? .native : .web,
-            origin: isNative ? .native : .browser,
-            lineage: lineage,
-            identity: Identity(id: user.id, traits: user.traits),
-            host: isNative ? nil : authority,
-            aal: user.aal,
-            methods: ["password"],
-            authenticatedAt: now,
-            issuedAt: now,
-            expiresAt: now.advanced(by: lifetimes.absolute),
-            idleLifetime: lifetimes.idle,
-            device: device
-        )
-        let loop = foundations.group.any()
-        try foundations.store.create(NewSession(key: key, session: session), on: loop).wait()
-        self.token = String(decoding: token.bytes, as: UTF8.self)
-        self.kind = session.kind
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import JOSE
 import Settings
 
 /// The options by which a command finds the settings.
@@ -20,8 +21,25 @@ struct SettingsOptions: ParsableArguments {
             file: self.config,
             environment: ProcessInfo.processInfo.environment,
             flags: flags,
-            judgeRedisURL: RedisBacking.fault(inURL:)
+            judges: .gateway
         )
+    }
+}
+
+extension SettingsJudges {
+    /// The checks by the modules that use the values.
+    static var gateway: SettingsJudges {
+        var judges = SettingsJudges()
+        judges.redisURL = RedisBacking.fault(inURL:)
+        judges.privateKey = { pem in
+            do throws(JOSEError) {
+                _ = try SigningKey(pem: pem)
+                return nil
+            } catch {
+                return error.detail
+            }
+        }
+        return judges
     }
 }
 

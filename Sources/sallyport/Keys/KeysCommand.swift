@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cryptography
+import SessionEndpoints
 import Sessions
 import Settings
 import Vocabulary
@@ -73,6 +74,8 @@ struct AddKey: ParsableCommand {
                 added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
                 next: give this file to every gateway and restart each; once all of them run with it, and not before:
                   sallyport keys promote \(self.place.file)
+                if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they keep the keys of \
+                jwks.json for a while (caches \(KeysStep.maxAge)), and must know the new one before it signs
                 """
         }
     }
@@ -150,6 +153,10 @@ struct ListKeys: ParsableCommand {
 
 /// What the steps share.
 private enum KeysStep {
+    /// How long the published keys may be cached, and how long to wait until verifiers know a new one.
+    static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
+    static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"
+
     /// Runs a step. An error goes to standard error, and the exit status is 1.
     static func perform(_ step: () throws -> Void) throws {
         do {

@@ -3,19 +3,6 @@ import NIOCore
 import RedisStore
 import Vocabulary
 
-/// A result of `check --network`.
-struct Verdict: Sendable {
-    enum Level: String, Sendable {
-        case ok, warning, error
-    }
-
-    var level: Level
-    /// What was checked, e.g. `127.0.0.1:6379 commands`.
-    var subject: String
-    /// What was found and, where something is wrong, how to correct it.
-    var finding: String
-}
-
 /// Connects to the configured Redis as the gateway would, and says what is wrong with it.
 ///
 /// It neither reads nor changes data of the gateways: the only key that it writes expires after a millisecond.

@@ -2,7 +2,7 @@ import RequestPath
 
 /// Cookies and the query: ours are gone, all else is there.
 enum CookieFuzzing {
-    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "a", handled: "d")
+    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "s-a", handled: "s-d")
     private static let parameter = HandoffParameter(name: "t_t")
 
     static func cookie(_ bytes: [UInt8]) -> String? {
@@ -54,6 +54,7 @@ enum CookieFuzzing {
     }
 
     private static func isOurs(_ pair: [UInt8]) -> Bool {
-        ["s=", "h=", "hh=", "a=", "d="].contains { pair.starts(with: $0.utf8) }
+        ["s=", "h=", "hh="].contains { pair.starts(with: $0.utf8) }
+            || pair.starts(with: "s-".utf8) && pair.contains(UInt8(ascii: "="))
     }
 }

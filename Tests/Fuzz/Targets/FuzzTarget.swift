@@ -8,6 +8,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case cookie = "Cookie"
     case yaml = "YAML"
     case redisReply = "RedisReply"
+    case jose = "JOSE"
 
     /// The promise that `bytes` broke; nil: none. A crash is the other way to fail.
     package func violation(_ bytes: [UInt8]) -> String? {
@@ -18,6 +19,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .cookie: CookieFuzzing.cookie(bytes)
         case .yaml: SettingsFuzzing.yaml(bytes)
         case .redisReply: ReplyFuzzing.reply(bytes)
+        case .jose: JOSEFuzzing.jose(bytes)
         }
     }
 

@@ -12,7 +12,10 @@ enum HeadFuzzing {
         names: FieldNames(roles: FieldNames.responseRoles, managedNames: ["remote-user"], managedPrefixes: ["x-auth-"]),
         limit: 4096
     )
-    private static let writer = ResponseWriter(ownCookies: ["__Host-sallyport", "stt"])
+    private static let writer = ResponseWriter(
+        sessionCookies: ["__Host-sallyport"],
+        handoffCookies: ["stt"]
+    )
 
     static func request(_ bytes: [UInt8]) -> String? {
         let head = RequestHead(fieldCount: 20)

@@ -35,6 +35,11 @@ import Testing
                 )
             }
         case .sessionEnded: .act([.loggedOut]) { _ = try $0.gateway.signOut(try $0.gateway.browser()) }
+        case .hostTicketIssued, .hostTicketRefused:
+            .elsewhere("After a sign-out, a used ticket signs nobody in, not even with the nonce that belongs to it")
+        case .hostTicketUsed:
+            .elsewhere("A host without endpoints leads to the one with them; after the sign-in its own session begins")
+        case .sessionRenewalFailed: .elsewhere("A lost answer is repeated once, and then the tokens are lost")
         case .sessionDenied:
             .act([.warning]) {
                 _ = try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: ""))

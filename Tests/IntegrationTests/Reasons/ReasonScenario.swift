@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import OpenIDBench
 import Vocabulary
 
 /// The simplest way to produce a reason.
@@ -88,6 +89,9 @@ extension Reason {
                 let text = Request.get("/", try world.cookie())
                 return try world.raw(text.replacing("Host: \(Request.host)", with: "Host: \(ReasonWorld.otherHost)"))
             }
+        case .sessionProviderEnded: .inProcess("A refusal of the provider ends the lineage and deletes its tokens")
+        case .sessionRenewalAmbiguous:
+            .inProcess("A session whose tokens are lost asks for sign-in where the app needs them")
         case .sessionRevoked:
             .request { world in
                 let token = try world.gateway.browser()
@@ -99,6 +103,39 @@ extension Reason {
                 return nil
             }
 
+        case .credentialExpired, .credentialInvalidToken, .credentialOtherAudience: .inProcess("Each member is checked")
+        case .logoutInvalidToken: .inProcess("A token that is not valid ends nothing; an outage is no refusal")
+        case .logoutReplayed:
+            .inProcess(
+                "A sid that the provider uses again works for a new sign-in, and an old logout token does not end it"
+            )
+        case .ticketExpired: .inProcess("A ticket makes a session, keeps one, or is refused")
+        case .ticketMalformed:
+            .inProcess("Requests that no host made, or that were made for another, are refused with a page")
+        case .ticketNoCookie: .inProcess("A browser that refuses cookies ends at a page after one round")
+        case .ticketNotNavigation: .inProcess("HEAD, prefetches, previews and scripts issue and use nothing")
+        case .ticketOtherBrowser:
+            .inProcess("A ticket that another browser intercepts before it is used stays good for its own browser")
+        case .ticketOtherHost: .inProcess("A ticket is good on its own host only")
+        case .ticketOtherUser:
+            .inProcess("A session of another user is not replaced silently: the user signs in first")
+        case .ticketQuarantined: .inProcess("A ticket of a former primary of the store is not used")
+        case .ticketReplayed:
+            .inProcess("After a sign-out, a used ticket signs nobody in, not even with the nonce that belongs to it")
+        case .ticketThrottled:
+            .inProcess("One session gets a few tickets at once, then no more; nobody else is slowed down")
+        case .ticketUnknown:
+            .inProcess("A sign-in that took too long begins once more by itself; a ticket that is too old is a page")
+
+        case .signInCancelled: .alone { try $0.signIn { $0.authorizationError = "access_denied" } }
+        case .signInInsufficient: .alone { try $0.signIn(asking: "aal=aal2") }
+        case .signInInteractionRequired: .alone { try $0.signIn { $0.authorizationError = "login_required" } }
+        case .signInInvalidToken: .alone { try $0.signIn { $0.alterIDToken = { $0["aud"] = "another client" } } }
+        case .signInNotAllowed: .alone { try $0.signIn(settings: "allow: {email_domains: [example.org]}") }
+        case .signInNotNavigation: .alone { try $0.speculativeSignIn() }
+        case .signInProviderError: .alone { try $0.signIn { $0.authorizationError = "invalid_scope" } }
+        case .signInRepeated: .alone { try $0.repeatedSignIn() }
+        case .signInStateMismatch: .alone { try $0.strangeSignIn() }
         case .signInFlowExpired: .inProcess("An expired flow is gone, and the answer names a new one")
         case .signInFlowUnknown:
             .request { world in

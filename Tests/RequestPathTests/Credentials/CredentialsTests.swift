@@ -27,7 +27,7 @@ struct CredentialsTests {
         }
         let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [settings])
         let table = RouteTable([host], upstreams: ["app"])
-        let cookies = OwnCookies(session: "s", handoff: ["h", "i"], attempt: "a", handled: "m")
+        let cookies = OwnCookies(session: "s", handoff: ["h", "i"], attempt: "s-a", handled: "s-m")
         return try withHead("GET", fields, target: target) { head, base in
             let result = Credentials.read(
                 head,
@@ -105,7 +105,7 @@ struct CredentialsTests {
 
     @Test("Transfer tokens are found in cookies and in the query, except on routes that leave them to the app")
     func handoff() throws {
-        _ = try self.read(["Cookie: h=1; a=secret.moved"], target: "/x?b=1&t=2") { credentials, base in
+        _ = try self.read(["Cookie: h=1; s-a=secret.moved"], target: "/x?b=1&t=2") { credentials, base in
             #expect(credentials.cookies.hasHandoff && credentials.cookies.hasAttempt)
             #expect(
                 credentials.handoffParameter?.value.map { String(decoding: $0.bytes(in: base), as: UTF8.self) } == "2"

@@ -10,8 +10,8 @@ struct PresentedCredentialsTests {
     private static let cookies = OwnCookies(
         session: "__Host-sallyport",
         handoff: ["stt"],
-        attempt: "__Host-attempt",
-        handled: "__Host-handled"
+        attempt: "__Host-sallyport-attempt",
+        handled: "__Host-sallyport-handled"
     )
 
     private func read(_ fields: String...) throws -> PresentedCredentials {
@@ -39,6 +39,20 @@ struct PresentedCredentialsTests {
         #expect(try self.sessions(twice) == ["x", "y"])
         let many = (0..<20).map { "__Host-sallyport=\($0)" }.joined(separator: "; ")
         #expect(try self.sessions(many) == (0..<PresentedCredentials.mostSessionCookies).map { "\($0)" })
+    }
+
+    @Test("Companions of the session cookie are read with their labels, and their number is bounded")
+    func companions() throws {
+        let read = try self.read(
+            "Cookie: __Host-sallyport-a=1; __Host-sallyport-b=2; x=y; __Host-sallyport-b=2; __Host-sallyport-c=3; "
+                + "__Host-sallyport-c=4; __Host-sallyport-attempt=5"
+        )
+        #expect(read.companions.map(\.label) == ["a", "b", "b", "c", "c"] && read.sessionCookies.isEmpty)
+        #expect(read.companion("a") == Secret("1") && read.companion("b") == Secret("2"))
+        #expect(read.companion("c") == nil, "two different values: another site may have planted one")
+        #expect(read.companion("attempt") == nil && read.companion("x") == nil)
+        let many = (0..<100).map { "__Host-sallyport-\($0)=v" }.joined(separator: "; ")
+        #expect(try self.read("Cookie: \(many)").companions.count == PresentedCredentials.mostCompanions)
     }
 
     /// CVE-2024-24814, CVE-2023-28625.

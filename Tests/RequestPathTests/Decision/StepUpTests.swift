@@ -1,3 +1,4 @@
+import Endpoints
 import RequestPath
 import Sessions
 import Settings
@@ -77,9 +78,9 @@ struct StepUpTests {
     @Test(
         "A page load is redirected to the sign-in if that helps; forms, programs and other cases get a refusal",
         arguments: [
-            ("GET", "Accept: text/html", UnauthenticatedAnswer.auto, DenialForm.signIn(isAgain: true)),
-            ("HEAD", "Sec-Fetch-Mode: navigate", .auto, .signIn(isAgain: true)),
-            ("GET", "Accept: */*", .login, .signIn(isAgain: true)),
+            ("GET", "Accept: text/html", UnauthenticatedAnswer.auto, DenialForm.signIn(SignInDemand(isAgain: true))),
+            ("HEAD", "Sec-Fetch-Mode: navigate", .auto, .signIn(SignInDemand(isAgain: true))),
+            ("GET", "Accept: */*", .login, .signIn(SignInDemand(isAgain: true))),
             ("POST", "Accept: text/html", .auto, .forbidden), ("POST", "Accept: text/html", .login, .forbidden),
             ("GET", "Accept: */*", .auto, .forbidden), ("GET", "Accept: text/html", .unauthorized, .forbidden),
         ] as [(String, String, UnauthenticatedAnswer, DenialForm)]
@@ -107,7 +108,97 @@ struct StepUpTests {
             #expect(form(.forbidden(.requireGroups)) == .forbidden)
             #expect(form(.forbidden(.requestCrossSite)) == .forbidden)
             let isRedirected = expected != .forbidden
-            #expect(form(.unauthenticated(.sessionUnknown)) == (isRedirected ? .signIn(isAgain: false) : .unauthorized))
+            #expect(form(.unauthenticated(.sessionUnknown)) == (isRedirected ? .signIn(SignInDemand()) : .unauthorized))
+        }
+    }
+
+    /// A provider that signs in at up to the levels of its claims.
+    private func openID(_ levels: [AssuranceLevel]) -> ProviderSettings {
+        var settings = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
+        settings.claims.levels = levels.map { .init(claim: .acr, value: "urn:\($0)", level: $0) }
+        return .openID(settings)
+    }
+
+    @Test("An OpenID provider helps if one of its claims reaches the level, also right after a weaker sign-in")
+    func openIDAssurance() {
+        let require = self.requirement { $0.aal = .aal2 }
+        for seconds in [0, 60] as [Int64] {
+            let later = Self.signedIn.advanced(by: .seconds(seconds))
+            #expect(StepUp.helps(require, self.session(), self.openID([.aal1, .aal2]), later))
+            #expect(!StepUp.helps(require, self.session(), self.openID([.aal1]), later))
+            #expect(!StepUp.helps(require, self.session(), self.openID([]), later))
+        }
+        // The sign-in reached the level, and something else is missing: a page.
+        let groups = self.requirement {
+            $0.aal = .aal2
+            $0.groupsAny = ["nobody"]
+        }
+        #expect(!StepUp.helps(groups, self.session(), self.openID([.aal2]), Self.signedIn))
+        let fresh = self.requirement { $0.maxAge = .seconds(1) }
+        #expect(!StepUp.helps(fresh, self.session(), self.openID([.aal2]), Self.signedIn.advanced(by: .seconds(2))))
+        let introspection = ProviderSettings.introspection(
+            IntrospectionSettings(
+                url: "https://idp.example.com",
+                client: ProviderClientSettings(id: "c"),
+                audiences: ["a"]
+            )
+        )
+        #expect(!StepUp.helps(fresh, self.session(), introspection, Self.signedIn.advanced(by: .seconds(60))))
+    }
+
+    @Test("An OpenID provider is told what the route demands, as far as it can reach it; a password page is not")
+    func demands() {
+        let require = self.requirement {
+            $0.aal = .aal2
+            $0.maxAge = .seconds(600)
+        }
+        let later = Self.signedIn.advanced(by: .seconds(700))
+        func demand(_ denial: Denial, _ session: Session?, _ provider: ProviderSettings) -> SignInDemand {
+            StepUp.demand(require, denial, session, provider, later)
+        }
+        let both = SignInDemand(aal: .aal2, maxAge: .seconds(600))
+        let strong = self.openID([.aal2])
+        #expect(demand(.unauthenticated(.credentialMissing), nil, strong) == both)
+        #expect(demand(.forbidden(.requireAAL), self.session(), strong) == both)
+        #expect(demand(.forbidden(.requireMaxAge), self.session(), strong) == both)
+        // With another account.
+        #expect(
+            demand(.forbidden(.requireGroups), self.session(), strong)
+                == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(600))
+        )
+        // A level that no sign-in reaches must not keep users from signing in.
+        let weak = self.openID([.aal1])
+        #expect(demand(.unauthenticated(.credentialMissing), nil, weak) == SignInDemand(maxAge: .seconds(600)))
+        #expect(
+            demand(.forbidden(.requireAAL), self.session(), weak) == SignInDemand(isAgain: true, maxAge: .seconds(600))
+        )
+        let password = self.user(aal: .aal2)
+        #expect(demand(.unauthenticated(.credentialMissing), nil, password) == SignInDemand())
+        #expect(demand(.forbidden(.requireAAL), self.session(), password) == SignInDemand(isAgain: true))
+    }
+
+    @Test("Where nobody can sign in, a page load without a session gets 401")
+    func nowhereToSignIn() throws {
+        let introspection = ProviderSettings.introspection(
+            IntrospectionSettings(
+                url: "https://idp.example.com",
+                client: ProviderClientSettings(id: "c"),
+                audiences: ["a"]
+            )
+        )
+        try withHead("GET", ["Accept: text/html"]) { head, base in
+            for provider in [introspection, nil] {
+                let form = DenialForm.of(
+                    .unauthenticated(.credentialMissing),
+                    head,
+                    base,
+                    route("/**", .required),
+                    session: nil,
+                    provider: provider,
+                    now: Self.signedIn
+                )
+                #expect(form == .unauthorized)
+            }
         }
     }
 

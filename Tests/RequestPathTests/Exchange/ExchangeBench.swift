@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Clients
 import Handoff
+import JOSE
 import NIOCore
 import NIOEmbedded
 import Observability
@@ -13,6 +14,8 @@ import Vocabulary
 /// A loop without sockets. It serves `app.example.com` with public routes only, and an app with scripted connections.
 final class ExchangeBench {
     let eventLoop = EmbeddedEventLoop()
+    let store = MemoryStore(maxSessions: 64, maxMarkers: 8, clock: .system, caches: SessionCaches())
+    let authority = TokenAuthority(secret: Secret("a secret of the tests"))
     let pool = ScriptedPool()
     let loop: PathLoop
     let configuration: PathConfiguration
@@ -27,6 +30,7 @@ final class ExchangeBench {
         change(&settings)
         self.target = try UpstreamTarget(upstream)
         let registry = MetricsRegistry()
+        let keys = SigningKeyRing(SecretRing(current: Secret("a secret of the tests")))
         let routes = RouteTable(settings.hosts, upstreams: ["app"])
         self.configuration = PathConfiguration(
             settings: settings,
@@ -36,21 +40,25 @@ final class ExchangeBench {
             registry: registry,
             audit: AuditStream(queue: nil),
             generation: 1,
-            identity: IdentityProfile(settings.identity),
+            identity: IdentityProfile(
+                settings.identity,
+                assertion: settings.identity.assertion.map {
+                    AssertionSigner($0, issuer: settings.issuer, key: keys.current)
+                }
+            ),
             handoff: nil,
             devices: DeviceObserver(directory: nil),
             clients: ClientRegistry([])
         )
-        let store = MemoryStore(maxSessions: 8, maxMarkers: 8, clock: .system, caches: SessionCaches())
         let pool = self.pool
         self.loop = PathLoop(
             eventLoop: self.eventLoop,
             configuration: self.configuration,
             sessions: SessionResolver(
                 loop: self.eventLoop,
-                cache: SessionCache(capacity: 8),
-                store: store,
-                authority: TokenAuthority(secret: Secret("a secret of the tests")),
+                cache: SessionCache(capacity: 64),
+                store: self.store,
+                authority: self.authority,
                 clock: .system
             ),
             shard: registry.makeShard(on: self.eventLoop),
@@ -76,7 +84,7 @@ final class ExchangeBench {
             dropsUnderscore: true
         )
         var buffer = ByteBuffer(string: text)
-        let head = RequestHead(fieldCount: 100)
+        let head = self.loop.requestHead
         let result = buffer.withUnsafeReadableBytes { bytes in
             bytes.bindMemory(to: UInt8.self).baseAddress.map { parser.parse($0, bytes.count, into: head) }
         }

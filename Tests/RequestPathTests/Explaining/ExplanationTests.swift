@@ -115,6 +115,38 @@ struct ExplanationTests {
         #expect(!(query + cookie + program).contains { $0.lines.contains { $0.contains("spt_x") } })
     }
 
+    @Test("A redirect to the sign-in page is explained with what the sign-in has to reach")
+    func demands() throws {
+        let strong = route("/**", .required) {
+            $0.require.aal = .aal2
+            $0.require.maxAge = .seconds(600)
+        }
+        let navigation = ["Accept: text/html"]
+        let password = try JudgeFixture([strong])
+        #expect(
+            self.last(self.explain(password, "GET", "/x", navigation))
+                == "decision: 303 to the login page, credential.missing"
+        )
+        let fixture = try JudgeFixture([strong]) { settings in
+            var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
+            provider.claims.levels = [.init(claim: .acr, value: "mfa", level: .aal2)]
+            settings.provider = .openID(provider)
+        }
+        #expect(
+            self.last(self.explain(fixture, "GET", "/x", navigation))
+                == "decision: 303 to the login page, at aal2, at most 600 s ago, credential.missing"
+        )
+        let live = try fixture.live()
+        let steps = self.explain(
+            fixture,
+            "GET",
+            "/x",
+            navigation + ["Cookie: \(fixture.cookie())=\(live.token)"],
+            session: live.session
+        )
+        #expect(self.last(steps) == "decision: 303 to the login page, at aal2, at most 600 s ago, require.aal")
+    }
+
     @Test("The device of an assumed session has the client's address according to trusted proxies")
     func device() throws {
         let fixture = try JudgeFixture { $0.trustedProxies = [.init("192.0.2.0/24")].compactMap { $0 } }

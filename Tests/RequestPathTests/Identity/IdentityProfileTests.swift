@@ -36,6 +36,40 @@ struct IdentityProfileTests {
         #expect(IdentityProfile.problems(settings).isEmpty)
     }
 
+    @Test("A field can show a token of the provider as it is, and none where there is none or where it is not safe")
+    func tokens() throws {
+        let profile = profile {
+            $0.fields = [
+                IdentitySettings.Field(name: "X-Access", path: "provider.access_token"),
+                IdentitySettings.Field(name: "X-Id", path: "provider.id_token"),
+                IdentitySettings.Field(name: "X-User", path: "subject"),
+            ]
+        }
+        #expect(profile.namesTokens && !RequestPathTests.profile().namesTokens)
+        func rendered(_ tokens: SessionTokens?) -> Result<String, IdentityRefusal> {
+            profile.render(session(), tokens: tokens).map { String(decoding: $0, as: UTF8.self) }
+        }
+        let both = SessionTokens(access: Secret("a%2F.~+/=,"), id: Secret("e.y.J"))
+        #expect(rendered(both) == .success("X-Access: a%2F.~+/=,\r\nX-Id: e.y.J\r\nX-User: user-1\r\n"))
+        let one = SessionTokens(access: Secret("a"), id: nil)
+        #expect(rendered(one) == .success("X-Access: a\r\nX-User: user-1\r\n"))
+        #expect(rendered(nil) == .success("X-User: user-1\r\n"))
+        for odd in ["a b", "a\r\nX: y", "a\u{e4}", "a\u{0}"] {
+            let refusal = IdentityRefusal(reason: .identityUnsafeValue, field: "X-Access")
+            #expect(rendered(SessionTokens(access: Secret(odd), id: nil)) == .failure(refusal), "\(odd)")
+        }
+        for name in ["X-Access", "x_id"] {
+            #expect(Array(name.utf8).withUnsafeBufferPointer { profile.managed.contains($0) })
+        }
+        var basic = IdentitySettings()
+        basic.basic = .init(usernamePath: "provider.access_token", password: Secret("p"))
+        #expect(
+            IdentityProfile.problems(basic) == [
+                "identity.basic.username: provider.access_token is a secret and no name"
+            ]
+        )
+    }
+
     @Test(
         "A path can name every part of a session",
         arguments: [

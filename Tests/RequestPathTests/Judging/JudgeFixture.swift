@@ -2,6 +2,7 @@ import AddressIntelligence
 import Clients
 import Endpoints
 import Handoff
+import JOSE
 import NIOCore
 import NIOEmbedded
 import Observability
@@ -20,18 +21,25 @@ final class JudgeFixture {
     let configuration: PathConfiguration
     let parser: RequestParser
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
+    /// Signs assertions, if the settings have them.
+    let keys = SigningKeyRing(SecretRing(current: Secret("a secret of the tests")))
     private let loop = EmbeddedEventLoop()
     private let store: MemoryStore
-    private let resolver: SessionResolver
+    let resolver: SessionResolver
 
-    /// - Parameter change: Changes to the default settings.
+    /// - Parameters:
+    ///   - generation: The number of the configuration.
+    ///   - share: With it, the host's users sign in on another host.
+    ///   - change: Changes to the default settings.
     init(
         _ routes: [RouteSettings] = [route("/**", .required)],
+        generation: UInt64 = 1,
+        share: HandoffShare? = nil,
         _ change: (inout Settings) -> Void = { _ in }
     ) throws {
         let host = HostSettings(
             publicURL: PublicURL(isHTTPS: true, host: "app.example.com", port: nil),
-            endpoints: true,
+            endpoints: share == nil,
             routes: routes
         )
         let app = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 3000)
@@ -50,7 +58,13 @@ final class JudgeFixture {
             authority: self.authority,
             clock: clock
         )
-        let identity = IdentityProfile(settings.identity)
+        let key = self.keys.current
+        let identity = IdentityProfile(
+            settings.identity,
+            assertion: settings.identity.assertion.map {
+                AssertionSigner($0, issuer: settings.issuer, key: key)
+            }
+        )
         let table = RouteTable(settings.hosts, upstreams: ["app"])
         self.parser = RequestParser(
             names: FieldNames(
@@ -78,7 +92,7 @@ final class JudgeFixture {
             ),
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
-            generation: 1,
+            generation: generation,
             identity: identity,
             handoff: HandoffConsumer(
                 store: self.store,
@@ -88,6 +102,7 @@ final class JudgeFixture {
                 journal: HandoffJournal { _ in true },
                 clock: clock
             ),
+            share: share,
             devices: DeviceObserver(directory: nil),
             clients: ClientRegistry(settings.clients)
         )
@@ -152,23 +167,34 @@ final class JudgedRequest {
     private(set) var judge = RequestJudge(requestID: RequestID(seed: 1, sequence: 1))
     /// The last answer, the last requested consumption, and the last token that was asked for.
     private(set) var answer: LocalAnswer?
+    /// The lines about the user, if the request was permitted with a session.
+    private(set) var identity: IdentityLines?
     private(set) var handoff: HandoffRequest?
     private(set) var token = ""
     private let fixture: JudgeFixture
     private let bytes: [UInt8]
     private let head = RequestHead(fieldCount: 100)
     private let peer: IPAddress
+    private let now: UnixTime
+    private let wallNow: UnixTime
 
+    /// - Parameters:
+    ///   - age: How long after `JudgeFixture.now` it is judged.
+    ///   - skew: How far the machine's clock is ahead of the store's.
     init(
         _ fixture: JudgeFixture,
         _ method: String = "GET",
         _ target: String = "/x",
         _ fields: [String] = [],
         host: String = "app.example.com",
-        from peer: IPAddress = JudgeFixture.peer
+        from peer: IPAddress = JudgeFixture.peer,
+        after age: Duration = .zero,
+        skew: Duration = .zero
     ) {
         self.fixture = fixture
         self.peer = peer
+        self.now = JudgeFixture.now.advanced(by: age)
+        self.wallNow = self.now.advanced(by: skew)
         let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields
         self.bytes = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
@@ -224,7 +250,8 @@ final class JudgedRequest {
                 let given = JudgingContext(
                     configuration: self.fixture.configuration,
                     peer: self.peer,
-                    now: JudgeFixture.now,
+                    now: self.now,
+                    wallNow: self.wallNow,
                     scratch: scratch,
                     notesStrayForwarding: true
                 )
@@ -243,7 +270,8 @@ final class JudgedRequest {
             return .consume(request.value.transport)
         case .collect(let call):
             return .collect(call.value.endpoint.path)
-        case .permitted(let permit, _):
+        case .permitted(let permit, let identity):
+            self.identity = identity
             return .permitted(route: permit.route.name, subject: permit.session?.session.subject)
         case .answer(let answer):
             self.answer = answer

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import NIOCore
 import Observability
 import RequestPath
 import Sessions
@@ -11,7 +12,7 @@ struct SessionStepTests {
     /// What a request presents, and what its token turns out to be.
     enum Case: String, CaseIterable, Sendable {
         case nothing, liveCookie, deadCookie, liveToken, deadToken, malformedToken, otherKey, ambiguousCookies
-        case dpop, emptyToken, cookieOfOtherHost
+        case dpop, emptyToken, cookieOfOtherHost, refusedToken
     }
 
     private func judged(_ auth: AuthRequirement, _ presented: Case) throws -> JudgedRequest.Told {
@@ -21,7 +22,7 @@ struct SessionStepTests {
             switch presented {
             case .nothing: []
             case .liveCookie, .deadCookie, .cookieOfOtherHost: ["Cookie: \(name)=a"]
-            case .liveToken, .deadToken, .malformedToken, .otherKey: ["Authorization: Bearer a"]
+            case .liveToken, .deadToken, .malformedToken, .otherKey, .refusedToken: ["Authorization: Bearer a"]
             case .ambiguousCookies: ["Cookie: \(name)=a; \(name)=b"]
             case .dpop: ["Authorization: DPoP a"]
             case .emptyToken: ["X-Session-Token:"]
@@ -37,6 +38,7 @@ struct SessionStepTests {
         case .liveToken: return try request.found(fixture.live(.native).session)
         case .malformedToken: return try request.found(.malformed)
         case .otherKey: return try request.found(.otherKey)
+        case .refusedToken: return try request.found(.refused(.credentialOtherAudience))
         default: return try request.found(nil)
         }
     }
@@ -50,6 +52,7 @@ struct SessionStepTests {
             case .deadCookie, .deadToken: .answer(401, .sessionUnknown)
             case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
             case .otherKey: .answer(401, .credentialOtherKey)
+            case .refusedToken: .answer(401, .credentialOtherAudience)
             case .ambiguousCookies: .answer(401, .credentialAmbiguousCookie)
             case .cookieOfOtherHost: .answer(401, .sessionOtherHost)
             }
@@ -69,6 +72,7 @@ struct SessionStepTests {
             case .deadToken: .answer(401, .sessionUnknown)
             case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
             case .otherKey: .answer(401, .credentialOtherKey)
+            case .refusedToken: .answer(401, .credentialOtherAudience)
             }
         #expect(try self.judged(.optional, presented) == expected)
     }
@@ -151,6 +155,80 @@ struct SessionStepTests {
         let told = try enough.found(fixture.live { $0.aal = .aal2 }.session)
         #expect(told == .permitted(route: "/**", subject: "ada"))
         #expect(enough.judge.findings.session != nil && enough.judge.findings.stage == .decision)
+    }
+
+    @Test("An OpenID provider is told what the route requires; the redirect and the page's link say it")
+    func demands() throws {
+        let strong = route("/**", .required) {
+            $0.require.aal = .aal2
+            $0.require.maxAge = .seconds(600)
+        }
+        let fixture = try JudgeFixture([strong]) { settings in
+            var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
+            provider.claims.levels = [.init(claim: .amr, value: "mfa", level: .aal2)]
+            settings.provider = .openID(provider)
+        }
+        let session = try fixture.live().session
+        let path = "/.sallyport/login?return_to=/x&aal=aal2&max_age=600"
+        let anonymous = JudgedRequest(fixture, "GET", "/x", ["Accept: text/html"])
+        #expect(try anonymous.begin() == .answer(303, .credentialMissing))
+        #expect(anonymous.values("Location") == [JudgeFixture.origin + path])
+        let weak = JudgedRequest(fixture, "GET", "/x", ["Accept: text/html", "Cookie: \(fixture.cookie())=a"])
+        _ = try weak.begin()
+        #expect(try weak.found(session) == .answer(303, .requireAAL))
+        #expect(weak.values("Location") == [JudgeFixture.origin + path])
+        let program = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"])
+        _ = try program.begin()
+        #expect(try program.found(session) == .answer(403, .requireAAL))
+        let challenge = #"Bearer error="insufficient_user_authentication", acr_values="aal2", max_age="600""#
+        #expect(program.values("WWW-Authenticate") == [challenge])
+        let form = JudgedRequest(
+            fixture,
+            "POST",
+            "/x",
+            [
+                "Accept: text/html", "Cookie: \(fixture.cookie())=a", "Sec-Fetch-Site: same-origin",
+                "Referer: \(JudgeFixture.origin)/x", "Content-Length: 0",
+            ]
+        )
+        _ = try form.begin()
+        #expect(try form.found(session) == .answer(403, .requireAAL))
+        #expect(form.answer?.signIn == path)
+    }
+
+    private struct Tokens: SessionTokenReader {
+        func tokens(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?> {
+            loop.makeSucceededFuture(SessionTokens(access: Secret("access%1"), id: nil))
+        }
+    }
+
+    @Test("A session whose tokens are lost asks for sign-in where the app needs them")
+    func lostTokens() throws {
+        let now = JudgeFixture.now
+        for (isNeeded, end, auth, isPermitted) in [
+            (true, now, AuthRequirement.required, false), (false, now, .required, true), (true, now, .optional, true),
+            (true, now.advanced(by: .milliseconds(1)), .required, true), (true, nil, .required, true),
+        ] as [(Bool, UnixTime?, AuthRequirement, Bool)] {
+            let fixture = try JudgeFixture([route("/**", auth)]) { settings in
+                settings.identity.fields = [.init(name: "X-Token", path: "provider.access_token")]
+            }
+            if isNeeded { fixture.resolver.tokenReader = Tokens() }
+            let session = try fixture.live { session in
+                session.provider = ProviderSession(
+                    name: "https://idp.example.com",
+                    grant: fixture.authority.newKey(of: .grant, in: session.lineage),
+                    tokensEndAt: end
+                )
+            }.session
+            for (fields, status) in [(["Accept: text/html"], 303), ([], 401)] {
+                let request = JudgedRequest(fixture, "GET", "/x", ["Cookie: \(fixture.cookie())=a"] + fields)
+                _ = try request.begin()
+                let told = try request.found(session)
+                let denied = JudgedRequest.Told.answer(status, .sessionRenewalAmbiguous)
+                #expect(told == (isPermitted ? .permitted(route: "/**", subject: "ada") : denied))
+                #expect(request.cookies.cleared.isEmpty, "the session goes on")
+            }
+        }
     }
 
     @Test("Several session cookies are cleared and noted, and audited if the route uses sessions")

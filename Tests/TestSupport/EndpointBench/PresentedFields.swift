@@ -16,8 +16,8 @@ package func presented(_ fields: [(name: String, value: String)]) -> PresentedCr
     let cookies = OwnCookies(
         session: "__Host-sallyport",
         handoff: [],
-        attempt: "__Host-attempt",
-        handled: "__Host-handled"
+        attempt: "__Host-sallyport-attempt",
+        handled: "__Host-sallyport-handled"
     )
     let lines = ["GET / HTTP/1.1", "Host: app.example.com"] + fields.map { "\($0.name): \($0.value)" }
     let head = RequestHead(fieldCount: 100)

@@ -133,6 +133,12 @@ package final class Gateway: Sendable {
         return pages * 4096
     }
 
+    /// How much its resident memory may grow where it holds `bytes` more. A sanitizer adds records of its own to every
+    /// allocation, and keeps freed memory for a while.
+    package static func memoryBound(_ bytes: Int) -> Int {
+        self.environment["ASAN_OPTIONS"] == nil ? bytes : 3 * bytes
+    }
+
     /// The number of its open files.
     package var descriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.processID)/fd").count) ?? 0

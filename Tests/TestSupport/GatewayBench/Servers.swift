@@ -50,8 +50,14 @@ package enum Servers {
     package final class Running: @unchecked Sendable {
         private let process = Process()
 
-        /// Starts it and waits until it accepts connections.
-        package init(_ program: String, _ arguments: [String], in folder: URL, port: Int) throws {
+        /// Starts it and waits so many seconds at most until it accepts connections.
+        package init(
+            _ program: String,
+            _ arguments: [String],
+            in folder: URL,
+            port: Int,
+            within seconds: Double = 10
+        ) throws {
             self.process.executableURL = URL(filePath: program)
             self.process.arguments = arguments
             self.process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": folder.path]
@@ -63,7 +69,7 @@ package enum Servers {
             self.process.standardOutput = output
             self.process.standardError = output
             try self.process.run()
-            guard eventually(within: 10, { (try? Wire(to: port)) != nil }) else {
+            guard eventually(within: seconds, { (try? Wire(to: port)) != nil }) else {
                 self.stop()
                 let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
                 throw BenchFailure("\(program) did not start: \(text)")

@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A memory store that a test scripts. It counts calls, fails on demand, holds reads until the test answers them, and
 /// can run a test's closure before a consumption.
-package final class ScriptedStore: SessionStore, SingleUseStore {
+package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStore {
     /// How it differs from the memory store. A test can change this at any time.
     package struct Script: Sendable {
         /// The error of every call from now on, or only after `callsBeforeFailure` more calls.
@@ -18,6 +18,8 @@ package final class ScriptedStore: SessionStore, SingleUseStore {
         package var consumptions: [Consumption] = []
         /// How many answers of `consume` are lost: the store has acted, but the caller gets an error.
         package var lostAnswers = 0
+        /// The same for `replace` of a replaceable record.
+        package var lostReplacements = 0
         /// The store acts, but cannot promise to remember what it did.
         package var isUnconfirmed = false
         /// Runs once, before the next `consume` reaches the store.
@@ -124,6 +126,19 @@ package final class ScriptedStore: SessionStore, SingleUseStore {
         self.guarded(on: loop) { self.base.create(session, on: loop) }
     }
 
+    package func replace(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        with session: Session,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        self.guarded(on: loop) { self.base.replace(key, judged: judged, with: session, on: loop) }
+    }
+
+    package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
+        self.guarded(on: loop) { self.base.epoch(of: subject, on: loop) }
+    }
+
     package func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.guarded(on: loop) {
             self.state.withLock { $0.touches.append(key) }
@@ -216,5 +231,37 @@ package final class ScriptedStore: SessionStore, SingleUseStore {
                 return consumption
             }
         }
+    }
+
+    // MARK: ReplaceableStore
+
+    package func replaceable<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<Record>?> {
+        self.guarded(on: loop) { self.base.replaceable(key, as: kind, on: loop) }
+    }
+
+    package func replace<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        judged: RecordVersion?,
+        with record: Record,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        self.guarded(on: loop) {
+            let answer = self.base.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
+            let isLost = self.state.withLock { state in
+                guard state.script.lostReplacements > 0 else { return false }
+                state.script.lostReplacements -= 1
+                return true
+            }
+            return isLost ? answer.flatMapThrowing { _ in throw StoreError.unavailable } : answer
+        }
+    }
+
+    package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.guarded(on: loop) { self.base.end(replaceable: key, on: loop) }
     }
 }

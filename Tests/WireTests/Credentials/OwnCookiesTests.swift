@@ -19,6 +19,7 @@ import Testing
         var attempt: String?
         var attemptIsAmbiguous = false
         var handled: String?
+        var hasCompanion = false
     }
 
     private static func withField<Value>(_ value: String, _ body: (Slice, Bytes) -> Value?) -> Value? {
@@ -40,7 +41,8 @@ import Testing
                 handoffIsAmbiguous: found.handoffIsAmbiguous,
                 attempt: text(found.attempt),
                 attemptIsAmbiguous: found.attemptIsAmbiguous,
-                handled: text(found.handled)
+                handled: text(found.handled),
+                hasCompanion: found.hasCompanion
             )
         }
     }
@@ -101,7 +103,7 @@ import Testing
         #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=x") == Reading(attempt: "x"))
         #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y") == Reading(attemptIsAmbiguous: true))
         #expect(Self.find("__Host-s-attempt=x; __Host-s-attempt=y; __Host-s-attempt=x").map(\.attempt) == .some(nil))
-        #expect(Self.find("__host-s-attempt=x; s-attempt=y; __Host-s-attempts=z") == Reading())
+        #expect(Self.find("__host-s-attempt=x; s-attempt=y; __Host-s-attempts=z") == Reading(hasCompanion: true))
     }
 
     @Test func findsTheMarkBesideTheOthers() {
@@ -111,6 +113,32 @@ import Testing
         for drops in [true, false] {
             #expect(Self.kept("a=b; __Host-s-handled=x; c=d", dropsHandoff: drops) == "a=b; c=d")
         }
+    }
+
+    /// T38: whatever the gateway keeps in the browser is removed, also what this version does not know.
+    @Test(arguments: [true, false]) func takesOutEveryCookieOfTheFamily(dropsHandoff: Bool) {
+        for name in ["__Host-s-signin-abc", "__Host-s-attempts", "__Host-s-", "__Host-s--", "__Host-s-attempt-x"] {
+            #expect(Self.kept("a=b; \(name)=x; c=d", dropsHandoff: dropsHandoff) == "a=b; c=d", "\(name)")
+            #expect(Self.kept("\(name)=", dropsHandoff: dropsHandoff) == nil, "\(name)")
+            #expect(Self.find("\(name)=x") == Reading(hasCompanion: true), "\(name)")
+        }
+        for name in ["__Host-s_x", "__Host-sx-", "__Host-S-x", "s-x", "__host-s-x"] {
+            #expect(Self.kept("\(name)=x", dropsHandoff: dropsHandoff) == "\(name)=x")
+            #expect(Self.find("\(name)=x") == Reading())
+        }
+    }
+
+    @Test func givesTheLabelsOfTheFamily() {
+        let value = "__Host-s-signin-a=x; a=b; __Host-s=y; __Host-s-attempt=z;__Host-s-=; __Host-s-signin-a=x=y"
+        let found = Self.withField(value) { field, base in
+            var found: [String] = []
+            Self.cookies.forEachCompanion(in: field, base) { label, value in
+                found.append(String(decoding: label.bytes(in: base), as: UTF8.self))
+                found.append(String(decoding: value.bytes(in: base), as: UTF8.self))
+            }
+            return found
+        }
+        #expect(found == ["signin-a", "x", "", "", "signin-a", "x=y"])
     }
 
     @Test(

@@ -5,7 +5,10 @@ import Testing
 
 /// What the gateway changes in the head of a response, and that it changes nothing else.
 @Suite struct ResponseWriterTests {
-    private static let writer = ResponseWriter(ownCookies: ["__Host-sallyport", "session_transfer_token"])
+    private static let writer = ResponseWriter(
+        sessionCookies: ["__Host-sallyport"],
+        handoffCookies: ["session_transfer_token"]
+    )
     private static let id = RequestID(seed: 0, sequence: 0, given: Array("id".utf8))
 
     private static func written(
@@ -81,6 +84,8 @@ import Testing
     @Test(arguments: [
         "__Host-sallyport=evil; Path=/; Secure", "__Host-sallyport = evil", "\t__Host-sallyport=", "__Host-sallyport",
         "session_transfer_token=x; Domain=example.com", "session_transfer_token;x",
+        "__Host-sallyport-signin-x=y; Path=/; Secure", "__Host-sallyport-attempt=x", "__Host-sallyport- =x",
+        "=__Host-sallyport-x=y",
         // A browser returns a cookie without a name as its bare value: `Cookie: session_transfer_token=x`.
         "=session_transfer_token=x", " = session_transfer_token=x; Path=/",
     ]) func dropsACookieThatIsOurs(_ cookie: String) {
@@ -92,7 +97,7 @@ import Testing
 
     @Test(arguments: [
         "a=__Host-sallyport=x", "__host-sallyport=x", "__Host-sallyport2=x", "x__Host-sallyport=x", "", "=x",
-        "a; __Host-sallyport=x",
+        "__Host-sallyport_x=y", "__Host-sallyportx-y=z", "a; __Host-sallyport=x",
         "SESSION_TRANSFER_TOKEN=x",
     ]) func leavesAnyOtherCookie(_ cookie: String) {
         #expect(Self.lines(["Set-Cookie: \(cookie)"]) == ["Set-Cookie: \(cookie)"])

@@ -1,7 +1,5 @@
-package import Vocabulary
-
-/// Writes and reads JSON (RFC 8259) for the gateway's endpoints. Foundation's decoder accepts a repeated member and
-/// picks one; OAuth requires repeated parameters to be refused (RFC 6749 3.1), so the reader here is strict.
+/// Writes and reads JSON (RFC 8259). Foundation's decoder accepts a repeated member and picks one; OAuth and JOSE require
+/// repeated names to be refused (RFC 6749 3.1, RFC 7515 4), so the reader here is strict.
 package enum JSONText {
     /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
@@ -10,10 +8,10 @@ package enum JSONText {
         return bytes
     }
 
-    /// The value of a document; nil unless it is one JSON value in UTF-8, at most 32 levels deep, without repeated
-    /// members.
-    package static func decode(_ bytes: [UInt8]) -> JSONValue? {
-        var reader = JSONReader(bytes)
+    /// The value of a document; nil unless it is one JSON value in UTF-8, at most `maxDepth` levels deep, without
+    /// repeated members.
+    package static func decode(_ bytes: [UInt8], maxDepth: Int = 32) -> JSONValue? {
+        var reader = JSONReader(bytes, maxDepth: maxDepth)
         return reader.document()
     }
 
@@ -64,12 +62,13 @@ package enum JSONText {
 
 /// A recursive reader of one document. Its depth is bounded; its caller limits the length.
 private struct JSONReader {
-    private static let deepest = 32
+    private let maxDepth: Int
     private let bytes: [UInt8]
     private var position = 0
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: [UInt8], maxDepth: Int) {
         self.bytes = bytes
+        self.maxDepth = maxDepth
     }
 
     mutating func document() -> JSONValue? {
@@ -81,7 +80,7 @@ private struct JSONReader {
     private var next: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
 
     private mutating func skipBlanks() {
-        while let byte = self.next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { self.position += 1 }
+        while let byte = self.next, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { self.position += 1 }
     }
 
     private mutating func skip(_ byte: UInt8) -> Bool {
@@ -93,7 +92,7 @@ private struct JSONReader {
 
     private mutating func value(depth: Int) -> JSONValue? {
         self.skipBlanks()
-        guard depth <= Self.deepest, let byte = self.next else { return nil }
+        guard depth <= self.maxDepth, let byte = self.next else { return nil }
         switch byte {
         case UInt8(ascii: "{"): return self.object(depth: depth)
         case UInt8(ascii: "["): return self.array(depth: depth)
@@ -171,18 +170,32 @@ private struct JSONReader {
     private mutating func text() -> String? {
         var content: [UInt8] = []
         self.position += 1
-        while let byte = self.next {
+        while true {
+            // Most texts are one run without an escape.
+            let run = self.plainRun()
+            guard let byte = self.next else { return nil }
             self.position += 1
             switch byte {
-            case UInt8(ascii: "\""): return String(validating: content, as: UTF8.self)
+            case UInt8(ascii: "\""):
+                return String(utf8: content.isEmpty ? run : (content + run)[...])
             case UInt8(ascii: "\\"):
                 guard let scalar = self.escape() else { return nil }
+                content += run
                 content += String(scalar).utf8
-            case 0..<0x20: return nil
-            default: content.append(byte)
+            default:
+                // A control character (RFC 8259 7).
+                return nil
             }
         }
-        return nil
+    }
+
+    /// The bytes up to the next quote, backslash or control character.
+    private mutating func plainRun() -> ArraySlice<UInt8> {
+        let start = self.position
+        while let byte = self.next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+            self.position += 1
+        }
+        return self.bytes[start..<self.position]
     }
 
     private mutating func escape() -> Unicode.Scalar? {

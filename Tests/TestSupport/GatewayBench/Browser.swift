@@ -1,9 +1,12 @@
-import Foundation
-import GatewayBench
+package import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#endif
 
 /// Debian's Chromium without a window, controlled by the DevTools protocol over a pair of pipes.
-final class Browser {
-    static let program = "/usr/bin/chromium"
+package final class Browser {
+    package static let program = "/usr/bin/chromium"
 
     private let process = Process()
     private let folder: URL
@@ -15,7 +18,7 @@ final class Browser {
     private var page = ""
 
     /// Starts a browser with an empty profile and an empty page.
-    init() throws {
+    package init() throws {
         self.folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-browser-\(UUID())")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let paths = ["commands", "messages"].map { [folder] in folder.appending(path: $0).path }
@@ -35,16 +38,36 @@ final class Browser {
         self.process.standardOutput = FileHandle.nullDevice
         self.process.standardError = FileHandle.nullDevice
         try self.process.run()
+        _ = try self.openTab()
+    }
+
+    /// Opens an empty tab, to which all that follows applies, and returns its name.
+    package func openTab() throws -> String {
+        self.page = ""
         let target = try self.call("Target.createTarget", ["url": "about:blank"])
         let attached = try self.call(
             "Target.attachToTarget",
             ["targetId": target["targetId"] as? String ?? "", "flatten": true]
         )
         self.page = attached["sessionId"] as? String ?? ""
+        return self.page
+    }
+
+    /// Lets all that follows apply to this tab.
+    package func show(_ tab: String) {
+        self.page = tab
+    }
+
+    /// A picture of the tab as PNG, of this size in CSS pixels.
+    package func picture(width: Int, height: Int) throws -> Data {
+        let size: [String: Any] = ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600]
+        try self.call("Emulation.setDeviceMetricsOverride", size)
+        let answer = try self.call("Page.captureScreenshot")
+        return Data(base64Encoded: answer["data"] as? String ?? "") ?? Data()
     }
 
     /// Ends the browser.
-    func close() {
+    package func close() {
         _ = try? self.call("Browser.close")
         self.process.terminate()
         self.process.waitUntilExit()
@@ -54,24 +77,24 @@ final class Browser {
     }
 
     /// Opens a page and waits until it is loaded.
-    func visit(_ url: String) throws {
+    package func visit(_ url: String) throws {
         _ = try self.call("Page.navigate", ["url": url])
         try self.wait(until: "document.readyState === 'complete'")
     }
 
     /// The value of an expression in the page, as text.
-    func value(_ expression: String) throws -> String {
+    package func value(_ expression: String) throws -> String {
         let answer = try self.call("Runtime.evaluate", ["expression": "String(\(expression))", "returnByValue": true])
         return (answer["result"] as? [String: Any])?["value"] as? String ?? ""
     }
 
     /// Runs a script in the page, as for a user's click.
-    func perform(_ script: String) throws {
+    package func perform(_ script: String) throws {
         _ = try self.call("Runtime.evaluate", ["expression": script, "userGesture": true])
     }
 
     /// Waits until an expression is true, on this page or the next.
-    func wait(until expression: String) throws {
+    package func wait(until expression: String) throws {
         for _ in 0..<600 {
             if try self.value(expression) == "true" { return }
             usleep(50_000)
@@ -83,7 +106,7 @@ final class Browser {
 
     /// Sends a command of the protocol and returns its result, which is empty when the page is being left.
     @discardableResult
-    func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
+    package func call(_ method: String, _ parameters: [String: Any] = [:]) throws -> [String: Any] {
         self.lastID += 1
         var message: [String: Any] = ["id": self.lastID, "method": method, "params": parameters]
         if !self.page.isEmpty { message["sessionId"] = self.page }

@@ -1,0 +1,50 @@
+/// The two forms of an ECDSA signature: r and s one after the other at full length (RFC 7518 3.4), and the DER of OpenSSL,
+/// `SEQUENCE { INTEGER r, INTEGER s }` (RFC 3279 2.2.3).
+enum ECDSASignature {
+    private static let sequence: UInt8 = 0x30
+    private static let integer: UInt8 = 0x02
+
+    /// The DER of `raw`; nil unless it is twice as long as a coordinate.
+    static func der(_ raw: ArraySlice<UInt8>, on curve: EllipticCurve) -> [UInt8]? {
+        guard raw.count == 2 * curve.length else { return nil }
+        var body: [UInt8] = []
+        body.reserveCapacity(raw.count + 9)
+        for half in [raw.prefix(curve.length), raw.suffix(curve.length)] {
+            var digits = half.drop { $0 == 0 }
+            if digits.isEmpty { digits = half.suffix(1) }
+            // A first bit of 1 would make the number negative.
+            let padding = (digits.first ?? 0) >= 0x80 ? 1 : 0
+            body += [Self.integer, UInt8(digits.count + padding)]
+            if padding == 1 { body.append(0) }
+            body += digits
+        }
+        // Lengths up to 127 take one byte. Those of P-521 take two; none takes more.
+        let length: [UInt8] = body.count < 0x80 ? [UInt8(body.count)] : [0x81, UInt8(body.count)]
+        return [Self.sequence] + length + body
+    }
+
+    /// The raw form of a signature that OpenSSL made; nil if it is not one.
+    static func raw(_ der: ArraySlice<UInt8>, on curve: EllipticCurve) -> [UInt8]? {
+        var rest = der
+        guard rest.popFirst() == Self.sequence, let length = Self.length(&rest), length == rest.count else {
+            return nil
+        }
+        var raw: [UInt8] = []
+        for _ in 0..<2 {
+            guard rest.popFirst() == Self.integer, let count = Self.length(&rest), count <= rest.count else {
+                return nil
+            }
+            let digits = rest.prefix(count).drop { $0 == 0 }
+            rest = rest.dropFirst(count)
+            guard digits.count <= curve.length else { return nil }
+            raw += [UInt8](repeating: 0, count: curve.length - digits.count) + digits
+        }
+        return rest.isEmpty ? raw : nil
+    }
+
+    private static func length(_ rest: inout ArraySlice<UInt8>) -> Int? {
+        guard let first = rest.popFirst() else { return nil }
+        if first < 0x80 { return Int(first) }
+        return first == 0x81 ? rest.popFirst().map(Int.init) : nil
+    }
+}

@@ -1,0 +1,85 @@
+package import Vocabulary
+
+/// The keys that an issuer publishes (RFC 7517 5).
+package struct JWKSet: Sendable {
+    package let keys: [JWK]
+    /// The keys that were left out, and why: `key 2 (kid "a"): use is not sig`. One bad key does not spoil a set.
+    package let faults: [String]
+    private let places: [String: Int]
+
+    /// Reads a document of at most 256 KiB, 16 levels and 100 keys. Keys that are not public, or that cannot verify
+    /// signatures, are left out; so are all keys of a `kid` that different keys have.
+    package init(_ json: [UInt8]) throws(JOSEError) {
+        guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
+        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth),
+            case .array(let values) = document["keys"]
+        else { throw JOSEError("the key set is not a JSON object with an array in keys") }
+        try self.init(values) { (value) throws(JOSEError) in try JWK(value) }
+    }
+
+    /// A set of these keys.
+    package init(keys: [JWK]) {
+        self.init(keys: keys, faults: [])
+    }
+
+    /// Reads each of `values` with `read`.
+    init(_ values: [JSONValue], _ read: (JSONValue) throws(JOSEError) -> JWK) throws(JOSEError) {
+        guard values.count <= JOSELimits.keys else { throw JOSEError("the key set has too many keys") }
+        var keys: [JWK] = []
+        var faults: [String] = []
+        for (index, value) in values.enumerated() {
+            do throws(JOSEError) {
+                keys.append(try read(value))
+            } catch {
+                faults.append("\(Self.name(of: value, at: index)): \(error.detail)")
+            }
+        }
+        self.init(keys: keys, faults: faults)
+    }
+
+    private init(keys: [JWK], faults: [String]) {
+        var faults = faults
+        let named = Dictionary(grouping: keys.filter { $0.keyID != nil }, by: { $0.keyID ?? "" })
+        let ambiguous = named.filter { Set($0.value.map(\.thumbprint)).count > 1 }.keys
+        for keyID in ambiguous.sorted() { faults.append("\(Self.shown(keyID)): several keys have this kid") }
+        // The same key twice counts once.
+        var seen: Set<String> = []
+        let kept = keys.filter { key in
+            guard let keyID = key.keyID else { return seen.insert("/" + key.thumbprint).inserted }
+            return !ambiguous.contains(keyID) && seen.insert(keyID + "/" + key.thumbprint).inserted
+        }
+        self.keys = kept
+        self.faults = faults
+        var places: [String: Int] = [:]
+        for (index, key) in kept.enumerated() {
+            if let keyID = key.keyID { places[keyID] = index }
+        }
+        self.places = places
+    }
+
+    /// The document, without what was left out.
+    package var value: JSONValue { ["keys": .array(self.keys.map(\.value))] }
+
+    /// The key of this `kid`.
+    package func key(named keyID: String) -> JWK? {
+        self.places[keyID].map { self.keys[$0] }
+    }
+
+    /// Whether a token with this `kid`, or with none, can be verified with a key of this set.
+    package func holds(_ keyID: String?) -> Bool {
+        guard let keyID else { return !self.keys.isEmpty }
+        return self.places[keyID] != nil
+    }
+
+    /// `key 2 (kid "a")`
+    private static func name(of value: JSONValue, at index: Int) -> String {
+        let keyID = value["kid"]?.string
+        return keyID.map { "key \(index + 1) (\(Self.shown($0)))" } ?? "key \(index + 1)"
+    }
+
+    /// `kid "a"`, cut to 64 characters, printable ones only: the text comes from a provider and goes to logs.
+    private static func shown(_ keyID: String) -> String {
+        let text = String(String.UnicodeScalarView(keyID.unicodeScalars.prefix(64).filter { (" "..."~").contains($0) }))
+        return "kid \"\(text)\""
+    }
+}

@@ -1,0 +1,149 @@
+import Cryptography
+package import Vocabulary
+
+/// A verified token: a JWS in compact form (RFC 7515 7.1).
+package struct JWS: Sendable {
+    package let payload: [UInt8]
+    private let parsedHeader: JWSHeader
+
+    fileprivate init(_ header: JWSHeader, _ payload: [UInt8]) {
+        self.parsedHeader = header
+        self.payload = payload
+    }
+
+    package var algorithm: JWSAlgorithm { self.parsedHeader.algorithm }
+    /// `kid`.
+    package var keyID: String? { self.parsedHeader.keyID }
+    /// `typ`, as it is written.
+    package var type: String? { self.parsedHeader.type }
+    /// All members of the header.
+    package var header: JSONValue { self.parsedHeader.value }
+
+    /// Whether `typ` is this media type, written with or without `application/` (RFC 7515 4.1.9), in any case.
+    package func isType(_ name: String) -> Bool { self.parsedHeader.isType(name) }
+
+    /// The header of a token whose signature is not verified: good only to choose keys.
+    package static func header(of token: some Collection<UInt8>) throws(JOSEError) -> JWSHeader {
+        try JWSHeader(CompactToken(Array(token)).header)
+    }
+
+    /// The token, once its signature is verified.
+    ///
+    /// The algorithm is compared with `allowing` before anything else. With `kid` in the header only the key of that name
+    /// counts; without it, up to four keys that fit are tried.
+    ///
+    /// - Parameter sharedSecret: Verifies HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
+    package static func verify(
+        _ token: [UInt8],
+        with keys: JWKSet,
+        allowing: Set<JWSAlgorithm>,
+        sharedSecret: Secret? = nil
+    ) throws(JOSEError) -> JWS {
+        try UnverifiedToken(token, allowing: allowing).verified(with: keys, sharedSecret: sharedSecret)
+    }
+
+    /// The token, verified with the key in its own header (`jwk`), and that key. This proves that the sender has the
+    /// private key, and nothing else (RFC 9449 4.2).
+    package static func verifyWithEmbeddedKey(
+        _ token: [UInt8],
+        allowing: Set<JWSAlgorithm>
+    ) throws(JOSEError) -> (JWS, JWK) {
+        let token = try UnverifiedToken(token, allowing: allowing, allowingKey: true)
+        guard let value = token.header.value["jwk"] else { throw JOSEError("the header has no jwk") }
+        let key = try JWK(value)
+        guard key.algorithms.contains(token.header.algorithm) else { throw JOSEError("alg does not fit the key") }
+        return (try token.verified(with: [key]), key)
+    }
+}
+
+/// A token whose form and algorithm are good, and whose signature is not verified yet.
+struct UnverifiedToken {
+    let header: JWSHeader
+    private let parts: CompactToken
+    private let signature: [UInt8]
+
+    /// - Parameter allowingKey: Whether the header may hold a key (`jwk`).
+    init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, allowingKey: Bool = false) throws(JOSEError) {
+        self.parts = try CompactToken(token)
+        self.header = try JWSHeader(self.parts.header, allowingKey: allowingKey)
+        guard allowing.contains(self.header.algorithm) else {
+            throw JOSEError("\(self.header.algorithm.rawValue) is not allowed")
+        }
+        guard let signature = Base64URL.decoded(self.parts.signature), !signature.isEmpty else {
+            throw JOSEError("the signature is not base64url")
+        }
+        self.signature = signature
+    }
+
+    /// The token, verified with a key of the set, or with the shared secret if its algorithm is of that kind.
+    func verified(with keys: JWKSet, sharedSecret: Secret? = nil) throws(JOSEError) -> JWS {
+        guard let hash = self.header.algorithm.hash else { return try self.verified(with: self.candidates(in: keys)) }
+        guard let secret = sharedSecret?.bytes else { throw JOSEError("there is no shared secret") }
+        guard secret.count >= hash.length else { throw JOSEError("the shared secret is shorter than the hash") }
+        let code = self.parts.withSigned { hash.code(of: $0, key: secret) }
+        return try self.verified(constantTimeEqual(code, self.signature))
+    }
+
+    /// The token, verified with one of these keys.
+    func verified(with keys: [JWK]) throws(JOSEError) -> JWS {
+        guard let scheme = self.header.algorithm.scheme else { throw JOSEError("there is no shared secret") }
+        let isGenuine = self.parts.withSigned { signed in
+            keys.contains { $0.key.verifies(self.signature[...], of: signed, by: scheme) }
+        }
+        return try self.verified(isGenuine)
+    }
+
+    private func verified(_ isGenuine: Bool) throws(JOSEError) -> JWS {
+        guard isGenuine else { throw JOSEError("the signature is wrong", kind: .signature) }
+        guard let payload = Base64URL.decoded(self.parts.payload) else {
+            throw JOSEError("the payload is not base64url")
+        }
+        return JWS(self.header, payload)
+    }
+
+    private func candidates(in keys: JWKSet) throws(JOSEError) -> [JWK] {
+        let algorithm = self.header.algorithm
+        if let keyID = self.header.keyID {
+            guard let key = keys.key(named: keyID) else {
+                throw JOSEError("no key of the set has the token's kid", kind: .unknownKey)
+            }
+            guard key.algorithms.contains(algorithm) else {
+                throw JOSEError("\(algorithm.rawValue) does not fit the key")
+            }
+            return [key]
+        }
+        let fitting = keys.keys.filter { $0.algorithms.contains(algorithm) }
+        guard !fitting.isEmpty else { throw JOSEError("no key of the set fits the token", kind: .unknownKey) }
+        guard fitting.count <= JOSELimits.attempts else {
+            throw JOSEError("the token has no kid, and too many keys of the set fit it")
+        }
+        return fitting
+    }
+}
+
+/// The three parts of a token in compact form.
+private struct CompactToken {
+    private let bytes: [UInt8]
+    private let payloadStart: Int
+    private let payloadEnd: Int
+
+    init(_ bytes: [UInt8]) throws(JOSEError) {
+        guard bytes.count <= JOSELimits.token else { throw JOSEError("the token is too long") }
+        let dot = UInt8(ascii: ".")
+        guard let first = bytes.firstIndex(of: dot), let second = bytes[(first + 1)...].firstIndex(of: dot),
+            !bytes[(second + 1)...].contains(dot)
+        else { throw JOSEError("the token does not have three parts") }
+        self.bytes = bytes
+        self.payloadStart = first + 1
+        self.payloadEnd = second
+    }
+
+    var header: ArraySlice<UInt8> { self.bytes[..<(self.payloadStart - 1)] }
+    var payload: ArraySlice<UInt8> { self.bytes[self.payloadStart..<self.payloadEnd] }
+    var signature: ArraySlice<UInt8> { self.bytes[(self.payloadEnd + 1)...] }
+
+    /// Passes what is signed (RFC 7515 5.1).
+    func withSigned<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        self.bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<self.payloadEnd])) }
+    }
+}

@@ -1,0 +1,49 @@
+import Cryptography
+package import Vocabulary
+
+/// The header of a token in compact form (RFC 7515 4).
+package struct JWSHeader: Sendable {
+    package let algorithm: JWSAlgorithm
+    /// `kid`.
+    package let keyID: String?
+    /// `typ`, as it is written.
+    package let type: String?
+    package let value: JSONValue
+
+    /// Reads the base64url text of a header.
+    ///
+    /// A header that names or holds a key (`jku`, `x5u`, `jwk`) is refused, because only the issuer's published keys
+    /// count; so is one that demands an extension (`crit`, RFC 7515 4.1.11), such as an unencoded payload (`b64`, RFC
+    /// 7797). Certificates (`x5c`, `x5t`) are not read.
+    ///
+    /// - Parameter allowingKey: Whether `jwk` may be there (RFC 9449 4.2).
+    init(_ text: ArraySlice<UInt8>, allowingKey: Bool = false) throws(JOSEError) {
+        guard let bytes = Base64URL.decoded(text), let value = JSONText.decode(bytes, maxDepth: JOSELimits.depth),
+            case .object(let members) = value
+        else { throw JOSEError("the header is not a JSON object in base64url") }
+        for name in ["crit", "b64", "jku", "x5u"] where members[name] != nil {
+            throw JOSEError("the header has \(name)")
+        }
+        if !allowingKey, members["jwk"] != nil { throw JOSEError("the header has jwk") }
+        for name in ["alg", "kid", "typ"] {
+            guard members[name].map({ $0.string != nil }) ?? true else {
+                throw JOSEError("\(name) in the header is not a string")
+            }
+        }
+        guard let name = members["alg"]?.string else { throw JOSEError("alg is missing in the header") }
+        guard let algorithm = JWSAlgorithm(rawValue: name) else { throw JOSEError("alg is not supported") }
+        self.algorithm = algorithm
+        self.keyID = members["kid"]?.string
+        self.type = members["typ"]?.string
+        self.value = value
+    }
+
+    /// Whether `typ` is this media type, written with or without `application/` (RFC 7515 4.1.9), in any case.
+    package func isType(_ name: String) -> Bool {
+        // Nearly every token has it in the usual spelling.
+        if self.type == name { return true }
+        guard let type = self.type?.lowercased() else { return false }
+        let wanted = name.lowercased()
+        return type == wanted || type == "application/" + wanted
+    }
+}

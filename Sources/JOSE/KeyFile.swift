@@ -1,0 +1,102 @@
+import Cryptography
+import Vocabulary
+
+/// Keys in a file of the operator's own: a key set or a single key, public or private keys or shared secrets. Only its
+/// public parts are used; secrets verify HS256, HS384 and HS512.
+package struct KeyFile: Sendable {
+    private let keys: JWKSet
+    private let secrets: [SharedSecret]
+    /// The `kid`s of secrets that were left out: no other secret is used under these names.
+    private let spoiled: Set<String>
+    /// The keys that were left out, and why.
+    package let faults: [String]
+
+    /// A file with both public keys and secrets is refused, as a public key could be taken for a secret.
+    package init(_ json: [UInt8]) throws(JOSEError) {
+        guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
+        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth) else {
+            throw JOSEError("the key set is not JSON, or a member is repeated")
+        }
+        let values: [JSONValue]
+        if case .array(let keys) = document["keys"] {
+            values = keys
+        } else if document["kty"] != nil {
+            values = [document]
+        } else {
+            throw JOSEError("the file holds neither a key set nor a key")
+        }
+        let symmetric = values.filter { $0["kty"] == "oct" }
+        guard symmetric.isEmpty || symmetric.count == values.count else {
+            throw JOSEError("the file holds both public keys and shared secrets")
+        }
+        guard !symmetric.isEmpty else {
+            self.keys = try JWKSet(values) { (value) throws(JOSEError) in try JWK(publicPartOf: JWKMembers(value)) }
+            self.secrets = []
+            self.spoiled = []
+            self.faults = self.keys.faults
+            return
+        }
+        guard symmetric.count <= JOSELimits.keys else { throw JOSEError("the key set has too many keys") }
+        var secrets: [SharedSecret] = []
+        var faults: [String] = []
+        var spoiled: Set<String> = []
+        for (index, value) in symmetric.enumerated() {
+            do throws(JOSEError) {
+                secrets.append(try SharedSecret(value))
+            } catch {
+                faults.append("key \(index + 1): \(error.detail)")
+                if let keyID = value["kid"]?.string { spoiled.insert(keyID) }
+            }
+        }
+        self.keys = JWKSet(keys: [])
+        self.secrets = secrets
+        self.spoiled = spoiled
+        self.faults = faults
+    }
+
+    /// The token, once its signature or code is verified.
+    ///
+    /// - Parameter allowing: nil: every algorithm that fits a key of the file.
+    package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>? = nil) throws(JOSEError) -> JWS {
+        guard !self.secrets.isEmpty else {
+            return try JWS.verify(token, with: self.keys, allowing: allowing ?? JWSAlgorithm.asymmetric)
+        }
+        let header = try JWS.header(of: token)
+        guard (allowing ?? [.hs256, .hs384, .hs512]).contains(header.algorithm) else {
+            throw JOSEError("\(header.algorithm.rawValue) is not allowed")
+        }
+        let fitting = self.secrets.filter { $0.keyID == header.keyID && $0.algorithms.contains(header.algorithm) }
+        guard let secret = fitting.first else { throw JOSEError("no key of the set fits the token", kind: .unknownKey) }
+        guard fitting.allSatisfy({ $0.secret == secret.secret }),
+            secret.keyID.map({ !self.spoiled.contains($0) }) ?? true
+        else { throw JOSEError("several keys have this kid") }
+        return try JWS.verify(
+            token,
+            with: self.keys,
+            allowing: secret.algorithms,
+            sharedSecret: secret.secret
+        )
+    }
+}
+
+/// A symmetric key (RFC 7518 6.4).
+private struct SharedSecret: Sendable {
+    let keyID: String?
+    let secret: Secret
+    let algorithms: Set<JWSAlgorithm>
+
+    init(_ value: JSONValue) throws(JOSEError) {
+        let members = try JWKMembers(value)
+        try members.checkUse()
+        self.keyID = members.text("kid")
+        self.secret = Secret(try members.bytes("k"))
+        guard let name = members.text("alg") else {
+            self.algorithms = [.hs256, .hs384, .hs512]
+            return
+        }
+        guard let algorithm = JWSAlgorithm(rawValue: name), algorithm.hash != nil else {
+            throw JOSEError("alg does not fit the key")
+        }
+        self.algorithms = [algorithm]
+    }
+}

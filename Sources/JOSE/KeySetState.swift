@@ -1,0 +1,132 @@
+import Vocabulary
+
+/// What a cache of one issuer's key set knows, and what it does next. A value without I/O; `JWKSetCache` acts on it.
+///
+/// ```
+/// age of the set:  0 ------------ 4/5 maxAge ------------ maxAge ---------------------- maxStale
+///                  used as it is   used, and read again    read again before it is      not used
+///                                  in the background       used; used as it is while
+///                                                          the issuer cannot be reached
+/// ```
+struct KeySetState {
+    /// What a caller needs.
+    enum Need: Sendable, Equatable {
+        /// Any set.
+        case any
+        /// A set that holds this `kid`.
+        case key(String)
+        /// A set that was read after the one of this number.
+        case newer(than: Int)
+    }
+
+    /// What a caller does.
+    enum Step {
+        /// Use this set: there is none better for now. nil: there is none.
+        case use(JWKSet?)
+        /// Use this set, and read it again without waiting.
+        case useAndFetch(JWKSet)
+        /// Read the set, wait, and ask again.
+        case fetch
+        /// Wait for the fetch that runs, and ask again.
+        case join
+    }
+
+    let maxAge: Duration
+    let coolDown: Duration
+    let maxStale: Duration
+
+    private(set) var set: JWKSet?
+    /// Counts the sets that differ from the one before.
+    private(set) var number = 0
+    private var readAt = UnixTime(milliseconds: 0)
+    private var failures = 0
+    private var failedAt = UnixTime(milliseconds: 0)
+    /// When the last fetch began that was to find a missing key and has not found it.
+    private var soughtAt: UnixTime?
+    private var sought: Need?
+    private var isFetching = false
+
+    init(maxAge: Duration, coolDown: Duration, maxStale: Duration) {
+        self.maxAge = maxAge
+        self.coolDown = coolDown
+        self.maxStale = max(maxStale, maxAge)
+    }
+
+    /// The set, if it can be used at once for this need.
+    func ready(for need: Need, now: UnixTime) -> JWKSet? {
+        guard let set, self.isCurrent(now), self.meets(need) else { return nil }
+        return set
+    }
+
+    /// The next step of a caller; marks the fetch that it may begin.
+    ///
+    /// - Parameter hasFetched: Whether a fetch that this caller began has ended.
+    mutating func step(for need: Need, now: UnixTime, hasFetched: Bool) -> Step {
+        if let set = self.ready(for: need, now: now) {
+            let isAging = now.since(self.readAt) >= self.maxAge * 4 / 5
+            guard isAging, !self.isFetching, self.mayRetry(now) else { return .use(set) }
+            self.isFetching = true
+            return .useAndFetch(set)
+        }
+        let best = now.since(self.readAt) <= self.maxStale ? self.set : nil
+        if hasFetched { return .use(best) }
+        if self.isFetching { return .join }
+        if self.isCurrent(now) {
+            // The set is good, and the key is missing: the issuer may have published it since.
+            let isCool = self.soughtAt.map { now.since($0) >= self.coolDown } ?? true
+            guard isCool, self.mayRetry(now) else { return .use(best) }
+            self.soughtAt = now
+            self.sought = need
+        } else if !self.mayRetry(now) {
+            return .use(best)
+        }
+        self.isFetching = true
+        return .fetch
+    }
+
+    /// Takes the set that a fetch has read.
+    mutating func take(_ set: JWKSet, now: UnixTime) {
+        if self.set?.keys != set.keys { self.number += 1 }
+        self.set = set
+        self.readAt = now
+        self.failures = 0
+        self.isFetching = false
+        // Only a fetch in vain counts against the next one, so that keys may change twice in a row.
+        if let sought, self.meets(sought) { self.soughtAt = nil }
+        self.sought = nil
+    }
+
+    /// Notes that a fetch failed.
+    mutating func fail(now: UnixTime) {
+        self.failures += 1
+        self.failedAt = now
+        self.isFetching = false
+        self.sought = nil
+    }
+
+    /// Whether the set needs no fetch before it is used: it is young, or the issuer cannot be reached, as a fetch in the
+    /// last `maxAge` has shown.
+    private func isCurrent(_ now: UnixTime) -> Bool {
+        guard self.set != nil else { return false }
+        let age = now.since(self.readAt)
+        if age <= self.maxAge { return true }
+        return age <= self.maxStale && self.failures > 0 && now.since(self.failedAt) <= self.maxAge
+    }
+
+    private func meets(_ need: Need) -> Bool {
+        switch need {
+        case .any: self.set != nil
+        case .key(let keyID): self.set?.holds(keyID) ?? false
+        case .newer(let number): self.number > number
+        }
+    }
+
+    /// After a failure there is a pause: the cool-down while a set can be used, else it grows from a second to the
+    /// cool-down, so that service comes back soon.
+    private func mayRetry(_ now: UnixTime) -> Bool {
+        guard self.failures > 0 else { return true }
+        let isUsable = self.set != nil && now.since(self.readAt) <= self.maxStale
+        let pause = isUsable ? self.coolDown : min(self.coolDown, .seconds(1 << min(self.failures - 1, 16)))
+        return now.since(self.failedAt) >= pause
+    }
+}

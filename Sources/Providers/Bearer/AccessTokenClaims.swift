@@ -1,0 +1,101 @@
+import JOSE
+import Sessions
+import Vocabulary
+
+/// What the claims of an access token say, be it from the token itself (RFC 9068 2.2) or from an introspection endpoint
+/// (RFC 7662 2.2): both use the same names.
+struct AccessTokenClaims: Sendable {
+    /// The clocks of the issuer and of the gateway may differ by this.
+    static let leeway = Duration.seconds(60)
+    /// The most scopes that are kept, and the longest.
+    private static let mostScopes = 256
+    private static let longestName = 256
+
+    /// What is demanded of a token.
+    struct Demands: Sendable {
+        /// `iss`; nil: any, or none.
+        var issuer: String?
+        /// `aud` must hold one of them.
+        var audiences: [String]
+        /// Whether `iss` and `exp` must be there: a token must say of itself whose it is and when it ends, but an
+        /// introspection endpoint knows.
+        var isComplete: Bool
+    }
+
+    let claims: JWTClaims
+    let mapping: ClaimsMapping
+
+    /// Checks whom the token is for, when it is valid, and that having it suffices.
+    ///
+    /// - Throws: The reason of the refusal.
+    func check(_ demands: Demands, now: UnixTime) throws(Reason) {
+        if let issuer = demands.issuer {
+            guard self.claims.issuer.map({ $0.isExactly(issuer) }) ?? !demands.isComplete else {
+                throw .credentialInvalidToken
+            }
+        }
+        guard self.claims.audience.contains(where: { $0.isExactlyOne(of: demands.audiences) }) else {
+            throw .credentialOtherAudience
+        }
+        guard self.claims.expiresAt != nil || !demands.isComplete else { throw .credentialInvalidToken }
+        if let expiresAt = self.claims.expiresAt, now >= expiresAt.advanced(by: Self.leeway) {
+            throw .credentialExpired
+        }
+        let latest = now.advanced(by: Self.leeway)
+        guard self.claims.notBefore ?? latest <= latest, self.claims.issuedAt ?? latest <= latest else {
+            throw .credentialInvalidToken
+        }
+        // Bound to a key (RFC 9449 6, RFC 8705 3), which a bearer does not prove to have.
+        guard self.claims["cnf"] == nil else { throw .credentialInvalidToken }
+    }
+
+    /// The token that the claims describe.
+    ///
+    /// - Throws: `ClaimsError` when there is no subject, or one that cannot be used.
+    func known(expiresAt: UnixTime, cacheLifetime: Duration, now: UnixTime) throws(ClaimsError) -> KnownToken {
+        let claims = UserClaims([self.claims.value])
+        let issuedAt = self.claims.issuedAt ?? self.claims.notBefore
+        let user = try self.mapping.authentication(
+            try self.mapping.subject(claims),
+            claims,
+            fallback: "bearer",
+            now: min(issuedAt ?? now, now)
+        )
+        return KnownToken(
+            identity: user.identity,
+            aal: user.aal,
+            methods: user.methods,
+            authenticatedAt: user.authenticatedAt ?? now,
+            issuedAt: issuedAt,
+            expiresAt: expiresAt,
+            sessionID: self.claims.sessionID.flatMap {
+                $0.isPlain(upTo: ProviderEvidence.longestSessionID) ? $0 : nil
+            },
+            clientID: Self.client(claims),
+            scopes: Self.scopes(claims),
+            cacheLifetime: cacheLifetime
+        )
+    }
+
+    /// `scope` as a text with blanks (RFC 8693 4.2) or a list, and `scp`, as Okta and Entra call it.
+    private static func scopes(_ claims: UserClaims) -> [String] {
+        var scopes: [String] = []
+        for text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
+            for scope in text.split(separator: " ").map(String.init)
+            where scope.isPlain(upTo: Self.longestName) && scopes.count < Self.mostScopes && !scopes.contains(scope) {
+                scopes.append(scope)
+            }
+        }
+        return scopes
+    }
+
+    /// The client to which the token was issued.
+    private static func client(_ claims: UserClaims) -> String? {
+        let name = claims.text(at: "client_id") ?? claims.text(at: "azp") ?? claims.text(at: "cid")
+        return name.flatMap { $0.isPlain(upTo: Self.longestName) ? $0 : nil }
+    }
+}
+
+extension String {
+    fileprivate func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
+}

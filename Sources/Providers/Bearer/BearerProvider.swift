@@ -1,0 +1,82 @@
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// Access tokens that an OpenID issuer signs (RFC 9068), judged by its keys.
+package struct BearerProvider: TokenProvider {
+    /// After this time a token in use is verified again, as its key may be withdrawn: the age at which the key set is read
+    /// again.
+    private static let verdictLifetime = Duration.seconds(600)
+
+    private let issuer: OpenIDIssuer
+    private let demands: AccessTokenClaims.Demands
+    /// Codes of a shared secret are not accepted: who can verify those can also make them.
+    private let algorithms: Set<JWSAlgorithm>
+    private let kind: AccessTokenKind
+    private let mapping: ClaimsMapping
+    private let clock: Clock
+    package let configuration: String
+
+    /// nil if no audience is configured: then no access token is accepted.
+    package init?(_ settings: OpenIDSettings, issuer: OpenIDIssuer, clock: Clock) {
+        guard !settings.audiences.isEmpty else { return nil }
+        self.issuer = issuer
+        self.demands = AccessTokenClaims.Demands(
+            issuer: issuer.name,
+            audiences: settings.audiences,
+            isComplete: true
+        )
+        self.algorithms = issuer.algorithms.intersection(JWSAlgorithm.asymmetric)
+        self.kind = AccessTokenKind(clientID: settings.client.id)
+        self.mapping = ClaimsMapping(settings.claims)
+        self.clock = clock
+        self.configuration = VerdictConfiguration.text([
+            "jwt", issuer.name, settings.client.id, "\(settings.audiences)", "\(settings.algorithms)",
+            "\(settings.claims)",
+        ])
+    }
+
+    package var name: String { self.issuer.name }
+    package var verifiesLocally: Bool { true }
+
+    package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isJWT(token) }
+
+    package func judge(_ token: Secret) -> TokenVerdict? {
+        do throws(JOSEError) {
+            return try self.issuer.keys.verifyAtOnce(token.bytes, allowing: self.algorithms).map { self.judge($0) }
+        } catch {
+            return .unknown(.credentialInvalidToken)
+        }
+    }
+
+    package func introspect(_ token: Secret) async -> TokenVerdict {
+        do throws(JOSEError) {
+            guard let verified = try await self.issuer.keys.verify(token.bytes, allowing: self.algorithms) else {
+                return .unavailable
+            }
+            return self.judge(verified)
+        } catch {
+            return .unknown(.credentialInvalidToken)
+        }
+    }
+
+    /// Judges a token whose signature is verified.
+    private func judge(_ token: JWS) -> TokenVerdict {
+        guard let claims = try? JWTClaims(token.payload), self.kind.accepts(token, claims) else {
+            return .unknown(.credentialInvalidToken)
+        }
+        let access = AccessTokenClaims(claims: claims, mapping: self.mapping)
+        let now = self.clock.now()
+        do throws(Reason) {
+            try access.check(self.demands, now: now)
+        } catch {
+            return .unknown(error)
+        }
+        // The leeway makes the token good for longer on this clock, on every gateway alike.
+        let end = (claims.expiresAt ?? now).advanced(by: AccessTokenClaims.leeway)
+        guard let known = try? access.known(expiresAt: end, cacheLifetime: Self.verdictLifetime, now: now) else {
+            return .unknown(.credentialInvalidToken)
+        }
+        return .known(known)
+    }
+}

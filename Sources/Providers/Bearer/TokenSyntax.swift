@@ -1,0 +1,52 @@
+/// What access tokens look like, so that nothing else is tried as one.
+enum TokenSyntax {
+    /// The longest token in bytes.
+    private static let longest = 8192
+    /// The shortest opaque token in bytes: shorter ones could be guessed.
+    private static let shortest = 8
+
+    /// Whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url, the first of
+    /// which begins as a JSON object does.
+    static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
+        guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
+        var dots = 0
+        var partLength = 0
+        for byte in token {
+            if byte == UInt8(ascii: ".") {
+                guard partLength > 0 else { return false }
+                dots += 1
+                partLength = 0
+            } else {
+                guard Self.isBase64URL(byte) else { return false }
+                partLength += 1
+            }
+        }
+        return dots == 2 && partLength > 0
+    }
+
+    /// Whether the bytes are a `token68` (RFC 9110 11.2), which every bearer token is (RFC 6750 2.1).
+    static func isToken68(_ token: UnsafeRawBufferPointer) -> Bool {
+        guard (Self.shortest...Self.longest).contains(token.count) else { return false }
+        var hasPadding = false
+        for byte in token {
+            switch byte {
+            case UInt8(ascii: "="):
+                hasPadding = true
+            case UInt8(ascii: "."), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                guard !hasPadding else { return false }
+            default:
+                guard !hasPadding, Self.isBase64URL(byte) else { return false }
+            }
+        }
+        return token.first != UInt8(ascii: "=")
+    }
+
+    private static func isBase64URL(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Cryptography
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// How the gateway proves itself as a client at the endpoints of a provider (RFC 6749 2.3, OpenID Connect Core 9).
+package struct ClientAuthentication: Sendable {
+    private enum Proof: Sendable {
+        case basic(Secret)
+        case post(Secret)
+        case signed(SigningKey)
+        case none
+    }
+
+    /// How long a client assertion is valid.
+    private static let assertionLifetime: Duration = .seconds(60)
+
+    package let clientID: String
+    private let proof: Proof
+    private let clock: Clock
+
+    /// - Throws: `ProviderSetUpError` when the method lacks its secret, or the key cannot be used.
+    package init(_ settings: ProviderClientSettings, clock: Clock) throws(ProviderSetUpError) {
+        self.clientID = settings.id
+        self.clock = clock
+        switch settings.method {
+        case .none: self.proof = .none
+        case .basic, .post:
+            guard let secret = settings.secret else {
+                throw ProviderSetUpError(description: "\(settings.method.rawValue) needs client_secret_file")
+            }
+            self.proof = settings.method == .basic ? .basic(secret) : .post(secret)
+        case .privateKeyJWT:
+            guard let pem = settings.privateKey else {
+                throw ProviderSetUpError(description: "private_key_jwt needs client_key_file")
+            }
+            do throws(JOSEError) {
+                self.proof = .signed(try SigningKey(pem: pem))
+            } catch {
+                throw ProviderSetUpError(description: "client_key_file: \(error.detail)")
+            }
+        }
+    }
+
+    /// A POST of a form in the name of the client, which asks for JSON.
+    ///
+    /// - Parameter audience: Who the provider is, in a client assertion: the URL of its token endpoint (OpenID Connect
+    ///   Core 9), which is the value that providers agree on.
+    package func post(
+        _ parameters: [(name: String, value: String)],
+        to url: ProviderURL,
+        audience: ProviderURL
+    ) -> ProviderCall {
+        var form = parameters
+        var fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
+        switch self.proof {
+        case .basic(let secret):
+            // RFC 6749 2.3.1: both are form-encoded first.
+            let pair = [PercentCoding.encoded(self.clientID), Self.encoded(secret)].joined(separator: ":")
+            fields.append(("authorization", "Basic " + Base64.encode(Array(pair.utf8))))
+        case .post(let secret):
+            form.append(("client_id", self.clientID))
+            form.append(("client_secret", String(decoding: secret.bytes, as: UTF8.self)))
+        case .signed(let key):
+            form.append(("client_id", self.clientID))
+            form.append(("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"))
+            form.append(("client_assertion", self.assertion(key, audience: audience)))
+        case .none:
+            form.append(("client_id", self.clientID))
+        }
+        return ProviderCall("POST", url.text, fields: fields, body: Array(URLQuery.encoded(form).utf8))
+    }
+
+    /// RFC 7523 3.
+    private func assertion(_ key: SigningKey, audience: ProviderURL) -> String {
+        let now = self.clock.now()
+        let claims: JSONValue = [
+            "iss": .string(self.clientID), "sub": .string(self.clientID), "aud": .string(audience.text),
+            "jti": .string(Random.base64URL(16)), "iat": .integer(now.seconds),
+            "exp": .integer(now.advanced(by: Self.assertionLifetime).seconds),
+        ]
+        return String(decoding: key.sign(JSONText.encode(claims), header: [("typ", "JWT")]), as: UTF8.self)
+    }
+
+    private static func encoded(_ secret: Secret) -> String {
+        PercentCoding.encoded(String(decoding: secret.bytes, as: UTF8.self))
+    }
+}
+
+/// Settings of a provider with which it cannot be used: a key of the settings and what is wrong with its value.
+package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    package init(description: String) {
+        self.description = description
+    }
+}

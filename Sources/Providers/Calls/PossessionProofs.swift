@@ -1,0 +1,82 @@
+import Cryptography
+import JOSE
+import Synchronization
+import Vocabulary
+
+/// Calls with proofs of possession (RFC 9449) to the servers of one provider. It remembers the nonces that they demand.
+final class PossessionProofs: Sendable {
+    /// The longest nonce that is taken.
+    private static let longestNonce = 512
+
+    private let transport: any ProviderTransport
+    private let clock: Clock
+    /// By origin: a nonce is good for the server that gave it (RFC 9449 8.2, 9). The endpoints of a provider have few
+    /// origins.
+    private let nonces = Mutex<[String: String]>([:])
+
+    init(transport: any ProviderTransport, clock: Clock) {
+        self.transport = transport
+        self.clock = clock
+    }
+
+    /// Sends a call with a proof; a second time if the server demands a nonce and gives it. Without a key the call is sent
+    /// as it is.
+    ///
+    /// - Parameter accessToken: The token in the call, to which the proof is bound (`ath`).
+    func send(
+        _ call: ProviderCall,
+        to url: ProviderURL,
+        key: SigningKey?,
+        accessToken: Secret? = nil
+    ) async throws(ProviderCallError) -> ProviderAnswer {
+        guard let key else { return try await self.transport.send(call) }
+        let answer = try await self.attempt(call, to: url, key, accessToken)
+        guard answer.demandsNonce, answer.field("dpop-nonce") != nil else { return answer }
+        return try await self.attempt(call, to: url, key, accessToken)
+    }
+
+    private func attempt(
+        _ call: ProviderCall,
+        to url: ProviderURL,
+        _ key: SigningKey,
+        _ accessToken: Secret?
+    ) async throws(ProviderCallError) -> ProviderAnswer {
+        var call = call
+        call.fields.append(("dpop", self.proof(method: call.method, url, key, accessToken)))
+        let answer = try await self.transport.send(call)
+        if let nonce = answer.field("dpop-nonce"), nonce.isPlain(upTo: Self.longestNonce) {
+            self.nonces.withLock { $0[url.origin] = nonce }
+        }
+        return answer
+    }
+
+    /// RFC 9449 4.2.
+    private func proof(method: String, _ url: ProviderURL, _ key: SigningKey, _ accessToken: Secret?) -> String {
+        var claims: [String: JSONValue] = [
+            "jti": .string(Random.base64URL(16)), "htm": .string(method),
+            "htu": .string(String(url.text.prefix { $0 != "?" })), "iat": .integer(self.clock.now().seconds),
+        ]
+        claims["nonce"] = self.nonces.withLock { $0[url.origin] }.map(JSONValue.string)
+        claims["ath"] = accessToken.map { .string(SHA256.digest($0.bytes).base64URL) }
+        let header: [(String, JSONValue)] = [("typ", "dpop+jwt"), ("jwk", Self.bare(key.publicKey))]
+        return String(decoding: key.sign(JSONText.encode(.object(claims)), header: header), as: UTF8.self)
+    }
+
+    /// The members that make the key, without those that describe it.
+    private static func bare(_ key: JWK) -> JSONValue {
+        guard case .object(let members) = key.value else { return key.value }
+        return .object(members.filter { !["kid", "alg", "use"].contains($0.key) })
+    }
+}
+
+extension ProviderAnswer {
+    /// RFC 9449 8 (token endpoint) and 9 (resources).
+    fileprivate var demandsNonce: Bool {
+        switch self.status {
+        case 400, 401:
+            JSONText.decode(self.body)?["error"]?.string == "use_dpop_nonce"
+                || (self.field("www-authenticate")?.contains("use_dpop_nonce") ?? false)
+        default: false
+        }
+    }
+}

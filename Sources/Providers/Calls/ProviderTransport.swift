@@ -1,0 +1,96 @@
+/// Sends requests to the endpoints of a provider.
+package protocol ProviderTransport: Sendable {
+    /// Sends a request once. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
+    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer
+}
+
+/// A request to an endpoint of a provider.
+package struct ProviderCall: Sendable {
+    /// What a call is for, in the names of metrics.
+    package enum Purpose: String, Sendable, CaseIterable {
+        case metadata, keys, token, userinfo, introspection, revocation
+        /// Only for `check --network`: else a browser makes it.
+        case authorization
+    }
+
+    package var purpose: Purpose
+    package var method: String
+    /// An absolute https URL; http only for loopback.
+    package var url: String
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// The largest answer in bytes.
+    package var bodyLimit: Int
+    /// From the call to the end of the answer.
+    package var timeLimit: Duration
+
+    package init(
+        _ method: String,
+        _ url: String,
+        for purpose: Purpose = .token,
+        fields: [(name: String, value: String)] = [],
+        body: [UInt8] = [],
+        bodyLimit: Int = 65_536,
+        timeLimit: Duration = .seconds(5)
+    ) {
+        self.purpose = purpose
+        self.method = method
+        self.url = url
+        self.fields = fields
+        self.body = body
+        self.bodyLimit = bodyLimit
+        self.timeLimit = timeLimit
+    }
+}
+
+/// A provider's answer.
+package struct ProviderAnswer: Sendable {
+    package var status: Int
+    /// Names in lower case.
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+
+    package init(status: Int, fields: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
+    /// The first field of this name (lower case).
+    package func field(_ name: String) -> String? {
+        self.fields.first { $0.name == name }?.value
+    }
+}
+
+/// Why there is no answer.
+package struct ProviderCallError: Error, Sendable, Hashable {
+    package enum Cause: Sendable, Hashable {
+        /// The host's name has no address.
+        case name
+        case connection
+        /// The authority of the server's certificate is not trusted, or the certificate is not valid now.
+        case certificate
+        /// The server's certificate is for another name.
+        case certificateName
+        /// The server answers without TLS.
+        case notTLS
+        /// Another failure of TLS.
+        case tls
+        case time
+        /// The answer is larger than the limit.
+        case size
+        case other
+    }
+
+    /// Whether the request cannot have reached the provider, so that repeating it is safe.
+    package var isUnsent: Bool
+    /// For logs and `check --network`: what failed, without credentials.
+    package var detail: String
+    package var cause: Cause
+
+    package init(isUnsent: Bool, detail: String, cause: Cause = .other) {
+        self.isUnsent = isUnsent
+        self.detail = detail
+        self.cause = cause
+    }
+}

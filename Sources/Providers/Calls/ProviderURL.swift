@@ -1,0 +1,103 @@
+import AddressIntelligence
+
+/// The URL of an endpoint of a provider: https, or http on loopback, where nobody can read along.
+///
+/// What it accepts is read alike by every URL parser: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no
+/// escapes in the host.
+package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
+    /// The longest URL in bytes.
+    private static let longest = 2048
+
+    /// As it was given.
+    package let text: String
+    package let isHTTPS: Bool
+    /// In lower case; an IPv6 address in brackets.
+    package let host: String
+    /// nil: the scheme's default.
+    package let port: Int?
+
+    /// - Throws: `ProviderURLError`, which says what is wrong and does not repeat the URL.
+    package init(_ text: String) throws(ProviderURLError) {
+        guard (1...Self.longest).contains(text.utf8.count) else {
+            throw ProviderURLError(description: "it is empty or longer than \(Self.longest) bytes")
+        }
+        guard text.utf8.allSatisfy(Self.isAllowed) else {
+            throw ProviderURLError(description: "it has a fragment or characters that a URL cannot have")
+        }
+        let rest: Substring
+        if text.hasPrefix("https://") {
+            (self.isHTTPS, rest) = (true, text.dropFirst(8))
+        } else if text.hasPrefix("http://") {
+            (self.isHTTPS, rest) = (false, text.dropFirst(7))
+        } else {
+            throw ProviderURLError(description: "it does not begin with https://")
+        }
+        guard let authority = Self.authority(rest.prefix { $0 != "/" && $0 != "?" }) else {
+            throw ProviderURLError(description: "its host or port is malformed, or it has a user")
+        }
+        (self.host, self.port) = authority
+        self.text = text
+        guard self.isHTTPS || self.isLoopback else {
+            throw ProviderURLError(description: "http is accepted for localhost, 127.0.0.1 and [::1] only: use https")
+        }
+    }
+
+    /// Whether only this machine is reached.
+    package var isLoopback: Bool {
+        let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
+        return bare == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
+    }
+
+    /// Scheme, host and port (RFC 6454).
+    package var origin: String {
+        let port = self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? ""
+        return (self.isHTTPS ? "https://" : "http://") + self.host + port
+    }
+
+    package var description: String { self.text }
+
+    /// RFC 3986 2.2 and 2.3 without `#`, and `%`. A backslash and other characters are read differently by parsers.
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
+            UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+            false
+        default: (0x21...0x7E).contains(byte)
+        }
+    }
+
+    private static func authority(_ text: Substring) -> (host: String, port: Int?)? {
+        var host = text
+        var port: Int?
+        let closing = text.lastIndex(of: "]") ?? text.startIndex
+        if let colon = text[closing...].lastIndex(of: ":") {
+            let digits = text[text.index(after: colon)...]
+            guard let number = Int(digits), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+                (1...65_535).contains(number)
+            else { return nil }
+            (host, port) = (text[..<colon], number)
+        }
+        if host.hasPrefix("[") {
+            guard host.hasSuffix("]"), let address = IPAddress(String(host.dropFirst().dropLast())), !address.isV4,
+                !host.contains("%")
+            else { return nil }
+        } else {
+            guard !host.isEmpty, host.utf8.allSatisfy(Self.isOfName) else { return nil }
+        }
+        return (host.lowercased(), port)
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Why a text is not the URL of a provider, as the end of a sentence that begins with what it is of.
+package struct ProviderURLError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+}

@@ -1,0 +1,18 @@
+import Vocabulary
+
+/// Parameters of requests to providers, as `application/x-www-form-urlencoded` (RFC 6749 B).
+enum URLQuery {
+    typealias Parameter = (name: String, value: String)
+
+    /// `a=1&b=2`
+    static func encoded(_ parameters: [Parameter]) -> String {
+        parameters.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }.joined(separator: "&")
+    }
+
+    /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).
+    static func appending(_ parameters: [Parameter], to url: ProviderURL) -> String {
+        let text = url.text
+        let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
+        return text + separator + Self.encoded(parameters)
+    }
+}

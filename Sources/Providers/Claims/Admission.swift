@@ -1,0 +1,74 @@
+package import Settings
+internal import Vocabulary
+
+/// Who may sign in at all: users with a listed email address, or an address of a listed domain, where there is such a list;
+/// and with one of the listed groups, where there is that list. Without lists everybody may.
+package struct Admission: Sendable {
+    private let settings: AdmissionSettings
+    private let email: [String]
+    private let emailVerified: [String]
+    private let groups: [String]
+
+    /// - Parameter claims: Where the email address, its verification and the groups are: at the paths of the traits
+    ///   `email`, `email_verified` and `groups`, else at the claims of these names.
+    package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
+        func path(_ name: String) -> [String] { claims.traits.first { $0.name == name }?.path ?? [name] }
+        self.settings = settings
+        self.email = path("email")
+        self.emailVerified = path("email_verified")
+        self.groups = path("groups")
+    }
+
+    /// Why the user may not sign in; nil: they may.
+    package func refusal(_ claims: UserClaims) -> String? {
+        self.refusalOfEmail(claims) ?? self.refusalOfGroups(claims)
+    }
+
+    private func refusalOfEmail(_ claims: UserClaims) -> String? {
+        guard !self.settings.emails.isEmpty || !self.settings.emailDomains.isEmpty else { return nil }
+        guard let text = claims.value(at: self.email)?.string, let address = EmailAddress(text) else {
+            return "the provider states no usable email address"
+        }
+        guard Self.isTrue(claims.value(at: self.emailVerified)) else {
+            return "the provider has not verified the user's email address (email_verified)"
+        }
+        let isListed =
+            self.settings.emails.contains { EmailAddress($0) == address }
+            || self.settings.emailDomains.contains { EmailAddress.folded($0) == address.domain }
+        return isListed ? nil : "neither the user's email address nor its domain is in allow"
+    }
+
+    private func refusalOfGroups(_ claims: UserClaims) -> String? {
+        guard !self.settings.groups.isEmpty else { return nil }
+        let groups = claims.texts(at: self.groups)
+        let isListed = self.settings.groups.contains { allowed in groups.contains { $0.isExactly(allowed) } }
+        return isListed ? nil : "none of the user's groups is in allow.groups"
+    }
+
+    /// Some providers state the claim as a text.
+    private static func isTrue(_ value: JSONValue?) -> Bool { value == .bool(true) || value == .string("true") }
+}
+
+/// An email address for comparison, without regard to the case of ASCII letters.
+private struct EmailAddress: Equatable {
+    /// The longest address in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
+    private static let longest = 320
+
+    let local: [UInt8]
+    let domain: [UInt8]
+
+    /// nil unless the text has exactly one `@` with something on both sides, and no blank or control byte
+    /// (CVE-2026-40574).
+    init?(_ text: String) {
+        let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+        guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        else { return nil }
+        self.local = Array(parts[0])
+        self.domain = Array(parts[1])
+    }
+
+    static func folded(_ text: String) -> [UInt8] {
+        text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    }
+}

@@ -1,0 +1,79 @@
+import Cryptography
+import Settings
+import Vocabulary
+
+/// Builds requests to an authorization endpoint (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
+struct AuthorizationRequest: Sendable {
+    /// The longest `login_hint`.
+    private static let longestHint = 320
+    /// The longest `max_age`.
+    private static let longestAge: Int64 = 366 * 86_400
+    /// Parameters that only the gateway sets; a configured one of these names is not sent.
+    package static let reserved: Set<String> = [
+        "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+        "code_challenge_method", "prompt", "max_age", "acr_values", "login_hint", "request", "request_uri", "dpop_jkt",
+        "client_secret", "client_assertion", "client_assertion_type", "code", "code_verifier",
+    ]
+
+    let provider: String
+    let clientID: String
+    let settings: AuthorizationSettings
+    let usesPKCE: Bool
+    /// Whether the provider knows `nonce`, `max_age`, `acr_values` and `login_hint`.
+    let isOpenID: Bool
+
+    /// The URL for the browser, and what completes the sign-in.
+    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL, now: UnixTime) -> (url: String, pending: PendingSignIn) {
+        let pending = PendingSignIn(
+            provider: self.provider,
+            id: Random.base64URL(16),
+            nonce: self.isOpenID ? Random.base64URL(32) : "",
+            verifier: self.usesPKCE ? Random.base64URL(32) : "",
+            callback: wish.callback,
+            begunAt: now,
+            demands: self.demands(wish)
+        )
+        var parameters: [URLQuery.Parameter] = [
+            ("response_type", "code"), ("client_id", self.clientID), ("redirect_uri", wish.callback),
+            ("state", pending.id),
+        ]
+        if !self.settings.scopes.isEmpty {
+            parameters.append(("scope", self.settings.scopes.joined(separator: " ")))
+        }
+        if self.usesPKCE {
+            let challenge = SHA256.digest(Array(pending.verifier.utf8)).base64URL
+            parameters += [("code_challenge", challenge), ("code_challenge_method", "S256")]
+        }
+        if let prompt = self.prompt(isAgain: wish.isAgain) { parameters.append(("prompt", prompt)) }
+        if self.isOpenID { parameters += self.openIDParameters(wish, pending) }
+        parameters += self.settings.parameters.filter { !Self.reserved.contains($0.name) }.map { ($0.name, $0.value) }
+        return (URLQuery.appending(parameters, to: endpoint), pending)
+    }
+
+    private func openIDParameters(_ wish: BrowserSignIn, _ pending: PendingSignIn) -> [URLQuery.Parameter] {
+        var parameters: [URLQuery.Parameter] = [("nonce", pending.nonce)]
+        if let maxAge = pending.demands.maxAge { parameters.append(("max_age", String(maxAge.components.seconds))) }
+        if let values = wish.aal.flatMap(self.acrValues) { parameters.append(("acr_values", values)) }
+        if let hint = wish.loginHint, hint.isPlain(upTo: Self.longestHint) { parameters.append(("login_hint", hint)) }
+        return parameters
+    }
+
+    /// The shorter of both ages, in whole seconds.
+    private func demands(_ wish: BrowserSignIn) -> SignInDemands {
+        let seconds = [wish.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
+        let maxAge = seconds.map { Duration.seconds(min(max($0, 0), Self.longestAge)) }
+        return SignInDemands(isAgain: wish.isAgain, aal: wish.aal, maxAge: maxAge)
+    }
+
+    /// What is configured for the level, or for the lowest one above it.
+    private func acrValues(_ level: AssuranceLevel) -> String? {
+        AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
+    }
+
+    /// `none` and a demand to authenticate exclude each other (OpenID Connect Core 3.1.2.1).
+    private func prompt(isAgain: Bool) -> String? {
+        guard isAgain else { return self.settings.prompt }
+        let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []
+        return (["login"] + others.filter { $0 != "login" && $0 != "none" }).joined(separator: " ")
+    }
+}

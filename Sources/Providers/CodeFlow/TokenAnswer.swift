@@ -1,0 +1,56 @@
+import Vocabulary
+
+/// A successful answer of a token endpoint (RFC 6749 5.1).
+struct TokenAnswer: Sendable, Equatable {
+    /// The longest token in bytes; it goes into a field of requests.
+    private static let longestToken = 16_384
+    /// The longest lifetime that is believed.
+    private static let longestLifetime: Int64 = 10 * 366 * 86_400
+
+    var accessToken: Secret
+    /// `Bearer` or `DPoP`.
+    var tokenType: String
+    var idToken: Secret?
+    var refreshToken: Secret?
+    /// nil: the provider does not say.
+    var lifetime: Duration?
+    /// nil: as asked for.
+    var scopes: [String]?
+
+    /// nil: the members are not an answer with tokens.
+    init?(_ value: JSONValue) {
+        guard let accessToken = Self.token(value["access_token"]) else { return nil }
+        self.accessToken = accessToken
+        // Not all providers of plain OAuth 2.0 state it.
+        switch value["token_type"]?.string?.lowercased() {
+        case "bearer", nil: self.tokenType = "Bearer"
+        case "dpop": self.tokenType = "DPoP"
+        default: return nil
+        }
+        self.idToken = Self.token(value["id_token"])
+        self.refreshToken = Self.token(value["refresh_token"])
+        self.lifetime = Self.lifetime(value["expires_in"])
+        self.scopes = value["scope"]?.string?.split(separator: " ").map(String.init)
+    }
+
+    /// Visible ASCII (RFC 6749 A.12), so that it can stand in a field.
+    private static func token(_ value: JSONValue?) -> Secret? {
+        guard let text = value?.string, (1...Self.longestToken).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        return Secret(text)
+    }
+
+    /// Some providers write the number as a text.
+    private static func lifetime(_ value: JSONValue?) -> Duration? {
+        let seconds: Int64? =
+            switch value {
+            case .integer(let number): number
+            case .number(let number): Int64(exactly: number.rounded(.down))
+            case .string(let text): Int64(text)
+            default: nil
+            }
+        guard let seconds, seconds >= 0 else { return nil }
+        return .seconds(min(seconds, Self.longestLifetime))
+    }
+}

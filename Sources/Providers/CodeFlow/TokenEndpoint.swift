@@ -1,0 +1,90 @@
+import JOSE
+import Vocabulary
+
+/// The token endpoint of a provider (RFC 6749 3.2).
+struct TokenEndpoint: Sendable {
+    let url: ProviderURL
+    let client: ClientAuthentication
+    let proofs: PossessionProofs
+    /// The longest time for one request.
+    var timeLimit: Duration = .seconds(5)
+
+    /// Asks once for tokens.
+    ///
+    /// - Parameter key: The key to which the tokens are bound (RFC 9449); nil: none.
+    func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async -> TokenOutcome {
+        var call = self.client.post(parameters, to: self.url, audience: self.url)
+        call.timeLimit = self.timeLimit
+        do {
+            return TokenOutcome(try await self.proofs.send(call, to: self.url, key: key))
+        } catch {
+            return error.isUnsent ? .unsent(detail: error.detail) : .lost(detail: error.detail)
+        }
+    }
+}
+
+/// The outcome of a request to a token endpoint.
+enum TokenOutcome: Sendable, Equatable {
+    case tokens(TokenAnswer)
+    /// An error of RFC 6749 5.2, or another answer that says no.
+    ///
+    /// - Parameter error: The code; nil if the answer has none.
+    case refused(error: String?, detail: String)
+    /// The provider is overloaded or failed.
+    case busy(after: Duration?, detail: String)
+    /// The request did not reach the provider.
+    case unsent(detail: String)
+    /// The request was sent and there is no usable answer: the provider may have acted on it.
+    case lost(detail: String)
+
+    init(_ answer: ProviderAnswer) {
+        let value = Self.value(answer)
+        switch answer.status {
+        case 200:
+            if let tokens = value.flatMap(TokenAnswer.init) {
+                self = .tokens(tokens)
+            } else if let error = value.flatMap(Self.errorCode) {
+                // Some providers of plain OAuth 2.0 report errors with this status.
+                self = .refused(error: error, detail: "the token endpoint answered \(error)")
+            } else {
+                self = .lost(detail: "the token endpoint's answer holds no usable access_token")
+            }
+        case 429, 500...599:
+            self = .busy(after: answer.retryAfter, detail: "the token endpoint answered with status \(answer.status)")
+        default:
+            let error = value.flatMap(Self.errorCode)
+            self = .refused(
+                error: error,
+                detail: "the token endpoint answered \(error ?? "without an error code") (status \(answer.status))"
+            )
+        }
+    }
+
+    /// JSON, or a form where the provider says so.
+    private static func value(_ answer: ProviderAnswer) -> JSONValue? {
+        guard answer.isType("application/x-www-form-urlencoded") else { return JSONText.decode(answer.body) }
+        guard let pairs = FormText.strictPairs(answer.body) else { return nil }
+        let members = Dictionary(pairs.map { ($0.name, JSONValue.string($0.value)) }, uniquingKeysWith: { $1 })
+        return members.count == pairs.count ? .object(members) : nil
+    }
+
+    private static func errorCode(_ value: JSONValue) -> String? {
+        value["error"]?.string.flatMap { ErrorCode.isPlausible($0) ? $0 : nil }
+    }
+}
+
+/// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
+enum ErrorCode {
+    /// Whether the text can go to logs: codes are short and of few characters. Anybody can write it into a callback's URL.
+    static func isPlausible(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}

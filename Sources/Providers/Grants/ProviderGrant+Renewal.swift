@@ -1,0 +1,123 @@
+package import Sessions
+package import Vocabulary
+
+/// The rules of renewal, without I/O.
+///
+/// ```
+///   due ──lease──▶ leased ──refreshed──▶ renewed, due again before the access token expires
+///    ▲               │ ├──later────────▶ resting ──▶ due
+///    └─rest is over──┘ ├──ambiguous────▶ lost: never due again
+///                      └──holder died──▶ due where refresh tokens stay valid, else lost
+/// ```
+extension ProviderGrant {
+    /// How long a lease is held: longer than a provider takes to answer. When its holder dies, the renewal is delayed
+    /// by this time.
+    package static let leaseTime = Duration.seconds(15)
+
+    /// The next step of a gateway whose user uses a session of the grant.
+    package enum RenewalStep: Sendable, Equatable {
+        /// Nothing is to be renewed, but the session may not have taken over what was renewed before.
+        case follow
+        /// Nothing before this time.
+        case rest(until: UnixTime)
+        /// Write this grant, which holds the lease; then refresh its tokens.
+        case refresh(ProviderGrant)
+        /// Write this grant: its refresh token is lost.
+        case lose(ProviderGrant)
+    }
+
+    /// What the gateway `holder` does at `now`.
+    package func renewalStep(of holder: String, at now: UnixTime) -> RenewalStep {
+        guard let renewAt = self.renewAt, now >= renewAt else { return .follow }
+        if let lease = self.lease, lease.holder != holder {
+            if now < lease.until { return .rest(until: lease.until) }
+            // The holder may have sent the refresh token before it died. Where the provider issues a new one each time,
+            // it may take a second use for a theft and end the user's session (RFC 9700 4.14.2).
+            if self.rotates != false { return .lose(self.lost(at: now)) }
+        }
+        if let restsUntil = self.restsUntil, now < restsUntil { return .rest(until: restsUntil) }
+        var leased = self
+        leased.lease = Lease(holder: holder, until: now.advanced(by: Self.leaseTime))
+        return .refresh(leased)
+    }
+
+    /// The grant after a refresh that brought `tokens`. What the answer leaves out stays as it was (RFC 6749 6).
+    package func renewed(_ tokens: ProviderTokenSet, identity: Identity?, at now: UnixTime) -> ProviderGrant {
+        var next = self
+        next.tokens = tokens
+        next.tokens.refreshToken = tokens.refreshToken ?? self.tokens.refreshToken
+        next.tokens.idToken = tokens.idToken ?? self.tokens.idToken
+        next.tokens.dpopKey = tokens.dpopKey ?? self.tokens.dpopKey
+        next.rotates = next.tokens.refreshToken != self.tokens.refreshToken
+        next.generation += 1
+        next.identity = identity ?? self.identity
+        next.renewAt = next.tokens.renewAt(from: now)
+        next.tokensEndAt = nil
+        return next.unleased()
+    }
+
+    /// The grant after a refresh that had no effect.
+    ///
+    /// - Parameters:
+    ///   - pause: The time that the provider named (`Retry-After`); nil: it doubles with each failure in a row.
+    ///   - jitter: Between 0 and 1: spreads the tries of many grants.
+    package func resting(for pause: Duration?, jitter: Double, at now: UnixTime) -> ProviderGrant {
+        var next = self.unleased()
+        next.failures = self.failures + 1
+        let least = min(
+            pause ?? Self.firstPause * (1 << Int(min(self.failures, 16))),
+            pause == nil ? Self.longestPause : Self.longestRetryAfter
+        )
+        next.restsUntil = now.advanced(by: least + least / 2 * jitter)
+        return next
+    }
+
+    /// The grant when its refresh token may have been used and the answer did not arrive. The access token serves until
+    /// it expires.
+    package func lost(at now: UnixTime) -> ProviderGrant {
+        var next = self.unleased()
+        next.renewAt = nil
+        next.tokensEndAt = max(now, self.tokens.expiresAt ?? now)
+        return next
+    }
+
+    private func unleased() -> ProviderGrant {
+        var next = self
+        next.lease = nil
+        next.failures = 0
+        next.restsUntil = nil
+        return next
+    }
+
+    private static let firstPause = Duration.seconds(1)
+    private static let longestPause = Duration.seconds(60)
+    private static let longestRetryAfter = Duration.seconds(3600)
+
+    // MARK: Sessions
+
+    /// The session as the grant under `key` demands it now; nil if it is so already, or is no session of the grant.
+    ///
+    /// A refresh is no authentication (OpenID Connect Core 12.2): it changes neither the level nor the methods nor the
+    /// time of the sign-in.
+    package func update(of session: Session, _ key: RecordKey) -> Session? {
+        guard session.provider?.grant == key, session.subject == self.owner.subject else { return nil }
+        var next = session
+        if let identity = self.identity { next.identity = identity }
+        next.provider?.renewAt = self.renewAt
+        next.provider?.tokensEndAt = self.tokensEndAt
+        return next == session ? nil : next
+    }
+}
+
+extension ProviderTokenSet {
+    /// When tokens that were issued at `now` are to be renewed: a fifth of their life, and at most a minute, before they
+    /// expire, so that failures can be repeated in time. Without an expiry, after an hour, for the user's claims. nil:
+    /// they cannot be renewed.
+    package func renewAt(from now: UnixTime) -> UnixTime? {
+        guard self.refreshToken != nil else { return nil }
+        guard let expiresAt = self.expiresAt else { return now.advanced(by: .seconds(3600)) }
+        let life = max(.zero, expiresAt.since(now))
+        // A provider whose tokens have no life at all must not be asked all the time.
+        return now.advanced(by: max(life - min(life / 5, .seconds(60)), .seconds(1)))
+    }
+}

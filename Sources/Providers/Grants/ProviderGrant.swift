@@ -1,0 +1,175 @@
+package import Sessions
+package import Vocabulary
+
+/// The tokens that a provider handed out for a lineage of sessions, and the state of their renewal.
+///
+/// Its key is in each session of the lineage (`ProviderSession.grant`), so that the sessions need not contain the
+/// tokens.
+package struct ProviderGrant: Sendable, Hashable {
+    /// The right of one gateway to renew the tokens, so that no two of them use the same refresh token.
+    package struct Lease: Sendable, Hashable {
+        /// The process that holds it.
+        package var holder: String
+        package var until: UnixTime
+
+        package init(holder: String, until: UnixTime) {
+            self.holder = holder
+            self.until = until
+        }
+    }
+
+    /// The most sessions whose keys are kept. Further ones are brought up to date when they are used.
+    package static let sessionLimit = 32
+
+    /// The provider's name.
+    package var provider: String
+    /// The subject of the sessions.
+    package var owner: RecordOwner
+    package var since: UnixTime
+    /// When the last session of the lineage expires.
+    package var expiresAt: UnixTime
+    package var tokens: ProviderTokenSet
+    /// The number of renewals.
+    package var generation: UInt64 = 0
+    /// Whether the last renewal brought another refresh token, so that the former may be worthless; nil before the
+    /// first renewal.
+    package var rotates: Bool?
+    /// From this time on, a use of one of the sessions renews the tokens; nil: never.
+    package var renewAt: UnixTime?
+    /// Set while a gateway renews the tokens.
+    package var lease: Lease?
+    /// How many renewals in a row have failed without effect.
+    package var failures: UInt64 = 0
+    /// The next try after a failure begins no earlier.
+    package var restsUntil: UnixTime?
+    /// See `ProviderSession`: set when the refresh token was used and the answer was lost.
+    package var tokensEndAt: UnixTime?
+    /// The user as of the last renewal that brought claims; nil: as of the sign-in.
+    package var identity: Identity?
+    /// The sessions of the lineage, the newest last; at most `sessionLimit`.
+    package private(set) var sessions: [RecordKey]
+
+    /// The grant of a sign-in.
+    package init(
+        provider: String,
+        owner: RecordOwner,
+        since: UnixTime,
+        expiresAt: UnixTime,
+        tokens: ProviderTokenSet,
+        session: RecordKey
+    ) {
+        self.provider = provider
+        self.owner = owner
+        self.since = since
+        self.expiresAt = expiresAt
+        self.tokens = tokens
+        self.sessions = [session]
+    }
+
+    /// Adds a session of the lineage; the oldest gives way.
+    package mutating func add(_ session: RecordKey) {
+        guard !self.sessions.contains(session) else { return }
+        self.sessions.append(session)
+        if self.sessions.count > Self.sessionLimit { self.sessions.removeFirst() }
+    }
+}
+
+extension ProviderGrant: ReplaceableRecord {
+    package static var kind: RecordKind { .grant }
+    /// No session lives longer.
+    package static var longestLife: Duration { .seconds(400 * 86_400) }
+    /// Access tokens with many claims have tens of kilobytes.
+    package static var sizeLimit: Int { 1 << 18 }
+    /// A refresh token that a failover brings back may have been used.
+    package static var isConfirmed: Bool { true }
+    package static var isBoundToReign: Bool { false }
+
+    package var terms: RecordTerms {
+        RecordTerms(since: self.since, expiresAt: self.expiresAt, owner: self.owner)
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.provider)
+        writer.write(self.owner.subject)
+        writer.write(self.owner.epoch)
+        writer.write(self.since)
+        writer.write(self.expiresAt)
+        self.tokens.write(to: &writer)
+        writer.write(self.generation)
+        writer.write(optional: self.rotates) { $0.write(byte: $1 ? 1 : 0) }
+        writer.write(optional: self.renewAt) { $0.write($1) }
+        writer.write(optional: self.lease) { writer, lease in
+            writer.write(lease.holder)
+            writer.write(lease.until)
+        }
+        writer.write(self.failures)
+        writer.write(optional: self.restsUntil) { $0.write($1) }
+        writer.write(optional: self.tokensEndAt) { $0.write($1) }
+        writer.write(optional: self.identity) { $1.write(to: &$0) }
+        writer.write(list: self.sessions) { $0.write($1) }
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderGrant {
+        // Arguments are evaluated in order, which is the order of the fields.
+        var grant = ProviderGrant(
+            provider: try reader.text(),
+            owner: RecordOwner(subject: try reader.text(), epoch: try reader.unsigned()),
+            since: try reader.time(),
+            expiresAt: try reader.time(),
+            tokens: try ProviderTokenSet.read(from: &reader)
+        )
+        grant.generation = try reader.unsigned()
+        grant.rotates = try reader.optional { (reader) throws(CompactFormatError) in try reader.byte() == 1 }
+        grant.renewAt = try reader.optionalTime()
+        grant.lease = try reader.optional { (reader) throws(CompactFormatError) in
+            Lease(holder: try reader.text(), until: try reader.time())
+        }
+        grant.failures = try reader.unsigned()
+        grant.restsUntil = try reader.optionalTime()
+        grant.tokensEndAt = try reader.optionalTime()
+        grant.identity = try reader.optional { (reader) throws(CompactFormatError) in
+            try Identity.read(from: &reader)
+        }
+        grant.sessions = try reader.list { (reader) throws(CompactFormatError) in try reader.key() }
+        return grant
+    }
+
+    private init(
+        provider: String,
+        owner: RecordOwner,
+        since: UnixTime,
+        expiresAt: UnixTime,
+        tokens: ProviderTokenSet
+    ) {
+        self.provider = provider
+        self.owner = owner
+        self.since = since
+        self.expiresAt = expiresAt
+        self.tokens = tokens
+        self.sessions = []
+    }
+}
+
+extension ProviderTokenSet: RecordCodable {
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.accessToken)
+        writer.write(self.tokenType)
+        writer.write(optional: self.idToken) { $0.write($1) }
+        writer.write(optional: self.refreshToken) { $0.write($1) }
+        writer.write(optional: self.expiresAt) { $0.write($1) }
+        writer.write(list: self.scopes) { $0.write($1) }
+        writer.write(optional: self.dpopKey) { $0.write($1) }
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderTokenSet {
+        ProviderTokenSet(
+            accessToken: try reader.secret(),
+            tokenType: try reader.text(),
+            idToken: try reader.optional { (reader) throws(CompactFormatError) in try reader.secret() },
+            refreshToken: try reader.optional { (reader) throws(CompactFormatError) in try reader.secret() },
+            expiresAt: try reader.optionalTime(),
+            scopes: try reader.texts(),
+            dpopKey: try reader.optional { (reader) throws(CompactFormatError) in try reader.secret() }
+        )
+    }
+}

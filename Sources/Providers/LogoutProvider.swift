@@ -1,0 +1,39 @@
+package import Vocabulary
+
+/// A provider that tells the gateway when its own sessions end (OpenID Connect Back-Channel Logout 1.0, Front-Channel
+/// Logout 1.0).
+package protocol LogoutProvider: Sendable {
+    /// Equal to `BrowserProvider.name`: the issuer.
+    var name: String { get }
+
+    /// Verifies a logout token.
+    func logoutToken(_ token: Secret) async -> LogoutTokenVerdict
+}
+
+/// A verified logout token: which sessions end.
+package struct LogoutToken: Sendable, Hashable {
+    /// `jti`: the token is obeyed once.
+    package var id: String
+    /// `sub`; nil if only a session is named.
+    package var subject: String?
+    /// `sid`; nil if all sessions of the subject end.
+    package var sessionID: String?
+    /// From this time on the token is refused in any case.
+    package var expiresAt: UnixTime
+
+    package init(id: String, subject: String?, sessionID: String?, expiresAt: UnixTime) {
+        self.id = id
+        self.subject = subject
+        self.sessionID = sessionID
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Whether a logout token counts.
+package enum LogoutTokenVerdict: Sendable, Equatable {
+    case valid(LogoutToken)
+    /// - Parameter detail: For logs: which check failed, never a part of the token.
+    case invalid(detail: String)
+    /// The provider's keys are not known.
+    case unavailable
+}

@@ -1,0 +1,145 @@
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// A provider of plain OAuth 2.0 (RFC 6749), without discovery and id_token: who the user is stands in the answer of its
+/// userinfo URL.
+package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
+    private let settings: OAuth2Settings
+    private let authorizationURL: ProviderURL
+    private let userinfo: UserInfo
+    private let tokens: TokenEndpoint
+    private let mapping: ClaimsMapping
+    private let admission: Admission
+    private let request: AuthorizationRequest
+    private let clock: Clock
+
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: OAuth2Settings,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        func url(_ key: String, _ text: String) throws(ProviderSetUpError) -> ProviderURL {
+            do throws(ProviderURLError) {
+                return try ProviderURL(text)
+            } catch {
+                throw ProviderSetUpError(description: "\(key): \(error)")
+            }
+        }
+        let proofs = PossessionProofs(transport: transport, clock: clock)
+        self.settings = settings
+        self.clock = clock
+        self.authorizationURL = try url("authorization_url", settings.authorizationURL)
+        self.userinfo = UserInfo(url: try url("userinfo_url", settings.userinfoURL), proofs: proofs)
+        self.tokens = TokenEndpoint(
+            url: try url("token_url", settings.tokenURL),
+            client: try ClientAuthentication(settings.client, clock: clock),
+            proofs: proofs
+        )
+        self.mapping = ClaimsMapping(settings.claims)
+        self.admission = Admission(settings.allow, settings.claims)
+        self.request = AuthorizationRequest(
+            provider: settings.name,
+            clientID: settings.client.id,
+            settings: settings.authorization,
+            usesPKCE: settings.usesPKCE,
+            isOpenID: false
+        )
+    }
+
+    package var name: String { self.settings.name }
+
+    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
+        let (url, pending) = self.request.make(wish, at: self.authorizationURL, now: self.clock.now())
+        return .redirect(url: url, id: pending.id, state: pending.encoded)
+    }
+
+    package func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion {
+        guard let pending = PendingSignIn(state), pending.provider.isExactly(self.name) else {
+            return .refused(BrowserRefusal(.mismatch, detail: "the sign-in was not begun at this provider"))
+        }
+        let code: String
+        switch Callback(parameters, pending: pending, issuer: nil) {
+        case .refused(let refusal): return .refused(refusal)
+        case .unavailable: return .unavailable
+        case .code(let text): code = text
+        }
+        switch await CodeExchange(endpoint: self.tokens, bindsTokens: false).redeem(code, pending) {
+        case .refused(let refusal): return .refused(refusal)
+        case .unavailable: return .unavailable
+        case .tokens(let tokens, let key):
+            return await self.finish(
+                tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now()),
+                key,
+                pending
+            )
+        }
+    }
+
+    private func finish(
+        _ tokens: ProviderTokenSet,
+        _ key: SigningKey?,
+        _ pending: PendingSignIn
+    ) async -> BrowserCompletion {
+        switch await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
+        case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
+        case .unavailable: return .unavailable
+        case .claims(let document):
+            let claims = UserClaims([document])
+            let subject: String
+            do throws(ClaimsError) {
+                subject = try self.mapping.subject(claims)
+            } catch {
+                return .refused(BrowserRefusal(.providerError, detail: error.detail))
+            }
+            return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2").judge(
+                subject,
+                claims,
+                pending,
+                evidence: ProviderEvidence(provider: self.name, tokens: tokens),
+                now: self.clock.now()
+            )
+        }
+    }
+
+    /// Plain OAuth 2.0 has no sign-out at the provider.
+    package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
+
+    package func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
+        let answer: TokenAnswer
+        let key: SigningKey?
+        switch await TokenRefresh(self.tokens).run(tokens) {
+        case .failed(let outcome): return outcome
+        case .tokens(let new, let same): (answer, key) = (new, same)
+        }
+        let kept = answer.kept(
+            key: key,
+            requested: self.settings.authorization.scopes,
+            previous: tokens,
+            now: self.clock.now()
+        )
+        let userinfo = self.userinfo
+        let news = await within(TokenRefresh.timeForClaims) {
+            await userinfo.ask(kept.accessToken, type: kept.tokenType, key: key)
+        }
+        guard case .claims(let document)? = news else { return .refreshed(kept, authentication: nil) }
+        let claims = UserClaims([document])
+        guard let same = try? self.mapping.subject(claims), same.isExactly(subject) else {
+            return .ended(detail: "userinfo has another subject after the refresh")
+        }
+        if let refusal = self.admission.refusal(claims) {
+            return .ended(detail: "the user may not sign in any more: \(refusal)")
+        }
+        let authentication = try? self.mapping.authentication(
+            subject,
+            claims,
+            fallback: "oauth2",
+            now: self.clock.now()
+        )
+        return .refreshed(kept, authentication: authentication)
+    }
+
+    /// The settings name no URL for it.
+    package func revoke(_ tokens: ProviderTokenSet) async {}
+}

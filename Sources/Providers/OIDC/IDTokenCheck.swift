@@ -1,0 +1,90 @@
+import Cryptography
+import JOSE
+import Vocabulary
+
+/// The checks of an id_token whose signature is verified (OpenID Connect Core 3.1.3.7, 12.2).
+struct IDTokenCheck: Sendable {
+    /// The clocks of the issuer and of the gateway may differ by this.
+    private static let leeway: Duration = .seconds(60)
+
+    let issuer: String
+    let clientID: String
+    let now: UnixTime
+    /// What was sent at the authorization endpoint; nil: the token comes from a refresh.
+    var nonce: String?
+    /// The access token of the same answer.
+    var accessToken: Secret?
+
+    /// The subject and the claims.
+    ///
+    /// - Throws: `IDTokenFault`, the first check that fails.
+    func claims(of token: JWS) throws(IDTokenFault) -> (subject: String, claims: JWTClaims) {
+        let claims: JWTClaims
+        do throws(JOSEError) {
+            claims = try JWTClaims(token.payload)
+            try claims.check(issuer: self.issuer, audience: [self.clientID], now: self.now, leeway: Self.leeway)
+        } catch {
+            throw IDTokenFault(error.detail, isForeign: error.kind == .issuer || error.kind == .audience)
+        }
+        guard claims.issuer?.isExactly(self.issuer) == true else {
+            throw IDTokenFault("iss is not the issuer", isForeign: true)
+        }
+        guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
+            throw IDTokenFault("aud is not the client", isForeign: true)
+        }
+        try self.checkAuthorizedParty(claims)
+        guard claims.issuedAt != nil else { throw IDTokenFault("iat is missing") }
+        if let nonce {
+            guard let stated = claims.nonce else { throw IDTokenFault("nonce is missing") }
+            guard stated.isExactly(nonce) else { throw IDTokenFault("nonce is not the one that was sent") }
+        }
+        try self.checkAccessTokenHash(claims, token.algorithm)
+        guard let subject = claims.subject else { throw IDTokenFault("sub is missing") }
+        do throws(ClaimsError) {
+            return (try ClaimsMapping.subject(.string(subject)), claims)
+        } catch {
+            throw IDTokenFault(error.detail)
+        }
+    }
+
+    private func checkAuthorizedParty(_ claims: JWTClaims) throws(IDTokenFault) {
+        guard let party = claims["azp"] else {
+            guard claims.audience.count == 1 else { throw IDTokenFault("aud has several members, but azp is missing") }
+            return
+        }
+        guard party.string?.isExactly(self.clientID) == true else {
+            throw IDTokenFault("azp is not the client", isForeign: true)
+        }
+    }
+
+    /// `at_hash` (3.1.3.6): the left half of the access token's hash.
+    private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(IDTokenFault) {
+        guard let hash = claims["at_hash"], let accessToken else { return }
+        let digest = Self.hash(of: algorithm).digest(of: accessToken.bytes)
+        guard hash.string?.isExactly(Base64URL.encode(digest.prefix(digest.count / 2))) == true else {
+            throw IDTokenFault("at_hash is not that of the access token")
+        }
+    }
+
+    private static func hash(of algorithm: JWSAlgorithm) -> SHA2 {
+        switch algorithm {
+        case .rs256, .ps256, .es256, .hs256: .sha256
+        case .rs384, .ps384, .es384, .hs384: .sha384
+        // Ed25519 hashes with SHA-512.
+        case .rs512, .ps512, .es512, .hs512, .edDSA: .sha512
+        }
+    }
+}
+
+/// Which check of an id_token failed.
+struct IDTokenFault: Error, Sendable, Hashable {
+    /// For logs, never a part of the token.
+    let detail: String
+    /// Whether the token is of another issuer or for another client.
+    let isForeign: Bool
+
+    init(_ detail: String, isForeign: Bool = false) {
+        self.detail = detail
+        self.isForeign = isForeign
+    }
+}

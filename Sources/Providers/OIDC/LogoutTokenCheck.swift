@@ -1,0 +1,75 @@
+import JOSE
+import Settings
+package import Vocabulary
+
+/// The checks of a logout token whose signature is verified (OpenID Connect Back-Channel Logout 1.0 2.6).
+struct LogoutTokenCheck: Sendable {
+    /// The clocks of the issuer and of the gateway may differ by this.
+    private static let leeway: Duration = .seconds(60)
+    /// A logout token is used at once: an older one is refused, also where it has no `exp` or a late one.
+    private static let longestAge: Duration = .seconds(300)
+    private static let event = "http://schemas.openid.net/event/backchannel-logout"
+    /// What cannot be longer in a `jti` or `sub` of a serious issuer.
+    private static let longestID = 512
+
+    let issuer: String
+    let clientID: String
+    let now: UnixTime
+
+    /// The token's meaning, or the first check that fails.
+    func judge(_ token: JWS) -> LogoutTokenVerdict {
+        do throws(JOSEError) {
+            return .valid(try self.read(token))
+        } catch {
+            return .invalid(detail: error.detail)
+        }
+    }
+
+    private func read(_ token: JWS) throws(JOSEError) -> LogoutToken {
+        // Many issuers write no `typ`, or the one of every JWT. Any other is that of another kind of token.
+        let type = token.type?.lowercased()
+        guard type == nil || type == "logout+jwt" || type == "application/logout+jwt" || type == "jwt" else {
+            throw JOSEError("typ is not that of a logout token")
+        }
+        let claims = try JWTClaims(token.payload)
+        guard claims.issuer == self.issuer else { throw JOSEError("iss is not the issuer") }
+        guard claims.audience.contains(self.clientID) else { throw JOSEError("aud is not the client") }
+        guard let issuedAt = claims.issuedAt else { throw JOSEError("iat is missing") }
+        guard issuedAt <= self.now.advanced(by: Self.leeway) else { throw JOSEError("iat is in the future") }
+        let end = issuedAt.advanced(by: Self.longestAge)
+        let expiresAt = min(claims.expiresAt ?? end, end).advanced(by: Self.leeway)
+        guard self.now < expiresAt else { throw JOSEError("the token has expired") }
+        if let notBefore = claims.notBefore, notBefore > self.now.advanced(by: Self.leeway) {
+            throw JOSEError("nbf is in the future")
+        }
+        guard case .object? = claims["events"]?[Self.event] else {
+            throw JOSEError("events does not name a back-channel logout")
+        }
+        // An id_token with this claim must not pass for a logout token.
+        guard claims["nonce"] == nil else { throw JOSEError("there is a nonce") }
+        guard let id = claims.id else { throw JOSEError("jti is missing") }
+        guard claims.subject != nil || claims.sessionID != nil else { throw JOSEError("there is neither sub nor sid") }
+        let names: [(String?, Int)] = [
+            (id, Self.longestID), (claims.subject, Self.longestID),
+            (claims.sessionID, ProviderEvidence.longestSessionID),
+        ]
+        for (text, longest) in names {
+            guard text.map({ (1...longest).contains($0.utf8.count) }) != false else {
+                throw JOSEError("jti, sub or sid is empty or too long")
+            }
+        }
+        return LogoutToken(id: id, subject: claims.subject, sessionID: claims.sessionID, expiresAt: expiresAt)
+    }
+}
+
+extension OpenIDProvider: LogoutProvider {
+    package func logoutToken(_ token: Secret) async -> LogoutTokenVerdict {
+        switch await self.issuer.verify(token.bytes, sharedSecret: self.settings.client.secret) {
+        case .valid(let token):
+            LogoutTokenCheck(issuer: self.name, clientID: self.client.clientID, now: self.clock.now()).judge(token)
+        case .invalid(let detail): .invalid(detail: detail)
+        case .unknownKey: .invalid(detail: "the issuer publishes no key with the kid of the token")
+        case .unavailable: .unavailable
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Synchronization
+package import Vocabulary
+
+/// The metadata of one issuer, kept fresh in the background.
+package final class MetadataCache: Sendable {
+    /// The largest document.
+    private static let bodyLimit = 65_536
+
+    private struct State {
+        var schedule = MetadataSchedule()
+        /// The request that is under way.
+        var flight: Task<ProviderMetadata?, Never>?
+        /// Asks again and again.
+        var keeper: Task<Void, Never>?
+    }
+
+    private let issuer: ProviderURL
+    private let transport: any ProviderTransport
+    private let clock: Clock
+    private let state = Mutex(State())
+
+    package init(issuer: ProviderURL, transport: any ProviderTransport, clock: Clock) {
+        self.issuer = issuer
+        self.transport = transport
+        self.clock = clock
+    }
+
+    deinit {
+        self.state.withLock { $0.keeper?.cancel() }
+    }
+
+    /// What was good last, at once; nil: the issuer has not answered yet.
+    package var known: ProviderMetadata? { self.state.withLock { $0.schedule.known } }
+
+    /// Why the last request failed; nil if it did not.
+    package var failure: MetadataError? { self.state.withLock { $0.schedule.failure } }
+
+    /// Asks from now on at the times of the schedule, until this object is released.
+    package func start() {
+        self.state.withLock { state in
+            guard state.keeper == nil else { return }
+            state.keeper = Task { [weak self] in
+                while !Task.isCancelled, let pause = await self?.keepFresh() {
+                    guard (try? await Task.sleep(for: pause)) != nil else { return }
+                }
+            }
+        }
+    }
+
+    /// What was good last; if nothing was, the answer of the request that is under way or due. nil: the issuer cannot be
+    /// reached, or failed a moment ago.
+    package func current() async -> ProviderMetadata? {
+        if let known = self.known { return known }
+        return await self.refreshIfDue()
+    }
+
+    /// - Returns: The time until the next request.
+    private func keepFresh() async -> Duration {
+        _ = await self.refreshIfDue()
+        let pause = self.state.withLock { $0.schedule.pause(self.clock.now()) }
+        // Looks at the clock now and then, as it may be set.
+        return min(max(pause, .milliseconds(100)), .seconds(60))
+    }
+
+    /// Asks the issuer if that is due, or waits for the request that is under way.
+    ///
+    /// - Returns: What was good last.
+    package func refreshIfDue() async -> ProviderMetadata? {
+        let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
+            if let flight = state.flight { return flight }
+            guard state.schedule.isDue(self.clock.now()) else { return nil }
+            let flight = Task { await self.fetch() }
+            state.flight = flight
+            return flight
+        }
+        guard let flight else { return self.known }
+        return await flight.value
+    }
+
+    private func fetch() async -> ProviderMetadata? {
+        let result: Result<ProviderMetadata, MetadataError>
+        do throws(MetadataError) {
+            result = .success(try await Self.fetch(self.issuer, self.transport))
+        } catch {
+            result = .failure(error)
+        }
+        return self.state.withLock { state in
+            switch result {
+            case .success(let metadata): state.schedule.succeeded(metadata, self.clock.now())
+            case .failure(let error): state.schedule.failed(error, self.clock.now())
+            }
+            state.flight = nil
+            return state.schedule.known
+        }
+    }
+
+    /// Asks an issuer once.
+    package static func fetch(
+        _ issuer: ProviderURL,
+        _ transport: any ProviderTransport
+    ) async throws(MetadataError) -> ProviderMetadata {
+        let location = ProviderMetadata.location(of: issuer)
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            let call = ProviderCall(
+                "GET",
+                location,
+                for: .metadata,
+                fields: [("accept", "application/json")],
+                bodyLimit: Self.bodyLimit
+            )
+            answer = try await transport.send(call)
+        } catch {
+            throw MetadataError(error.detail)
+        }
+        guard answer.status == 200 else { throw MetadataError("\(location) answered with status \(answer.status)") }
+        do throws(MetadataError) {
+            return try ProviderMetadata(answer.body, of: issuer)
+        } catch {
+            throw MetadataError("the document at \(location) cannot be used: \(error)")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+package import JOSE
+package import Settings
+package import Vocabulary
+
+/// An OpenID issuer as far as sign-in and access tokens share it: its metadata and its keys.
+package final class OpenIDIssuer: Sendable {
+    /// How long the keys that were good last are used while the issuer cannot be reached.
+    private static let maxStale: Duration = .seconds(86_400)
+
+    package let url: ProviderURL
+    package let metadata: MetadataCache
+    package let keys: JWKSetCache
+    /// What may sign the issuer's tokens.
+    package let algorithms: Set<JWSAlgorithm>
+
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: OpenIDSettings,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        let url: ProviderURL
+        do throws(ProviderURLError) {
+            url = try ProviderURL(settings.issuer)
+        } catch {
+            throw ProviderSetUpError(description: "issuer: \(error)")
+        }
+        self.url = url
+        self.algorithms = Set(settings.algorithms.compactMap(JWSAlgorithm.init(rawValue:)))
+        guard self.algorithms.count == settings.algorithms.count else {
+            throw ProviderSetUpError(description: "algorithms: one is unknown or repeated")
+        }
+        let metadata = MetadataCache(issuer: url, transport: transport, clock: clock)
+        self.metadata = metadata
+        self.keys = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
+            try await Self.fetchKeys(metadata, transport)
+        }
+    }
+
+    /// The issuer, as it stands in `iss`.
+    package var name: String { self.url.text }
+
+    /// Whether sign-ins can begin: the issuer's metadata are known.
+    package var isKnown: Bool { self.metadata.known != nil }
+
+    /// Fetches the metadata, and keeps them fresh from now on.
+    package func start() { self.metadata.start() }
+
+    /// Verifies a token's signature with the issuer's keys.
+    ///
+    /// - Parameter sharedSecret: For the codes of a shared secret, if `algorithms` has one.
+    package func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async -> SignatureVerdict {
+        do throws(JOSEError) {
+            let algorithm = try JWS.header(of: token).algorithm
+            if let sharedSecret, !JWSAlgorithm.asymmetric.contains(algorithm) {
+                let none = JWKSet(keys: [])
+                return .valid(try JWS.verify(token, with: none, allowing: self.algorithms, sharedSecret: sharedSecret))
+            }
+            guard let verified = try await self.keys.verify(token, allowing: self.algorithms) else {
+                return .unavailable
+            }
+            return .valid(verified)
+        } catch {
+            return error.kind == .unknownKey ? .unknownKey : .invalid(error.detail)
+        }
+    }
+
+    private static func fetchKeys(
+        _ metadata: MetadataCache,
+        _ transport: any ProviderTransport
+    ) async throws -> [UInt8] {
+        guard let url = await metadata.current()?.keySetURL else { throw MetadataError("the issuer is not known yet") }
+        let call = ProviderCall(
+            "GET",
+            url.text,
+            for: .keys,
+            fields: [("accept", "application/json")],
+            bodyLimit: JOSELimits.keySet
+        )
+        let answer = try await transport.send(call)
+        guard answer.status == 200 else { throw MetadataError("\(url) answered with status \(answer.status)") }
+        return answer.body
+    }
+}
+
+/// Whether a token is signed by an issuer.
+package enum SignatureVerdict: Sendable {
+    case valid(JWS)
+    /// Not by a key of the issuer, or malformed.
+    ///
+    /// - Parameter detail: For logs, without a part of the token.
+    case invalid(_ detail: String)
+    /// The issuer publishes no such key. It may do so since, if it was asked a moment ago.
+    case unknownKey
+    /// The issuer's keys are not known.
+    case unavailable
+}

@@ -1,0 +1,127 @@
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// An OpenID provider (OpenID Connect Core 1.0): code flow with PKCE, tokens that are refreshed, sign-out at the provider.
+package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
+    /// Its metadata and keys; shared with what judges the provider's access tokens.
+    package let issuer: OpenIDIssuer
+    let settings: OpenIDSettings
+    let client: ClientAuthentication
+    let proofs: PossessionProofs
+    let mapping: ClaimsMapping
+    let admission: Admission
+    let clock: Clock
+    private let request: AuthorizationRequest
+
+    /// Asks nothing yet: `start` does.
+    ///
+    /// - Parameter issuer: The issuer in `settings`, if something else uses it already; nil: a new one.
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: OpenIDSettings,
+        issuer: OpenIDIssuer? = nil,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        if let issuer {
+            self.issuer = issuer
+        } else {
+            self.issuer = try OpenIDIssuer(settings, transport: transport, clock: clock)
+        }
+        self.settings = settings
+        self.client = try ClientAuthentication(settings.client, clock: clock)
+        self.proofs = PossessionProofs(transport: transport, clock: clock)
+        self.mapping = ClaimsMapping(settings.claims)
+        self.admission = Admission(settings.allow, settings.claims)
+        self.clock = clock
+        var authorization = settings.authorization
+        if !authorization.scopes.contains("openid") { authorization.scopes.insert("openid", at: 0) }
+        self.request = AuthorizationRequest(
+            provider: self.issuer.name,
+            clientID: settings.client.id,
+            settings: authorization,
+            usesPKCE: true,
+            isOpenID: true
+        )
+    }
+
+    package var name: String { self.issuer.name }
+
+    /// Whether sign-ins can begin. Until then the gateway is not ready.
+    package var isKnown: Bool { self.issuer.isKnown }
+
+    /// Fetches the issuer's metadata, and keeps them fresh from now on.
+    package func start() { self.issuer.start() }
+
+    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
+        guard let metadata = await self.issuer.metadata.current() else { return .unavailable }
+        let (url, pending) = self.request.make(wish, at: metadata.authorizationEndpoint, now: self.clock.now())
+        return .redirect(url: url, id: pending.id, state: pending.encoded)
+    }
+
+    package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? {
+        guard let endpoint = await self.issuer.metadata.current()?.endSessionEndpoint else { return nil }
+        var parameters: [URLQuery.Parameter] = []
+        // A longer one would not fit into the request line of many servers; client_id then says who asks.
+        if let idToken, idToken.bytes.count <= 4096 {
+            parameters.append(("id_token_hint", String(decoding: idToken.bytes, as: UTF8.self)))
+        }
+        parameters += [("client_id", self.client.clientID), ("post_logout_redirect_uri", returnTo)]
+        if let state { parameters.append(("state", state)) }
+        return URLQuery.appending(parameters, to: endpoint)
+    }
+
+    package func revoke(_ tokens: ProviderTokenSet) async {
+        guard let metadata = await self.issuer.metadata.current(), let endpoint = metadata.revocationEndpoint else {
+            return
+        }
+        let (token, hint) =
+            tokens.refreshToken.map { ($0, "refresh_token") } ?? (tokens.accessToken, "access_token")
+        var call = self.client.post(
+            [("token", String(decoding: token.bytes, as: UTF8.self)), ("token_type_hint", hint)],
+            to: endpoint,
+            audience: metadata.tokenEndpoint
+        )
+        call.purpose = .revocation
+        _ = try? await self.proofs.send(call, to: endpoint, key: nil)
+    }
+
+    func endpoint(_ metadata: ProviderMetadata) -> TokenEndpoint {
+        TokenEndpoint(url: metadata.tokenEndpoint, client: self.client, proofs: self.proofs)
+    }
+
+    /// The verified subject and claims of an id_token.
+    func check(_ idToken: Secret, nonce: String?, accessToken: Secret) async -> IDTokenVerdict {
+        switch await self.issuer.verify(idToken.bytes, sharedSecret: self.settings.client.secret) {
+        case .valid(let token):
+            let check = IDTokenCheck(
+                issuer: self.name,
+                clientID: self.client.clientID,
+                now: self.clock.now(),
+                nonce: nonce,
+                accessToken: accessToken
+            )
+            do throws(IDTokenFault) {
+                let (subject, claims) = try check.claims(of: token)
+                return .valid(subject: subject, claims)
+            } catch {
+                return .invalid(error)
+            }
+        case .invalid(let detail): return .unverified(detail: detail)
+        case .unknownKey: return .unverified(detail: "the issuer publishes no key with the kid of the token")
+        case .unavailable: return .unavailable
+        }
+    }
+}
+
+/// Whether an id_token counts.
+enum IDTokenVerdict: Sendable {
+    case valid(subject: String, JWTClaims)
+    /// Signed by the issuer, and refused.
+    case invalid(IDTokenFault)
+    /// Not known to be of the issuer.
+    case unverified(detail: String)
+    /// The issuer's keys are not known.
+    case unavailable
+}

@@ -1,0 +1,89 @@
+import Vocabulary
+
+/// What an issuer says about itself (OpenID Connect Discovery 1.0 3, RFC 8414 2).
+package struct ProviderMetadata: Sendable, Hashable {
+    package let authorizationEndpoint: ProviderURL
+    package let tokenEndpoint: ProviderURL
+    /// `jwks_uri`
+    package let keySetURL: ProviderURL
+    package let userinfoEndpoint: ProviderURL?
+    package let endSessionEndpoint: ProviderURL?
+    package let revocationEndpoint: ProviderURL?
+    package let introspectionEndpoint: ProviderURL?
+    /// Whether every answer of the authorization endpoint has `iss` (RFC 9207 3).
+    package let announcesIssuer: Bool
+    /// The algorithms of id_tokens; empty if the issuer does not say.
+    package let signingAlgorithms: [String]
+    /// The methods of client authentication at the token endpoint; empty if the issuer does not say.
+    package let clientAuthentications: [String]
+    /// The methods of PKCE; empty if the issuer does not say.
+    package let challengeMethods: [String]
+
+    /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint is not https. An issuer on
+    /// loopback, in http, may name others of its kind.
+    package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
+        guard let value = JSONText.decode(body), case .object = value else {
+            throw MetadataError("it is not a JSON object, or repeats a member")
+        }
+        try Self.checkIssuer(value["issuer"]?.string, issuer.text)
+        func endpoint(_ name: String) throws(MetadataError) -> ProviderURL? {
+            guard let member = value[name], member != .null else { return nil }
+            guard let text = member.string else { throw MetadataError("\(name) is not a text") }
+            let url: ProviderURL
+            do throws(ProviderURLError) {
+                url = try ProviderURL(text)
+            } catch {
+                throw MetadataError("\(name) cannot be used: \(error)")
+            }
+            guard url.isHTTPS || !issuer.isHTTPS else { throw MetadataError("\(name) is not https, as the issuer is") }
+            return url
+        }
+        func required(_ name: String) throws(MetadataError) -> ProviderURL {
+            guard let url = try endpoint(name) else { throw MetadataError("\(name) is missing") }
+            return url
+        }
+        func texts(_ name: String) -> [String] {
+            guard case .array(let elements) = value[name] else { return [] }
+            return elements.compactMap(\.string)
+        }
+        self.authorizationEndpoint = try required("authorization_endpoint")
+        self.tokenEndpoint = try required("token_endpoint")
+        self.keySetURL = try required("jwks_uri")
+        self.userinfoEndpoint = try endpoint("userinfo_endpoint")
+        self.endSessionEndpoint = try endpoint("end_session_endpoint")
+        self.revocationEndpoint = try endpoint("revocation_endpoint")
+        self.introspectionEndpoint = try endpoint("introspection_endpoint")
+        self.announcesIssuer = value["authorization_response_iss_parameter_supported"] == .bool(true)
+        self.signingAlgorithms = texts("id_token_signing_alg_values_supported")
+        self.clientAuthentications = texts("token_endpoint_auth_methods_supported")
+        self.challengeMethods = texts("code_challenge_methods_supported")
+    }
+
+    /// Where the document of an issuer is (OpenID Connect Discovery 1.0 4).
+    package static func location(of issuer: ProviderURL) -> String {
+        let base = issuer.text.hasSuffix("/") ? String(issuer.text.dropLast()) : issuer.text
+        return base + "/.well-known/openid-configuration"
+    }
+
+    /// OpenID Connect Discovery 1.0 4.3: "MUST be identical".
+    private static func checkIssuer(_ found: String?, _ configured: String) throws(MetadataError) {
+        guard let found else { throw MetadataError("issuer is missing") }
+        guard !found.isExactly(configured) else { return }
+        guard found.isPlain(upTo: 256) else { throw MetadataError("issuer is not the configured \(configured)") }
+        let slash = (found + "/").isExactly(configured) || found.isExactly(configured + "/")
+        throw MetadataError(
+            "issuer is \(found), but the configured one is \(configured): "
+                + (slash
+                    ? "the slash at the end counts, configure it as the issuer writes it" : "they must be identical")
+        )
+    }
+}
+
+/// Why an issuer's metadata cannot be had or used.
+package struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

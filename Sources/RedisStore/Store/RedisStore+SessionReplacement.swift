@@ -1,0 +1,56 @@
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+extension RedisStore {
+    /// Reads the session's bytes again, because the version that was judged does not name them all; the script compares
+    /// the bytes that were just read.
+    package func replace(
+        _ key: RecordKey,
+        judged: RecordVersion,
+        with session: Session,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        let keys = Keyspace.all(of: key)
+        let answer = self.ask(RedisCommand("MGET", keys), on: loop).flatMap { reply -> EventLoopFuture<Replacement> in
+            do throws(StoreError) {
+                let values = try Values(reply, count: keys.count)
+                guard let standing = try self.liveSession(values, key, at: keys[0], isEnding: false),
+                    let bytes = values[0]
+                else { return self.verify(absent: values.doubtful(keys), on: loop).map { .absent } }
+                guard standing.version == judged else { return loop.makeSucceededFuture(.changed) }
+                return self.replace(standing.record, bytes, keys, with: session, on: loop)
+            } catch {
+                return loop.makeFailedFuture(error)
+            }
+        }
+        return self.telling(.sessionRecord(key), after: answer, on: loop)
+    }
+
+    private func replace(
+        _ standing: Session,
+        _ bytes: [UInt8],
+        _ keys: [[UInt8]],
+        with session: Session,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Replacement> {
+        var session = session
+        session.epoch = standing.epoch
+        let call = ScriptCall(
+            Scripts.replaceSession,
+            keys: keys,
+            arguments: [bytes, self.seals.seal(session, at: keys[0])]
+        )
+        return self.epoch(of: standing.subject, on: loop).flatMap { epoch in
+            guard standing.epoch >= epoch else { return loop.makeSucceededFuture(.absent) }
+            return self.run(call, on: loop).flatMapThrowing { reply in
+                switch reply {
+                case .integer(1): .done
+                case .integer(0): .absent
+                case .integer(-1): .changed
+                default: throw StoreError.unavailable
+                }
+            }
+        }
+    }
+}

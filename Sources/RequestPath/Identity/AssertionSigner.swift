@@ -1,0 +1,69 @@
+package import JOSE
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Signs the assertions of sessions: `X-Auth-Assertion`, a JWT (RFC 7519) by which an app can verify, with the gateway's
+/// published keys, that the identity comes from the gateway.
+package final class AssertionSigner: Sendable {
+    package static let field = "X-Auth-Assertion"
+    /// How long an assertion is valid, in seconds.
+    package static let lifetime: Int64 = 60
+    /// The age at which the next one is made, in milliseconds: half of the lifetime.
+    private static let renewalAge = lifetime * 500
+    /// The age from which an assertion is not sent any more, in milliseconds. The app needs the rest of its lifetime.
+    private static let servingAge = lifetime * 750
+
+    private let issuer: String
+    private let key: SigningKey
+    private let claims: [(name: String, path: IdentityPath)]
+
+    /// - Parameters:
+    ///   - settings: A claim whose path leads to no value was refused with the settings.
+    ///   - issuer: The value of `iss`.
+    package init(_ settings: IdentitySettings.Assertion, issuer: String, key: SigningKey) {
+        self.issuer = issuer
+        self.key = key
+        self.claims = settings.claims.compactMap { claim in IdentityPath(claim.path).map { (claim.name, $0) } }
+    }
+
+    /// An assertion of `session`, which ends no later than the session.
+    ///
+    /// - Parameters:
+    ///   - now: The time by the clock of the session's store.
+    ///   - wallNow: The machine's time, which the claims state.
+    package func sign(_ session: Session, for audience: Audience, now: UnixTime, wallNow: UnixTime) -> CachedAssertion {
+        let end = wallNow.advanced(by: session.expiresAt.since(now))
+        // No later assertion of the session would be valid for longer.
+        let isLast = end.seconds <= wallNow.seconds + Self.lifetime
+        let expiry = isLast ? end.seconds : wallNow.seconds + Self.lifetime
+        var members: [String: JSONValue] = [:]
+        for claim in self.claims { members[claim.name] = Self.value(of: claim.path, in: session) }
+        members["iss"] = .string(self.issuer)
+        members["aud"] = .string(audience.text)
+        members["sub"] = .string(session.subject)
+        members["sid"] = .string(session.id)
+        members["iat"] = .integer(wallNow.seconds)
+        members["exp"] = .integer(expiry)
+        var line = ContiguousArray("\(Self.field): ".utf8)
+        line += self.key.sign(JSONText.encode(.object(members)), header: [("typ", "JWT")])
+        line += [0x0D, 0x0A]
+        return CachedAssertion(
+            line: line,
+            audience: audience.index,
+            madeAt: wallNow,
+            renewAt: UnixTime(milliseconds: isLast ? .max : wallNow.milliseconds + Self.renewalAge),
+            servesUntil: isLast ? end : UnixTime(milliseconds: wallNow.milliseconds + Self.servingAge)
+        )
+    }
+
+    /// The value of a claim; nil if the session has none, because an app could take `null` for a value. A list is always
+    /// an array, also where the session has a single string.
+    private static func value(of path: IdentityPath, in session: Session) -> JSONValue? {
+        switch path.value(of: session) {
+        case nil, .null: nil
+        case .string(let text) where path.isList: .array([.string(text)])
+        case .some(let value): value
+        }
+    }
+}

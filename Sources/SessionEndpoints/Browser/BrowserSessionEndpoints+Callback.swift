@@ -1,0 +1,57 @@
+internal import Endpoints
+internal import Sessions
+internal import SignIn
+internal import Vocabulary
+
+/// The way back from the provider.
+extension BrowserSessionEndpoints {
+    /// `GET /.sallyport/callback`: 303 to the page that the user wanted, with the new session's cookie, or a page that
+    /// says why there is none. Where the provider or the store cannot answer, the cookies stay, and the page may be
+    /// loaded again.
+    func comeBack(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
+        guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
+        let requester = self.cookies.requester(request)
+        let states = request.parameters("state")
+        let id = states.count == 1 ? states[0] : ""
+        let cookies = self.signInCookies
+        let kept = cookies.kept(id, request)
+        let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
+        let cleared = kept == nil ? [] : [cookies.clear(id, request)]
+        let returnTo = pending?.returnTo ?? "/"
+        func refuse(
+            _ reason: Reason,
+            _ fields: [(name: String, value: String)] = [],
+            retryAfter wait: Duration? = nil
+        ) -> EndpointResponse {
+            let demand = SignInDemand(
+                isAgain: pending?.isAgain ?? false,
+                aal: pending?.aal,
+                maxAge: pending?.maxAge
+            )
+            return self.refuse(
+                reason,
+                request,
+                returnTo: returnTo,
+                demanding: demand,
+                retryAfter: wait,
+                fields: fields
+            )
+        }
+        let outcome =
+            if let pending {
+                await flow.complete(pending, request.query, for: requester)
+            } else {
+                await flow.refuseUnknown(for: requester)
+            }
+        switch outcome {
+        case .signedIn(let token, let session):
+            let signedIn = ("set-cookie", self.cookies.cookie(request).setting(token))
+            let noted = self.completedSignIns.note(request, at: session.issuedAt)
+            return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
+        case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)
+        case .refused(let reason): return refuse(reason, cleared)
+        case .throttled(let wait): return refuse(.signInThrottled, retryAfter: wait)
+        case .unavailable(let reason): return refuse(reason)
+        }
+    }
+}

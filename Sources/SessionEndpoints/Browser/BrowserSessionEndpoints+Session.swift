@@ -1,0 +1,41 @@
+internal import Endpoints
+internal import Sessions
+internal import SignIn
+internal import Vocabulary
+
+/// The session document.
+extension BrowserSessionEndpoints {
+    /// `GET /.sallyport/session`: who is signed in, until when, and where to sign in, for the app's scripts. It reads only
+    /// the cookie, does not extend the idle deadline and shows no credential (CVE-2024-39315).
+    @Sendable
+    func session(_ request: EndpointRequest) async -> EndpointResponse {
+        do {
+            switch try await self.sessions.web(self.cookies.requester(request)) {
+            case .session(let found):
+                let document = SessionDocument.value(
+                    found.session,
+                    origin: request.origin,
+                    now: self.sessions.clock.now(),
+                    beside: [
+                        "idle_expires_at": .string(found.idleEnd.rfc3339),
+                        "login_url": .string(SignInPath.url(on: request.origin)),
+                    ]
+                )
+                return .json(200, document, fields: [("vary", "Cookie")])
+            case .none(let reason):
+                var fields = [(name: "vary", value: "Cookie")]
+                if reason.refusal?.clearsSession == true {
+                    fields.append(("set-cookie", self.cookies.cookie(request).clearing()))
+                }
+                return .problem(
+                    reason,
+                    requestID: request.requestID,
+                    loginURL: SignInPath.url(on: request.origin),
+                    fields: fields
+                )
+            }
+        } catch {
+            return .problem(SessionService.reason(error), requestID: request.requestID)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import NIOCore
+internal import Vocabulary
+
+/// Tokens that a provider made.
+extension SessionResolver {
+    /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
+    private static let longestForeignToken = 8192
+
+    /// The session of a token that is not of the gateway's own syntax. Only native apps present providers' tokens: none
+    /// comes in a cookie.
+    func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+        guard let foreign = self.foreignFlight(known: nil), kind == .native, token.count <= Self.longestForeignToken
+        else { return .malformed }
+        if let entry = self.cache.lookup(token, now: now) {
+            self.cache.counters.hits += 1
+            if now >= entry.dueAt { self.maintain(entry, now: now) }
+            return .hit(entry)
+        }
+        guard let key = foreign.tokens.key(of: token) else { return .malformed }
+        let flight: SessionFlight
+        if let underWay = self.flights[key] {
+            self.cache.counters.misses += 1
+            flight = underWay
+        } else if let reason = self.unknownTokens.reason(of: key.digest, now: now) {
+            flight = self.unknown(Secret(Array(token)), key: key, for: reason, now: now)
+        } else {
+            self.cache.counters.misses += 1
+            flight = self.read(Secret(Array(token)), key: key, foreign: foreign, now: now)
+        }
+        return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
+    }
+
+    /// A read whose answer is known already: the token is not accepted. Like every read it ends in a later tick.
+    private func unknown(_ token: Secret, key: RecordKey, for reason: Reason, now: UnixTime) -> SessionFlight {
+        let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
+        flight.refusal = reason
+        self.flights[key] = flight
+        self.loop.assumeIsolated().execute {
+            self.cache.endReading(flight.reading)
+            self.finish(flight, .success(nil))
+        }
+        return flight
+    }
+
+    /// nil if no configured provider knows any tokens.
+    func foreignFlight(known: ForeignSession?) -> ForeignFlight? {
+        self.foreignTokens.map { ForeignFlight(tokens: $0, generation: self.foreignGeneration, known: known) }
+    }
+
+    /// How the token of an entry is judged now, and the key of its record. An entry that a stream holds may be older than
+    /// the configuration; then nothing is known of the token.
+    func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
+        guard let tokens = self.foreignTokens,
+            let key = entry.token.bytes.withUnsafeBytes({ tokens.key(of: $0) })
+        else { return nil }
+        return self.foreignFlight(known: key == entry.key ? known : nil).map { (key, $0) }
+    }
+
+    func ask(_ foreign: ForeignFlight, _ flight: SessionFlight) {
+        foreign.tokens.session(flight.token, key: flight.key, known: foreign.known, on: self.loop).assumeIsolated()
+            .whenComplete { result in
+                // The answer is handled in a later tick, even if it was given at once.
+                self.loop.assumeIsolated().execute { self.answered(result, foreign, for: flight) }
+            }
+    }
+
+    private func answered(
+        _ result: Result<ForeignAnswer, any Error>,
+        _ foreign: ForeignFlight,
+        for flight: SessionFlight
+    ) {
+        // An answer under a former configuration serves the requests that waited for it, and is not kept.
+        let isCurrent = foreign.generation == self.foreignGeneration
+        let now = self.clock.now()
+        switch result {
+        case .success(.live(let found)) where found.session.expiresAt > now:
+            let names = { (_: String) in self.names(of: found.session) }
+            guard self.cache.endReading(flight.reading, of: found.session, names: names) else {
+                return self.readAgain(flight)
+            }
+            let entry = self.cache.insert(
+                token: flight.token,
+                stored: Stored(record: found.session, version: self.version(of: found.session, flight.token)),
+                reading: flight.reading,
+                readAt: flight.begunAt,
+                verdict: found.verdict,
+                // The app sees the token that the client has presented.
+                tokens: self.tokenReader == nil ? .notNeeded : .needed(SessionTokens(access: flight.token, id: nil)),
+                names: names
+            )
+            if !isCurrent { self.cache.remove(token: flight.token) }
+            self.finish(flight, .success(entry))
+        case .success(let answer):
+            self.cache.endReading(flight.reading)
+            self.cache.remove(token: flight.token)
+            flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
+            if isCurrent { self.unknownTokens.insert(flight.key.digest, for: flight.refusal, now: now) }
+            self.finish(flight, .success(nil))
+        case .failure(let error):
+            self.cache.endReading(flight.reading)
+            switch error as? ForeignTokenError {
+            case .store(let failure):
+                flight.failure = failure == .full ? .storeFull : .storeUnavailable
+                self.finish(flight, .failure(failure))
+            case .providerUnavailable, nil:
+                flight.failure = .providerUnavailable
+                self.finish(flight, .failure(.unavailable))
+            }
+        }
+    }
+
+    /// The names under which the store ends the session of a foreign token.
+    private func names(of session: Session) -> [String] {
+        self.store.names(of: session.subject) + (session.provider?.endName.map(self.store.names) ?? [])
+    }
+
+    /// The version of the present entry if the session is unchanged; else a new one.
+    private func version(of session: Session, _ token: Secret) -> RecordVersion {
+        if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.verdict != nil,
+            known.session == session
+        {
+            return known.version
+        }
+        self.foreignVersion += 1
+        return RecordVersion(value: self.foreignVersion)
+    }
+}

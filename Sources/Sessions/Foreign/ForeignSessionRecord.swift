@@ -1,0 +1,51 @@
+package import Vocabulary
+
+/// What is kept of a foreign token: the session that its provider vouched for.
+///
+/// It has no owner (`RecordTerms.owner`): when the subject's sessions end, the record stays, and shows that the token was
+/// accepted under an earlier epoch. A replica need not confirm it: if a failover loses it, the provider is asked again,
+/// and the ends themselves are confirmed.
+package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
+    package static var kind: RecordKind { .foreignSession }
+    package static var longestLife: Duration { .seconds(400 * 86_400) }
+    /// A JSON Web Token has at most 8 KiB, an answer of an introspection endpoint 64 KiB.
+    package static var sizeLimit: Int { 131_072 }
+    package static var isConfirmed: Bool { false }
+    package static var isBoundToReign: Bool { false }
+
+    package var foreign: ForeignSession
+    /// The epoch of the provider's session when the token was first accepted. That of the subject is the session's.
+    package var providerSessionEpoch: UInt64
+    /// When the token was first accepted.
+    package var acceptedAt: UnixTime
+
+    package init(foreign: ForeignSession, providerSessionEpoch: UInt64, acceptedAt: UnixTime) {
+        self.foreign = foreign
+        self.providerSessionEpoch = providerSessionEpoch
+        self.acceptedAt = acceptedAt
+    }
+
+    package var terms: RecordTerms {
+        RecordTerms(since: self.acceptedAt, expiresAt: self.foreign.session.expiresAt)
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        self.foreign.session.write(to: &writer)
+        writer.write(self.foreign.verdict.givenAt)
+        writer.write(self.foreign.verdict.usableUntil)
+        writer.write(self.providerSessionEpoch)
+        writer.write(self.acceptedAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ForeignSessionRecord {
+        // Arguments are evaluated in order, which is the order of the fields.
+        ForeignSessionRecord(
+            foreign: ForeignSession(
+                session: try Session.read(from: &reader),
+                verdict: ForeignVerdict(givenAt: try reader.time(), usableUntil: try reader.time())
+            ),
+            providerSessionEpoch: try reader.unsigned(),
+            acceptedAt: try reader.time()
+        )
+    }
+}

@@ -1,0 +1,172 @@
+package import NIOCore
+package import Vocabulary
+
+/// The sessions of foreign tokens in the store, so that all loops and gateways share what a provider said of a token, and
+/// so that a token ends here although its provider would go on to vouch for it.
+///
+/// A signature stays valid after a sign-out, and a provider may not know of it. So a token that is presented again must
+/// not become a session again:
+///
+/// - **A sign-out** ends the token's lineage (`TokenAuthority.foreignLineages`). An ended lineage stays ended for as long
+///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
+/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch, and enumerates
+///   nothing. A token that was accepted before has a record with the epochs under which it was accepted. The record
+///   outlives such an end, and an earlier epoch than the present one shows that the token ended. No clock matters.
+/// - **A token that was not presented before the end** has no record. It is judged by when the provider issued it:
+///   epochs are times, and a token that is not younger than the present one is refused. Providers state whole seconds,
+///   rounded down, so a token that was issued in the same second as the end is refused as well. Here the clocks of
+///   provider and store matter, by no more than they differ. An opaque token without `iat` cannot be judged so: if it
+///   was never presented before the end, the provider's word counts.
+///
+/// A later sign-in works in each case, also under the same `sid`: its tokens are younger.
+///
+/// Records lie outside the keys that caches follow (`RecordKind.foreignSession`): the writing of one is no news, and each
+/// kind of end above has its own.
+package struct ForeignSessions: Sendable {
+    /// What the store says of a token.
+    package enum Standing: Sendable, Equatable {
+        /// It is not known, or its lineage has ended: `accept` finds out.
+        case none
+        /// It has ended.
+        case ended
+        /// It was accepted, and not ended since. Its verdict may have run out.
+        case live(ForeignSession)
+    }
+
+    /// How often a record is read again that changes while it is judged.
+    private static let maxReads = 4
+
+    private let store: any SessionStore & ReplaceableStore
+    private let authority: TokenAuthority
+    private let clock: Clock
+
+    package init(store: any SessionStore & ReplaceableStore, authority: TokenAuthority, clock: Clock) {
+        self.store = store
+        self.authority = authority
+        self.clock = clock
+    }
+
+    /// The standing of the token with this key. Fails with `StoreError`.
+    package func standing(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Standing> {
+        self.record(key, on: loop).flatMap { stored in
+            guard let record = stored?.record else { return loop.makeSucceededFuture(.none) }
+            return self.epochs(of: record.foreign.session, on: loop).map { epochs in
+                record.isCurrent(epochs) ? .live(record.foreign) : .ended
+            }
+        }
+    }
+
+    /// Keeps a session that the provider vouches for, unless it has ended: then the answer is nil. Fails with
+    /// `StoreError`.
+    ///
+    /// - Parameter issuedAt: When the provider issued the token, by the provider's clock; nil if it does not say.
+    package func accept(
+        _ foreign: ForeignSession,
+        issuedAt: UnixTime?,
+        as key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignSession?> {
+        self.accept(Candidate(foreign: foreign, issuedAt: issuedAt, key: key), reads: Self.maxReads, on: loop)
+    }
+
+    // MARK: Steps
+
+    private struct Candidate: Sendable {
+        let foreign: ForeignSession
+        let issuedAt: UnixTime?
+        let key: RecordKey
+    }
+
+    /// The epochs of a session's subject and of the provider's session.
+    fileprivate struct Epochs: Sendable {
+        let subject: UInt64
+        let providerSession: UInt64
+
+        /// The time of the last end.
+        var latest: UInt64 { max(self.subject, self.providerSession) }
+    }
+
+    private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?> {
+        // The epochs are read before the record is written, so that an end in between is later than they are.
+        let epochs = self.epochs(of: new.foreign.session, on: loop)
+        return self.record(new.key, on: loop).and(epochs).flatMap { stored, epochs in
+            guard let record = self.record(for: new, in: stored?.record, epochs) else {
+                return loop.makeSucceededFuture(nil)
+            }
+            guard record != stored?.record else { return loop.makeSucceededFuture(record.foreign) }
+            let replaced = self.store.replace(
+                new.key,
+                judged: stored?.version,
+                with: record,
+                attempt: self.authority.newAttempt(),
+                on: loop
+            )
+            return replaced.flatMap { replacement in
+                switch replacement {
+                case .done: return loop.makeSucceededFuture(record.foreign)
+                // Its lineage has ended.
+                case .absent where stored == nil: return loop.makeSucceededFuture(nil)
+                case .absent, .changed:
+                    guard reads > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
+                    return self.accept(new, reads: reads - 1, on: loop)
+                case .quarantined: return loop.makeFailedFuture(StoreError.unavailable)
+                }
+            }
+        }
+    }
+
+    /// The record that the token should have now; nil if it has ended.
+    private func record(
+        for new: Candidate,
+        in standing: ForeignSessionRecord?,
+        _ epochs: Epochs
+    ) -> ForeignSessionRecord? {
+        guard let standing else {
+            if let issuedAt = new.issuedAt, epochs.latest > 0,
+                UInt64(clamping: issuedAt.milliseconds) <= epochs.latest
+            {
+                return nil
+            }
+            var foreign = new.foreign
+            foreign.session.epoch = epochs.subject
+            return ForeignSessionRecord(
+                foreign: foreign,
+                providerSessionEpoch: epochs.providerSession,
+                acceptedAt: self.clock.now()
+            )
+        }
+        let (former, session) = (standing.foreign.session, new.foreign.session)
+        // A provider that now names another user for the token is not believed.
+        guard former.subject == session.subject, former.provider?.sessionID == session.provider?.sessionID,
+            standing.isCurrent(epochs)
+        else { return nil }
+        // An answer that a later one has overtaken, here or at another gateway, changes nothing.
+        guard new.foreign.verdict.givenAt > standing.foreign.verdict.givenAt else { return standing }
+        var record = standing
+        record.foreign = new.foreign
+        record.foreign.session.epoch = former.epoch
+        return record
+    }
+
+    private func record(
+        _ key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Stored<ForeignSessionRecord>?> {
+        self.store.replaceable(key, as: ForeignSessionRecord.self, on: loop)
+    }
+
+    private func epochs(of session: Session, on loop: any EventLoop) -> EventLoopFuture<Epochs> {
+        let subject = self.store.epoch(of: session.subject, on: loop)
+        guard let name = session.provider?.endName else {
+            return subject.map { Epochs(subject: $0, providerSession: 0) }
+        }
+        return subject.and(self.store.epoch(of: name, on: loop)).map { Epochs(subject: $0, providerSession: $1) }
+    }
+}
+
+extension ForeignSessionRecord {
+    /// Whether neither its subject's sessions nor the provider's session ended since the token was accepted.
+    fileprivate func isCurrent(_ epochs: ForeignSessions.Epochs) -> Bool {
+        self.foreign.session.epoch >= epochs.subject && self.providerSessionEpoch >= epochs.providerSession
+    }
+}

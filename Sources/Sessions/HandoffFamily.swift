@@ -1,0 +1,175 @@
+internal import Cryptography
+package import NIOCore
+package import Vocabulary
+
+/// The sessions on other hosts that descend from one handoff: tickets made them from the session that the transfer
+/// token had made.
+///
+/// All of them are in the lineage of the native session, which goes on when a user signs out of the browser. So they
+/// cannot end with the lineage, and this record says what ends instead. Its key follows from the key of the first
+/// session, which every later one names (`Session.bornOf`).
+package struct HandoffFamily: ReplaceableRecord, Hashable {
+    package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
+    /// The longest that a native session lives, from which the sessions come.
+    package static var longestLife: Duration { .seconds(366 * 86_400) }
+    package static var isConfirmed: Bool { true }
+    package static var isBoundToReign: Bool { false }
+
+    /// How many sessions are remembered; when there are more, the oldest of them ends.
+    static let capacity = 64
+
+    /// The oldest first, without the first session of all.
+    package private(set) var members: [RecordKey]
+    package let terms: RecordTerms
+
+    /// - Parameter root: The session that the transfer token made.
+    init(root: Session) {
+        self.members = []
+        self.terms = RecordTerms(
+            since: root.issuedAt,
+            expiresAt: root.expiresAt,
+            owner: RecordOwner(subject: root.subject, epoch: root.epoch)
+        )
+    }
+
+    private init(members: [RecordKey], terms: RecordTerms) {
+        self.members = members
+        self.terms = terms
+    }
+
+    /// The key of the family's record.
+    static func key(root: RecordKey) -> RecordKey {
+        RecordKey(kind: Self.kind, lineage: root.lineage, digest: root.digest)
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(list: self.members) { $0.write($1) }
+        writer.write(self.terms.since)
+        writer.write(self.terms.expiresAt)
+        writer.write(optional: self.terms.owner) { writer, owner in
+            writer.write(owner.subject)
+            writer.write(owner.epoch)
+        }
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> HandoffFamily {
+        let members = try reader.list { (reader) throws(CompactFormatError) in try reader.key() }
+        let since = try reader.time()
+        let expiresAt = try reader.time()
+        let owner = try reader.optional { (reader) throws(CompactFormatError) in
+            RecordOwner(subject: try reader.text(), epoch: try reader.unsigned())
+        }
+        return HandoffFamily(
+            members: members,
+            terms: RecordTerms(since: since, expiresAt: expiresAt, owner: owner)
+        )
+    }
+}
+
+extension Session {
+    /// The key of the session with which this session's family began, for a web session that descends from a handoff;
+    /// nil for any other, which ends with its lineage.
+    ///
+    /// - Parameter key: The key of this session.
+    package func familyRoot(_ key: RecordKey) -> RecordKey? {
+        guard self.origin == .transfer, self.kind == .web else { return nil }
+        guard let source = self.bornOf, source.kind == .session else { return key }
+        return source
+    }
+}
+
+extension HandoffFamily {
+    /// How often a change is tried again because another one came first.
+    private static let mostTries = 16
+
+    /// Adds a session to the family of `root` before it is made: a session that is not made does no harm here, and one
+    /// that is made without being here would outlive a sign-out.
+    ///
+    /// - Parameters:
+    ///   - parent: The session from which it is made, whose end is the latest end of the family's sessions.
+    ///   - former: A session of the family that has ended, in whose place it is made.
+    package static func add(
+        _ member: RecordKey,
+        root: RecordKey,
+        parent: Session,
+        former: RecordKey?,
+        to store: any SessionStore & ReplaceableStore,
+        on loop: any EventLoop,
+        try number: Int = 1
+    ) -> EventLoopFuture<Void> {
+        let key = Self.key(root: root)
+        return store.replaceable(key, as: Self.self, on: loop).flatMap { stored in
+            var family = stored?.record ?? HandoffFamily(root: parent)
+            guard !family.members.contains(member) else { return loop.makeSucceededVoidFuture() }
+            if let former { family.members.removeAll { $0 == former } }
+            family.members.append(member)
+            let surplus = family.members.count > Self.capacity ? family.members.removeFirst() : nil
+            let ended = surplus.map { store.end($0, on: loop).map { _ in } } ?? loop.makeSucceededVoidFuture()
+            return ended.flatMap { [family] in
+                store.replace(
+                    key,
+                    judged: stored?.version,
+                    with: family,
+                    attempt: AttemptID(value: member.digest.base64URL),
+                    on: loop
+                )
+            }.flatMap { replacement in
+                switch replacement {
+                // If the lineage has ended, no session is made in it.
+                case .done, .absent: return loop.makeSucceededVoidFuture()
+                case .changed where number < Self.mostTries:
+                    return Self.add(
+                        member,
+                        root: root,
+                        parent: parent,
+                        former: former,
+                        to: store,
+                        on: loop,
+                        try: number + 1
+                    )
+                case .changed, .quarantined: return loop.makeFailedFuture(StoreError.unavailable)
+                }
+            }
+        }
+    }
+
+    /// Ends the session `root` and all of its family. May be repeated.
+    ///
+    /// A ticket may be used at the same time. It makes a session only while the session that issued it lives, and only
+    /// after it is in the record: so after the end of all known sessions, the record is read again, until it names no
+    /// new one.
+    ///
+    /// - Parameter spared: A session of the family that the caller ends afterwards; then it calls this again, without
+    ///   a spared one.
+    package static func end(
+        root: RecordKey,
+        sparing spared: RecordKey? = nil,
+        in store: any SessionStore & ReplaceableStore,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        Self.end([root], of: root, known: [], sparing: spared, in: store, on: loop)
+    }
+
+    private static func end(
+        _ members: [RecordKey],
+        of root: RecordKey,
+        known: Set<RecordKey>,
+        sparing spared: RecordKey?,
+        in store: any SessionStore & ReplaceableStore,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        let ends = members.filter { $0 != spared }.map { store.end($0, on: loop) }
+        let key = Self.key(root: root)
+        return EventLoopFuture.andAllSucceed(ends, on: loop).flatMap {
+            store.replaceable(key, as: Self.self, on: loop)
+        }.flatMap { stored in
+            guard let family = stored?.record else { return loop.makeSucceededVoidFuture() }
+            let known = known.union(members)
+            let new = family.members.filter { !known.contains($0) }
+            if !new.isEmpty {
+                return Self.end(new, of: root, known: known, sparing: spared, in: store, on: loop)
+            }
+            return spared == nil ? store.end(replaceable: key, on: loop) : loop.makeSucceededVoidFuture()
+        }
+    }
+}

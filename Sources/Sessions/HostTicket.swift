@@ -1,0 +1,74 @@
+package import Cryptography
+package import Vocabulary
+
+/// A ticket with which a browser that is signed in on one host of the gateway gets a session on another host. It is
+/// used once, and only by a browser that has the nonce of its challenge.
+package struct HostTicket: Sendable, Hashable {
+    /// How long a ticket is valid: a browser presents it at once.
+    package static let lifetime = Duration.seconds(60)
+
+    /// The session that issued it; the session that the ticket makes is derived from what that is then.
+    package var parent: RecordKey
+    /// The user of that session.
+    package var owner: RecordOwner
+    /// The public authority (`host[:port]`) on which it is valid.
+    package var host: String
+    /// SHA-256 of the nonce that the browser keeps on that host.
+    package var challenge: Digest256
+    package var issuedAt: UnixTime
+    package var expiresAt: UnixTime
+
+    package init(
+        parent: RecordKey,
+        owner: RecordOwner,
+        host: String,
+        challenge: Digest256,
+        issuedAt: UnixTime,
+        expiresAt: UnixTime
+    ) {
+        self.parent = parent
+        self.owner = owner
+        self.host = host
+        self.challenge = challenge
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+    }
+}
+
+extension HostTicket: SingleUseRecord {
+    package static var kind: RecordKind { .hostTicket }
+    package static var longestLife: Duration { Self.lifetime }
+
+    package var terms: RecordTerms {
+        RecordTerms(since: self.issuedAt, expiresAt: self.expiresAt, owner: self.owner, parent: self.parent)
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.parent)
+        writer.write(self.owner.subject)
+        writer.write(self.owner.epoch)
+        writer.write(self.host)
+        writer.write(self.challenge.base64URL)
+        writer.write(self.issuedAt)
+        writer.write(self.expiresAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> HostTicket {
+        // Arguments are evaluated in order, which is the order of the fields.
+        HostTicket(
+            parent: try reader.key(),
+            owner: RecordOwner(subject: try reader.text(), epoch: try reader.unsigned()),
+            host: try reader.text(),
+            challenge: try reader.digest(),
+            issuedAt: try reader.time(),
+            expiresAt: try reader.time()
+        )
+    }
+}
+
+extension CompactReader {
+    fileprivate mutating func digest() throws(CompactFormatError) -> Digest256 {
+        guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
+        return digest
+    }
+}

@@ -1,0 +1,210 @@
+internal import AddressIntelligence
+internal import Vocabulary
+
+/// Rules for the keys of `provider`.
+extension TextRule {
+    /// The identifier of an OpenID provider (OpenID Connect Discovery 2), kept byte for byte because `iss` must equal it.
+    static let issuer = TextRule(
+        "issuer",
+        allowed: "the provider's iss: an https URL without query and fragment, e.g. https://id.example.com/realms/main",
+        pattern: "^https?://[^?#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        try Self.checkProviderURL(text, allowsQuery: false)
+        for suffix in ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]
+        where text.hasSuffix(suffix) {
+            throw SyntaxFault("remove \(suffix): the gateway adds it")
+        }
+        return .text(text)
+    }
+
+    /// An endpoint of a provider.
+    static let providerURL = TextRule(
+        "URL",
+        allowed: "an https URL, or an http URL on loopback",
+        pattern: "^https?://[^#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        try Self.checkProviderURL(text, allowsQuery: true)
+        return .text(text)
+    }
+
+    private static func checkProviderURL(_ text: String, allowsQuery: Bool) throws(SyntaxFault) {
+        guard text.utf8.count <= 2048,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) })
+        else {
+            throw SyntaxFault("write it in visible ASCII, without spaces; percent-encode other characters")
+        }
+        guard let separator = text.firstRange(of: "://"), ["https", "http"].contains(text[..<separator.lowerBound])
+        else { throw SyntaxFault("begin with https://") }
+        let rest = text[separator.upperBound...]
+        guard !rest.contains("#") else { throw SyntaxFault("remove the fragment") }
+        guard allowsQuery || !rest.contains("?") else { throw SyntaxFault("remove the query") }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        guard !rest[..<end].contains("@") else {
+            throw SyntaxFault("leave out the user and password: they must not be part of this URL")
+        }
+        guard let (host, _) = Self.authority(String(rest[..<end])) else {
+            throw SyntaxFault("write a host name in ASCII or an address (IPv6 in brackets), and a port from 1 to 65535")
+        }
+        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        guard text.hasPrefix("https") || host == "localhost" || (IPAddress(bare)?.isLoopback ?? false) else {
+            throw SyntaxFault("write https: what this URL answers decides who a user is; http is for loopback only")
+        }
+    }
+
+    /// The id under which the gateway is registered at a provider (RFC 6749 A.1).
+    static let registeredID = TextRule(
+        "client id",
+        allowed: "1 to 256 visible ASCII characters",
+        pattern: "^[!-~]{1,256}$",
+        mend: "copy it from the provider"
+    ) { text in
+        (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// A scope (RFC 6749 3.3).
+    static let scope = TextRule(
+        "scope",
+        allowed: "a scope such as openid: visible ASCII without spaces, quotes and backslashes",
+        pattern: "^[!#-\\[\\]-~]{1,256}$",
+        mend: "write each scope as an element of the list"
+    ) { text in
+        (1...256).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
+
+    /// The parameter `prompt` (OpenID Connect Core 3.1.2.1).
+    static let prompt = TextRule(
+        "prompt",
+        allowed: "login, consent or select_account, or another word of the provider; several separated by a space",
+        pattern: "^[a-z_]+( [a-z_]+)*$"
+    ) { text throws(SyntaxFault) in
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        let isWord: (Substring) -> Bool = { word in
+            !word.isEmpty && word.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x5F }
+        }
+        guard text.utf8.count <= 128, words.allSatisfy(isWord) else {
+            throw SyntaxFault("write lower-case words, separated by one space")
+        }
+        guard !words.contains("none") else {
+            throw SyntaxFault("remove none: with it no user who has to sign in at the provider could")
+        }
+        return .text(text)
+    }
+
+    /// The name of a parameter of an authorization request.
+    static let parameterName = TextRule(
+        "parameter",
+        allowed: "1 to 64 letters, digits or any of - . _ ~",
+        pattern: "^[A-Za-z0-9._~-]{1,64}$",
+        mend: "use only these characters"
+    ) { text in
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
+    }
+
+    /// The name of a trait, as `identity.traits.<name>` names it.
+    static let traitName = TextRule(
+        "trait",
+        allowed: "1 to 64 letters, digits or any of - _",
+        pattern: "^[A-Za-z0-9_-]{1,64}$",
+        mend: "use only these characters"
+    ) { text in
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte && $0 != 0x2E && $0 != 0x7E }
+    }
+
+    /// The place of a claim. `ClaimSettings.path` reads it.
+    static let claimPath = TextRule(
+        "claim",
+        allowed:
+            "the name of a claim, or names joined by dots such as realm_access.roles; a name with dots is a URL, or has \\. for each",
+        pattern: "^.{1,256}$"
+    ) { text throws(SyntaxFault) in
+        guard ClaimSettings.path(text) != nil else {
+            throw SyntaxFault("write at most 16 names joined by dots, without control characters, none of them empty")
+        }
+        return .text(text)
+    }
+
+    static let assuranceLevel = TextRule(
+        AssuranceLevel.demandable.map(\.rawValue).joined(separator: " | "),
+        allowed: alternatives(AssuranceLevel.demandable.map(\.rawValue)),
+        pattern: "^aal[123]$"
+    ) { text throws(SyntaxFault) in
+        guard AssuranceLevel.demandable.contains(where: { $0.rawValue == text }) else {
+            throw SyntaxFault("write one of these words")
+        }
+        return .text(text)
+    }
+
+    /// One value of the parameter `acr_values` or of the claims `acr` and `amr`, which have no spaces (OpenID Connect Core
+    /// 3.1.2.1).
+    static let contextClass = TextRule(
+        "value",
+        allowed: "a value as the provider writes it, without spaces",
+        pattern: "^[^ ]{1,256}$",
+        mend: "copy it from the provider"
+    ) { text in
+        (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// Several of them, in the order of preference.
+    static let contextClasses = TextRule(
+        "values",
+        allowed: "values as the provider writes them, separated by one space",
+        pattern: "^[^ ]+( [^ ]+)*$",
+        mend: "copy them from the provider"
+    ) { text in
+        (1...1024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            && text.split(separator: " ", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
+    }
+
+    /// An algorithm by which a provider may sign tokens.
+    static let signatureAlgorithm = TextRule(
+        "algorithm",
+        allowed: alternatives(OpenIDSettings.algorithms),
+        pattern: "^([RPE]S(256|384|512)|EdDSA)$"
+    ) { text throws(SyntaxFault) in
+        guard !OpenIDSettings.algorithms.contains(text) else { return .text(text) }
+        guard !text.uppercased().hasPrefix("HS"), text.lowercased() != "none" else {
+            throw SyntaxFault("remove it: only the provider's private key may sign tokens")
+        }
+        let nearest = Spelling.nearest(to: text, in: OpenIDSettings.algorithms)
+        throw SyntaxFault(nearest.map { "did you mean \($0)?" } ?? "write one of these words")
+    }
+
+    /// An email address, in lower case.
+    static let email = TextRule(
+        "email address",
+        allowed: "an email address such as ada@example.com",
+        pattern: "^[^@ ]+@[^@ ]+$"
+    ) { text throws(SyntaxFault) in
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...64).contains(parts[0].utf8.count), let domain = Self.host(parts[1]),
+            parts[0].unicodeScalars.allSatisfy({ $0.value > 0x20 && !(0x7F...0x9F).contains($0.value) })
+        else { throw SyntaxFault("write one name, one @ and one domain") }
+        return .text("\(parts[0].asciiLowercased)@\(domain)")
+    }
+
+    /// The part of an email address behind its @, in lower case.
+    static let emailDomain = TextRule(
+        "domain",
+        allowed: "a domain as it stands behind the @, e.g. example.com; its subdomains are other domains",
+        pattern: "^[A-Za-z0-9._-]{1,253}$"
+    ) { text throws(SyntaxFault) in
+        if text == "*" { throw SyntaxFault("remove allow: without it everybody whom the provider knows may sign in") }
+        if text.contains("@") { throw SyntaxFault("write only what follows the @") }
+        guard !text.hasPrefix("*"), !text.hasPrefix(".") else {
+            throw SyntaxFault("list each domain: a pattern would also match domains of others")
+        }
+        guard let domain = Self.host(text[...]), domain.contains(".") || domain == "localhost" else {
+            throw SyntaxFault("write a domain in ASCII (punycode), such as example.com")
+        }
+        return .text(domain)
+    }
+}
+
+extension StringProtocol {
+    /// With ASCII letters in lower case and nothing else changed.
+    var asciiLowercased: String {
+        String(decoding: self.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+}

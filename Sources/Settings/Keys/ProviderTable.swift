@@ -1,0 +1,302 @@
+internal import Vocabulary
+
+private let day: Duration = .seconds(86_400)
+
+extension Section {
+    static let provider = Section([
+        SettingsKey("oidc", .section(.openID), "An OpenID provider. It and the next three exclude each other."),
+        SettingsKey(
+            "oauth2",
+            .section(.oauth2),
+            "A provider of plain OAuth 2.0, without discovery and id_token, such as GitHub."
+        ),
+        SettingsKey(
+            "introspection",
+            .section(.introspection),
+            "Access tokens only, judged by an introspection endpoint (RFC 7662): for APIs, nobody can sign in."
+        ),
+        SettingsKey("static", .section(.staticProvider), "Users in the configuration, for demos and tests."),
+    ])
+
+    // MARK: OpenID
+
+    static let openID = Section(
+        [
+            SettingsKey(
+                "issuer",
+                .text(.issuer),
+                required: true,
+                environment: "SALLYPORT_OIDC_URL",
+                "The provider's URL, byte for byte as it stands in iss: some providers end it with a slash."
+            )
+        ] + Self.clientKeys(id: "SALLYPORT_OIDC_CLIENT_ID", secretFile: "SALLYPORT_OIDC_CLIENT_SECRET_FILE") + [
+            Self.authorities,
+            Self.scopes(default: "openid, profile, email"),
+            Self.prompt,
+            SettingsKey(
+                "max_age",
+                .duration(.zero...(day * 365)),
+                "Users who signed in at the provider longer ago have to do it again."
+            ),
+            SettingsKey(
+                "acr_values",
+                .pairs(name: .assuranceLevel, value: .contextClasses),
+                default: "the values in claims.acr that reach the level",
+                "What the provider is asked for where a route requires this level."
+            ),
+            Self.parameters,
+            SettingsKey("claims", .section(.openIDClaims), "How claims become traits and assurance levels."),
+            SettingsKey(
+                "allow",
+                .section(.admission),
+                "Who may sign in, by default everybody whom the provider knows."
+            ),
+            SettingsKey(
+                "algorithms",
+                .list(.text(.signatureAlgorithm)),
+                default: OpenIDSettings.algorithms.joined(separator: ", "),
+                "What may sign the provider's tokens."
+            ),
+            SettingsKey(
+                "audiences",
+                .list(.text(.text)),
+                "Accept access tokens for one of these audiences as credentials (JWTs of RFC 9068); without it none is accepted."
+            ),
+            SettingsKey(
+                "introspection",
+                .section(.openIDIntrospection),
+                "Accept opaque access tokens for audiences too, judged by the provider's introspection endpoint."
+            ),
+            SettingsKey(
+                "dpop",
+                .boolean,
+                default: "false",
+                "Bind the provider's tokens to a key of each session (RFC 9449), where the provider can."
+            ),
+        ],
+        isOption: true
+    )
+
+    private static let openIDClaims = Section([Self.traits] + Self.levels)
+
+    private static let openIDIntrospection = Section(
+        [SettingsKey("url", .text(.providerURL), default: "the one in the provider's metadata", "The endpoint.")]
+            + Self.clientKeys(isOptional: true),
+        isOption: true
+    )
+
+    // MARK: OAuth 2.0
+
+    static let oauth2 = Section(
+        [
+            SettingsKey(
+                "name",
+                .text(.token),
+                required: true,
+                "Names the provider in sessions and logs. Under another name its users are others."
+            ),
+            SettingsKey(
+                "authorization_url",
+                .text(.providerURL),
+                required: true,
+                "The page to which a browser is sent to sign in."
+            ),
+            SettingsKey("token_url", .text(.providerURL), required: true, "Where a code is exchanged for tokens."),
+            SettingsKey(
+                "userinfo_url",
+                .text(.providerURL),
+                required: true,
+                "Says in JSON who the user of an access token is."
+            ),
+        ] + Self.clientKeys() + [
+            Self.authorities,
+            Self.scopes(default: "none"),
+            Self.prompt,
+            Self.parameters,
+            SettingsKey("pkce", .boolean, default: "true", "false for a provider that refuses code_challenge."),
+            SettingsKey(
+                "claims",
+                .section(.oauth2Claims),
+                required: true,
+                "How the answer of userinfo_url becomes an identity."
+            ),
+            SettingsKey(
+                "allow",
+                .section(.admission),
+                "Who may sign in, by default everybody whom the provider knows."
+            ),
+        ],
+        isOption: true
+    )
+
+    private static let oauth2Claims = Section([
+        SettingsKey(
+            "subject",
+            .text(.claimPath),
+            required: true,
+            "The user's id at the provider, which never changes and never goes to another user, such as id."
+        ),
+        Self.traits,
+    ])
+
+    // MARK: Introspection
+
+    static let introspection = Section(
+        [SettingsKey("url", .text(.providerURL), required: true, "The endpoint.")] + Self.clientKeys() + [
+            Self.authorities,
+            SettingsKey(
+                "audiences",
+                .list(.text(.text)),
+                required: true,
+                "A token for none of these is refused: it was not meant for these apps."
+            ),
+            SettingsKey("issuer", .text(.text), "Demanded in answers that have iss."),
+            SettingsKey("claims", .section(.introspectionClaims), "How an answer becomes an identity."),
+        ],
+        isOption: true
+    )
+
+    private static let introspectionClaims = Section(
+        [SettingsKey("subject", .text(.claimPath), default: "sub", "The user's id."), Self.traits] + Self.levels
+    )
+
+    // MARK: Shared keys
+
+    /// How the gateway names and proves itself. In `isOptional` sections they are by default those of the provider.
+    private static func clientKeys(
+        id: String? = nil,
+        secretFile: String? = nil,
+        isOptional: Bool = false
+    ) -> [SettingsKey] {
+        let provider = isOptional ? "the provider's" : nil
+        return [
+            SettingsKey(
+                "client_id",
+                .text(.registeredID),
+                default: provider,
+                required: !isOptional,
+                environment: id,
+                "The gateway's id at the provider."
+            ),
+            SettingsKey(
+                "client_secret_file",
+                .path(isSecret: true),
+                default: provider ?? "none",
+                environment: secretFile,
+                "A file with the gateway's secret at the provider."
+            ),
+            SettingsKey(
+                "client_key_file",
+                .path(isSecret: true),
+                default: provider ?? "none",
+                "A PEM file with a private key, by which the gateway proves itself instead (private_key_jwt)."
+            ),
+            SettingsKey(
+                "client_authentication",
+                .choice(ProviderClientSettings.Method.allCases.map(\.rawValue)),
+                default: "client_secret_basic with a secret, private_key_jwt with a key, else none",
+                "How the gateway proves itself."
+            ),
+        ]
+    }
+
+    private static let authorities = SettingsKey(
+        "ca_file",
+        .path(isSecret: false),
+        default: "the system's authorities",
+        "PEM file of the authorities for the provider's certificate, which is always verified."
+    )
+
+    private static func scopes(default fallback: String) -> SettingsKey {
+        SettingsKey(
+            "scopes",
+            .list(.text(.scope)),
+            default: fallback,
+            "What the gateway asks for; add offline_access where the provider gives refresh tokens only for it."
+        )
+    }
+
+    private static let prompt = SettingsKey(
+        "prompt",
+        .text(.prompt),
+        "Sent with every sign-in, e.g. select_account to choose among accounts."
+    )
+
+    private static let parameters = SettingsKey(
+        "parameters",
+        .pairs(name: .parameterName, value: .text),
+        "Further parameters of every sign-in, as the provider documents them."
+    )
+
+    private static let traits = SettingsKey(
+        "traits",
+        .pairs(name: .traitName, value: .claimPath),
+        default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
+            .joined(separator: ", "),
+        "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."
+    )
+
+    private static let levels = [
+        SettingsKey(
+            "acr",
+            .pairs(name: .contextClass, value: .assuranceLevel),
+            "The assurance level of a sign-in with this acr; the highest counts, and aal1 where none is named."
+        ),
+        SettingsKey("amr", .pairs(name: .contextClass, value: .assuranceLevel), "The same by an element of amr."),
+    ]
+
+    private static let admission = Section([
+        SettingsKey(
+            "emails",
+            .list(.text(.email)),
+            "These addresses, if the provider has verified them (email_verified)."
+        ),
+        SettingsKey(
+            "email_domains",
+            .list(.text(.emailDomain)),
+            "Also every verified address in these domains."
+        ),
+        SettingsKey("groups", .list(.text(.text)), "In any case only users whose trait groups has one of these."),
+    ])
+
+    // MARK: Static users
+
+    private static let staticProvider = Section([
+        SettingsKey("users", .sections(.user), "The users."),
+        SettingsKey(
+            "users_file",
+            .path(isSecret: false),
+            environment: "SALLYPORT_USERS_FILE",
+            "A YAML file with the list of users, instead of users."
+        ),
+    ])
+
+    /// An element of `provider.static.users`, and of a users file.
+    static let user = Section([
+        SettingsKey("identifier", .text(.text), required: true, "What the user types: an email address or a name."),
+        SettingsKey(
+            "id",
+            .text(.text),
+            default: "the identifier",
+            "The subject that apps see. Never give one user's id to another."
+        ),
+        SettingsKey(
+            "password_hash",
+            .secret(.passwordHash),
+            required: true,
+            "A scrypt hash of the password; the README shows how to make one."
+        ),
+        SettingsKey(
+            "traits",
+            .document,
+            default: "{}",
+            "What apps may learn about the user, e.g. email, name, groups."
+        ),
+        SettingsKey(
+            "aal",
+            .choice(AssuranceLevel.demandable.map(\.rawValue)),
+            default: "aal1",
+            "The assurance level of the user's sign-in."
+        ),
+    ])
+}

@@ -1,0 +1,12 @@
+package import Vocabulary
+
+/// Checks of values that other modules use, and on which the settings do not depend.
+package struct SettingsJudges: Sendable {
+    /// What is wrong with a Redis URL beyond its form, in a sentence that does not quote it; nil: nothing.
+    package var redisURL: @Sendable (_ url: Secret) -> String? = { _ in nil }
+    /// What is wrong with the private key of a PEM file, in a sentence; nil: nothing.
+    package var privateKey: @Sendable (_ pem: Secret) -> String? = { _ in nil }
+
+    /// Accepts every value.
+    package init() {}
+}

@@ -1,0 +1,322 @@
+package import Vocabulary
+
+/// How users sign in, and which tokens of others are accepted.
+package enum ProviderSettings: Sendable, Equatable {
+    /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
+    case fixedUsers([UserSettings])
+    /// An OpenID provider: discovery, sign-in in the browser, access tokens as credentials.
+    case openID(OpenIDSettings)
+    /// A provider of plain OAuth 2.0, without discovery and id_token.
+    case oauth2(OAuth2Settings)
+    /// Access tokens only, judged by an introspection endpoint (RFC 7662); nobody can sign in.
+    case introspection(IntrospectionSettings)
+
+    /// The assurance level that a sign-in of this user can reach; nil when it is unknown.
+    package func assurance(of id: String) -> AssuranceLevel? {
+        switch self {
+        case .fixedUsers(let users): users.first { $0.id == id }?.aal
+        case .openID(let settings): settings.claims.highest
+        case .oauth2: .aal1
+        case .introspection: nil
+        }
+    }
+
+    /// The highest level that any sign-in or token can reach; nil: it depends on the user.
+    var highestAssurance: AssuranceLevel? {
+        switch self {
+        case .fixedUsers: nil
+        case .openID(let settings): settings.claims.highest
+        case .oauth2: .aal1
+        case .introspection(let settings): settings.claims.highest
+        }
+    }
+
+    /// The certificates to trust for its endpoints; nil: the system's.
+    package var caFile: String? {
+        switch self {
+        case .fixedUsers: nil
+        case .openID(let settings): settings.caFile
+        case .oauth2(let settings): settings.caFile
+        case .introspection(let settings): settings.caFile
+        }
+    }
+
+    /// Whether it sends browsers back to the gateway.
+    package var redirects: Bool {
+        switch self {
+        case .openID, .oauth2: true
+        case .fixedUsers, .introspection: false
+        }
+    }
+
+    /// Whether a browser can sign in.
+    package var signsIn: Bool {
+        if case .introspection = self { false } else { true }
+    }
+}
+
+/// A user of the `static` provider.
+package struct UserSettings: Sendable, Equatable {
+    /// What the user types: an email address or a name.
+    package var identifier: String
+    package var id: String
+    /// `scrypt:N:r:p:salt:hash` in base64url.
+    package var passwordHash: Secret
+    package var traits: JSONValue
+    /// The level that signing in reaches.
+    package var aal: AssuranceLevel
+
+    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
+        self.identifier = identifier
+        self.id = id
+        self.passwordHash = passwordHash
+        self.traits = traits
+        self.aal = aal
+    }
+}
+
+/// How the gateway names and proves itself at an endpoint of a provider.
+///
+/// ## Configuration keys (`provider.oidc`, `provider.oauth2`, `provider.introspection`)
+/// - `client_id` (text, required), `client_secret_file` (path): without a secret the client is public.
+/// - `client_authentication` (`client_secret_basic` | `client_secret_post` | `private_key_jwt` | `none`, default:
+///   client_secret_basic with a secret, private_key_jwt with a key, else none).
+/// - `client_key_file` (path): a PEM private key for private_key_jwt (RFC 7523 2.2).
+package struct ProviderClientSettings: Sendable, Equatable {
+    package enum Method: String, Sendable, CaseIterable {
+        case basic = "client_secret_basic"
+        case post = "client_secret_post"
+        case privateKeyJWT = "private_key_jwt"
+        case none
+    }
+
+    package var id: String
+    package var secret: Secret?
+    /// The bytes of the PEM file.
+    package var privateKey: Secret?
+    package var method: Method
+
+    package init(id: String, secret: Secret? = nil, privateKey: Secret? = nil, method: Method? = nil) {
+        self.id = id
+        self.secret = secret
+        self.privateKey = privateKey
+        self.method = method ?? (privateKey != nil ? .privateKeyJWT : secret != nil ? .basic : .none)
+    }
+}
+
+/// What the gateway asks for when it sends a browser to the provider.
+///
+/// ## Configuration keys (`provider.oidc`, `provider.oauth2`)
+/// - `scopes` (list, default: openid, profile, email; for oauth2: none).
+/// - `prompt` (text), `parameters` (map), and for oidc `max_age` (duration): sent with every sign-in.
+/// - `acr_values` (map of `aal1` | `aal2` | `aal3` to text, only oidc): what is asked for where a route requires the
+///   level, separated by spaces; default: the values in `claims.acr` that reach it.
+package struct AuthorizationSettings: Sendable, Equatable {
+    package var scopes: [String]
+    package var prompt: String?
+    package var maxAge: Duration?
+    package var acrValues: [AssuranceLevel: String] = [:]
+    /// In the order of the file.
+    package var parameters: [Parameter] = []
+
+    package struct Parameter: Sendable, Equatable {
+        package var name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package init(scopes: [String]) {
+        self.scopes = scopes
+    }
+}
+
+/// How the claims of a provider become an identity.
+///
+/// ## Configuration keys (`claims` of a provider)
+/// - `subject` (path, default: sub; required for oauth2, and not there for oidc, where it is always sub).
+/// - `traits` (map of a trait's name to the path of a claim, default: email, email_verified, name, username from
+///   preferred_username, groups, picture, locale): added to the default. A path has names separated by dots, e.g.
+///   `realm_access.roles`; `ClaimSettings.path` reads it.
+/// - `acr`, `amr` (maps of a value to `aal1` | `aal2` | `aal3`, not for oauth2): the level that a sign-in reached; the
+///   highest that applies; aal1 when none does.
+package struct ClaimSettings: Sendable, Equatable {
+    package struct Trait: Sendable, Equatable {
+        package var name: String
+        /// The steps of the path to the claim.
+        package var path: [String]
+
+        package init(name: String, path: [String]) {
+            self.name = name
+            self.path = path
+        }
+    }
+
+    package struct Level: Sendable, Equatable {
+        package enum Claim: String, Sendable, CaseIterable { case acr, amr }
+
+        package var claim: Claim
+        package var value: String
+        package var level: AssuranceLevel
+
+        package init(claim: Claim, value: String, level: AssuranceLevel) {
+            self.claim = claim
+            self.value = value
+            self.level = level
+        }
+    }
+
+    package var subject: [String] = ["sub"]
+    package var traits: [Trait] = [
+        Trait(name: "email", path: ["email"]), Trait(name: "email_verified", path: ["email_verified"]),
+        Trait(name: "name", path: ["name"]), Trait(name: "username", path: ["preferred_username"]),
+        Trait(name: "groups", path: ["groups"]), Trait(name: "picture", path: ["picture"]),
+        Trait(name: "locale", path: ["locale"]),
+    ]
+    package var levels: [Level] = []
+
+    package init() {}
+
+    /// The highest level that a sign-in can reach.
+    package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
+
+    /// The steps of a path to a claim: names separated by dots, with `\.` for a dot and `\\` for a backslash in a name. A
+    /// path that begins with `https://` or `http://` is a single name, as many providers name their own claims by a URL.
+    /// nil if it is not one.
+    package static func path(_ text: String) -> [String]? {
+        let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+        guard (1...256).contains(text.utf8.count), isPrintable else { return nil }
+        if ["https://", "http://"].contains(where: text.hasPrefix) { return [text] }
+        var steps: [[UInt8]] = [[]]
+        var isEscaped = false
+        for byte in text.utf8 {
+            switch (byte, isEscaped) {
+            case (UInt8(ascii: "\\"), false): isEscaped = true
+            case (UInt8(ascii: "."), false): steps.append([])
+            case (UInt8(ascii: "\\"), true), (UInt8(ascii: "."), true), (_, false):
+                steps[steps.count - 1].append(byte)
+                isEscaped = false
+            case (_, true): return nil
+            }
+        }
+        guard !isEscaped, steps.count <= 16, steps.allSatisfy({ !$0.isEmpty }) else { return nil }
+        return steps.map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// Who may sign in at all; without any list everybody whom the provider knows.
+///
+/// ## Configuration keys (`allow` of a provider)
+/// - `emails`, `email_domains` (lists): if one of them is there, the user's address must be in `emails`, or its domain in
+///   `email_domains`, and `email_verified` must be true.
+/// - `groups` (list): if it is there, the user's trait `groups` must have one of these as well.
+package struct AdmissionSettings: Sendable, Equatable {
+    /// `emails` and `emailDomains` have ASCII letters in lower case: compare with an address that was lowered in the same
+    /// way and has exactly one `@` (CVE-2026-40574).
+    package var emails: [String] = []
+    package var emailDomains: [String] = []
+    package var groups: [String] = []
+
+    package init() {}
+    package var isEmpty: Bool { self == AdmissionSettings() }
+}
+
+/// An OpenID provider.
+///
+/// ## Configuration keys (`provider.oidc`)
+/// - `issuer` (URL, required; SALLYPORT_OIDC_URL): https, or http for loopback; equal to `iss`.
+/// - `ca_file` (path): certificates to trust instead of the system's.
+/// - `algorithms` (list, default: RS256, PS256, ES256, EdDSA, RS384, RS512, PS384, PS512, ES384, ES512): what may
+///   sign tokens.
+/// - `audiences` (list, default: none): the audiences of access tokens that are accepted as credentials; without one
+///   no access token is accepted.
+/// - `introspection` (map, may be empty): `url` (default: the discovered one), and client keys of its own (default:
+///   these). Audiences, `ca_file`, issuer and claims are those of the provider.
+/// - `dpop` (boolean, default: false): bind the provider's tokens to a key of each session (RFC 9449).
+/// - `claims` and `allow`, and the keys of `ProviderClientSettings` and `AuthorizationSettings`.
+package struct OpenIDSettings: Sendable, Equatable {
+    /// Every algorithm that may be allowed, in the order of the default.
+    package static let algorithms = [
+        "RS256", "PS256", "ES256", "EdDSA", "RS384", "RS512", "PS384", "PS512", "ES384", "ES512",
+    ]
+
+    package var issuer: String
+    package var caFile: String?
+    package var client: ProviderClientSettings
+    package var authorization = AuthorizationSettings(scopes: ["openid", "profile", "email"])
+    package var claims = ClaimSettings()
+    package var allow = AdmissionSettings()
+    package var algorithms = Self.algorithms
+    /// The audiences of access tokens; empty: none is accepted as a credential.
+    package var audiences: [String] = []
+    /// How opaque access tokens are judged; nil: they are not accepted.
+    package var introspection: IntrospectionSettings?
+    package var usesDPoP = false
+
+    package init(issuer: String, client: ProviderClientSettings) {
+        self.issuer = issuer
+        self.client = client
+    }
+}
+
+/// A provider of plain OAuth 2.0.
+///
+/// ## Configuration keys (`provider.oauth2`)
+/// - `name` (token, required): names the provider in subjects and logs.
+/// - `authorization_url`, `token_url`, `userinfo_url` (URLs, required): https, or http for loopback.
+/// - `pkce` (boolean, default: true): false for a provider that refuses `code_challenge`.
+/// - `claims.subject` (path, required): a stable id in the answer of `userinfo_url`, e.g. `id`.
+/// - `ca_file`, `allow`, and the keys of `ProviderClientSettings` and `AuthorizationSettings`.
+package struct OAuth2Settings: Sendable, Equatable {
+    package var name: String
+    package var authorizationURL: String
+    package var tokenURL: String
+    package var userinfoURL: String
+    package var caFile: String?
+    package var client: ProviderClientSettings
+    package var authorization = AuthorizationSettings(scopes: [])
+    package var usesPKCE = true
+    package var claims = ClaimSettings()
+    package var allow = AdmissionSettings()
+
+    package init(
+        name: String,
+        authorizationURL: String,
+        tokenURL: String,
+        userinfoURL: String,
+        client: ProviderClientSettings
+    ) {
+        self.name = name
+        self.authorizationURL = authorizationURL
+        self.tokenURL = tokenURL
+        self.userinfoURL = userinfoURL
+        self.client = client
+    }
+}
+
+/// An introspection endpoint (RFC 7662).
+///
+/// ## Configuration keys (`provider.introspection`)
+/// - `url` (URL, required), `ca_file`, and the keys of `ProviderClientSettings`, which must authenticate the gateway (RFC
+///   7662 2.1) unless `client_authentication: none` is written.
+/// - `audiences` (list, required): a token for none of them is refused.
+/// - `issuer` (text): demanded in the answer where it has `iss`.
+/// - `claims` (map): `ClaimSettings`.
+package struct IntrospectionSettings: Sendable, Equatable {
+    /// nil: the one that the issuer's metadata names.
+    package var url: String?
+    package var caFile: String?
+    package var issuer: String?
+    package var client: ProviderClientSettings
+    package var audiences: [String]
+    package var claims = ClaimSettings()
+
+    package init(url: String?, client: ProviderClientSettings, audiences: [String]) {
+        self.url = url
+        self.client = client
+        self.audiences = audiences
+    }
+}

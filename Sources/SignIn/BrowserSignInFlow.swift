@@ -1,0 +1,201 @@
+internal import AddressIntelligence
+package import Cryptography
+package import NIOCore
+package import Providers
+package import Sessions
+package import Vocabulary
+
+/// Signs users in at a provider that redirects the browser: sends the browser there, and begins a session when it comes
+/// back.
+package struct BrowserSignInFlow: Sendable {
+    /// The result of beginning a sign-in.
+    package enum Beginning: Sendable {
+        /// Send the browser to `url`, and let it keep `kept` under the name `id` until it comes back.
+        case redirect(url: String, id: String, kept: Secret)
+        /// The provider cannot be reached.
+        case unavailable
+    }
+
+    /// The result of completing a sign-in.
+    package enum Outcome: Sendable {
+        case signedIn(token: Secret, session: Session)
+        /// The browser has a session that began after this sign-in and suffices for it, because the browser came back
+        /// twice or signed in in another tab. The provider was not asked.
+        case alreadySignedIn
+        /// No sign-in. The browser's session stays.
+        case refused(Reason)
+        /// Too many sign-ins failed; the next one is allowed after this time. The provider was not asked.
+        case throttled(Duration)
+        /// The provider or the store cannot answer. If the provider was not reached, the same sign-in may be completed
+        /// later. The browser's session stays, unless the store failed while it was replaced.
+        case unavailable(Reason)
+    }
+
+    /// Sign-ins from one address that fail: each costs a call to the provider. Fifty, then one a second.
+    private static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
+
+    package let sessions: SessionService
+    private let provider: any BrowserProvider
+    private let limiter: any RateLimiter
+    private let seal: KeptSignInSeal
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - limiter: Counts sign-ins that fail.
+    ///   - keys: Seal what a browser keeps until it comes back.
+    ///   - loops: The loops on which the limiter is called.
+    package init(
+        sessions: SessionService,
+        provider: any BrowserProvider,
+        limiter: any RateLimiter,
+        keys: SealingKeyRing,
+        loops: any EventLoopGroup
+    ) {
+        self.sessions = sessions
+        self.provider = provider
+        self.limiter = limiter
+        self.seal = KeptSignInSeal(keys)
+        self.loops = loops
+    }
+
+    /// Begins a sign-in. It writes nothing to the store and records nothing: anyone may ask for it.
+    ///
+    /// - Parameters:
+    ///   - returnTo: A safe path on the host (`ReturnTo`).
+    ///   - authority: `host[:port]` of the host on which it begins and ends.
+    package func begin(_ wish: BrowserSignIn, returnTo: String, on authority: String) async -> Beginning {
+        switch await self.provider.begin(wish) {
+        case .unavailable: return .unavailable
+        case .redirect(let url, let id, let state):
+            let pending = KeptSignIn(
+                providerState: state,
+                returnTo: returnTo,
+                isAgain: wish.isAgain,
+                aal: wish.aal,
+                maxAge: wish.maxAge,
+                begunAt: self.sessions.clock.now()
+            )
+            return .redirect(url: url, id: id, kept: self.seal.seal(pending, id: id, on: authority))
+        }
+    }
+
+    /// The sign-in that a browser has kept under `id` on this host, whether or not it has expired; nil if this deployment
+    /// did not begin it there.
+    package func pending(_ kept: Secret, id: String, on authority: String) -> KeptSignIn? {
+        self.seal.open(kept, id: id, on: authority)
+    }
+
+    /// Completes a sign-in with what the browser brought back. The browser's sessions on this host end first.
+    package func complete(
+        _ pending: KeptSignIn,
+        _ parameters: [(name: String, value: String)],
+        for requester: Requester
+    ) async -> Outcome {
+        let former: [FoundSession]
+        let now = self.sessions.clock.now()
+        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+        do {
+            // The store is asked before the provider, so that an outage of the store does not use up the code.
+            former = try await self.sessions.presented(by: requester)
+            if Self.isDone(pending, by: former, requester, now) { return .alreadySignedIn }
+            if pending.isExpired(at: now) {
+                return former.isEmpty ? self.refuse(.signInStateMismatch, "expired", requester) : .alreadySignedIn
+            }
+            if case .throttled(let wait) = try await self.ask({ limiter, loop in
+                limiter.allow(bucket, cost: 1, on: loop)
+            }) {
+                _ = self.refuse(.signInThrottled, nil, requester)
+                return .throttled(wait)
+            }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        switch await self.provider.complete(parameters, state: pending.providerState) {
+        case .unavailable:
+            await self.giveBack(bucket)
+            _ = self.refuse(.providerUnavailable, nil, requester)
+            return .unavailable(.providerUnavailable)
+        case .refused(let refusal):
+            return self.refuse(refusal.cause.reason, refusal.detail, requester)
+        case .authenticated(var authentication, let evidence):
+            let now = self.sessions.clock.now()
+            if let unmet = pending.unmet(by: authentication, at: now) {
+                return self.refuse(.signInInsufficient, unmet, requester)
+            }
+            // A provider whose clock is ahead must not make a sign-in count as recent for longer.
+            authentication.authenticatedAt = authentication.authenticatedAt.map { min($0, now) }
+            await self.giveBack(bucket)
+            switch await self.sessions.replace(
+                former,
+                with: authentication,
+                SessionTerms(.web),
+                evidence: evidence,
+                for: requester
+            ) {
+            case .begun(let token, let session): return .signedIn(token: token, session: session)
+            case .unavailable(let reason): return .unavailable(reason)
+            }
+        }
+    }
+
+    /// Refuses a browser that came back without the sign-in that it began. If it is signed in, it came back twice or
+    /// late, and is not refused.
+    package func refuseUnknown(for requester: Requester) async -> Outcome {
+        do {
+            let live = try await self.sessions.presented(by: requester)
+            if !live.isEmpty, requester.cookies.count == 1 { return .alreadySignedIn }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        return self.refuse(.signInStateMismatch, "unknown", requester)
+    }
+
+    /// Whether the browser has signed in since this sign-in began, in a way that suffices for it. Then it gets no new
+    /// session, which would end the one that its other tabs are using.
+    private static func isDone(
+        _ pending: KeptSignIn,
+        by former: [FoundSession],
+        _ requester: Requester,
+        _ now: UnixTime
+    ) -> Bool {
+        guard let session = former.first?.session, requester.cookies.count == 1, !pending.isAgain,
+            session.issuedAt >= pending.begunAt, session.aal >= pending.aal ?? .aal0
+        else { return false }
+        return pending.maxAge.map { now.since(session.authenticatedAt) <= $0 } ?? true
+    }
+
+    private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {
+        var record = self.sessions.record(.refused(reason), .web, requester)
+        record.provider = self.provider.name
+        record.detail = detail
+        _ = self.sessions.audit(record)
+        return .refused(reason)
+    }
+
+    /// Removes a try from the limit. If this fails, it stays counted.
+    private func giveBack(_ bucket: RateBucket) async {
+        try? await self.ask { limiter, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
+    }
+
+    /// Calls the limiter on one of its loops.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        try await self.loops.ask(self.limiter, question)
+    }
+}
+
+extension BrowserRefusal.Cause {
+    /// The id of the refusal in answers, logs and metrics.
+    package var reason: Reason {
+        switch self {
+        case .cancelled: .signInCancelled
+        case .interactionRequired: .signInInteractionRequired
+        case .providerError: .signInProviderError
+        case .mismatch: .signInStateMismatch
+        case .invalidToken: .signInInvalidToken
+        case .notAllowed: .signInNotAllowed
+        case .insufficient: .signInInsufficient
+        }
+    }
+}

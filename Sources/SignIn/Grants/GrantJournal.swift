@@ -1,0 +1,80 @@
+package import Observability
+package import Sessions
+internal import Vocabulary
+
+/// Records what happens to providers' tokens: counts it, writes ends to the audit stream, and passes it on to the log.
+package struct GrantJournal: Sendable {
+    /// An event of a grant. A detail is an error code of the provider or what failed, never a token.
+    package enum Event: Sendable, Equatable {
+        case renewed
+        /// The provider could not be reached or asked for a pause.
+        case later(detail: String)
+        /// The provider has ended its grant; the lineage has ended.
+        case ended(detail: String)
+        /// The refresh token may have been used, and the answer was lost. The session goes on.
+        case lost(detail: String)
+        /// The tokens are too large to be kept.
+        case tooLarge
+    }
+
+    private let take: @Sendable (Event, Session) -> Void
+
+    /// A journal that passes every event to `take`, with the session whose use caused it.
+    package init(_ take: @escaping @Sendable (Event, Session) -> Void) {
+        self.take = take
+    }
+
+    /// A journal that counts in `metrics`, writes to `audit` and passes every event to `log`.
+    package init(
+        audit: AuditStream,
+        metrics: MetricsRegistry,
+        log: @escaping @Sendable (Event, Session) -> Void
+    ) {
+        let counters = Dictionary(
+            uniqueKeysWithValues: ProviderRenewalResult.allCases.map { result in
+                (result, metrics.counter(MetricNames.providerRenewals, result.rawValue))
+            }
+        )
+        self.init { event, session in
+            if let id = counters[event.result] { metrics.increment(id) }
+            if let record = event.auditEvent(of: session) { audit.emit(record) }
+            log(event, session)
+        }
+    }
+
+    func note(_ event: Event, _ session: Session) {
+        self.take(event, session)
+    }
+}
+
+extension GrantJournal.Event {
+    /// The result under which it is counted.
+    var result: ProviderRenewalResult {
+        switch self {
+        case .renewed: .renewed
+        case .later: .later
+        case .ended: .ended
+        case .lost: .lost
+        case .tooLarge: .tooLarge
+        }
+    }
+
+    /// The event as a line of the audit stream; nil if it says nothing about the user's session.
+    package func auditEvent(of session: Session) -> AuditEvent? {
+        let (kind, code, reason): (AuditEvent.Kind, AuditEvent.Code, Reason)
+        switch self {
+        case .ended: (kind, code, reason) = (.sessionEnded, .loggedOut, .sessionProviderEnded)
+        case .lost: (kind, code, reason) = (.sessionRenewalFailed, .warning, .sessionRenewalAmbiguous)
+        case .renewed, .later, .tooLarge: return nil
+        }
+        return AuditEvent(
+            kind,
+            code: code,
+            reason: reason,
+            subject: session.subject,
+            session: session.id,
+            clientID: session.clientID,
+            host: session.host
+        )
+    }
+}

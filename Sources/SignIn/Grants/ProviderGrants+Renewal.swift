@@ -1,0 +1,286 @@
+package import NIOCore
+internal import Providers
+package import Sessions
+internal import Synchronization
+internal import Vocabulary
+
+extension ProviderGrants: SessionRenewer {
+    /// How long nothing is done with a grant that is not there, or while the store cannot be asked.
+    private static let absence = Duration.seconds(60)
+    private static let outage = Duration.seconds(1)
+    /// How long in all to wait for a provider that cannot be reached, before the lost answer of a refresh counts as
+    /// lost for good. Providers with rotation usually accept the former refresh token for half a minute.
+    private static let overlap = Duration.seconds(5)
+    /// The longest pause that a provider's `Retry-After` gives to all grants.
+    private static let longestRest = Duration.seconds(300)
+
+    /// The longest wait of a request for a renewal.
+    private static let longestWait = TimeAmount.seconds(3)
+    /// How often to look whether another gateway has finished, while a request waits for that.
+    private static let look = Duration.milliseconds(100)
+    private static let mostLooks = 30
+
+    package func renew(_ session: Session, _ key: RecordKey) {
+        _ = self.renew(session, key, telling: nil)
+    }
+
+    package func renewed(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        let promise = loop.makePromise(of: Void.self)
+        guard self.renew(session, key, telling: promise) else {
+            promise.succeed()
+            return promise.futureResult
+        }
+        let wait = loop.makePromise(of: Void.self)
+        let limit = loop.scheduleTask(in: Self.longestWait) { wait.succeed() }
+        promise.futureResult.whenComplete { _ in
+            limit.cancel()
+            wait.succeed()
+        }
+        return wait.futureResult
+    }
+
+    /// - Parameter promise: Succeeds when the renewal is over.
+    /// - Returns: Whether a renewal is under way.
+    private func renew(_ session: Session, _ key: RecordKey, telling promise: EventLoopPromise<Void>?) -> Bool {
+        guard let side = session.provider, let grant = side.grant, let provider = self.provider(named: side.name) else {
+            return false
+        }
+        switch self.begin(grant, telling: promise) {
+        case .resting: return false
+        case .underWay: return true
+        case .begun: break
+        }
+        Task {
+            let rest = await self.renew(Renewal(key: grant, session: session, sessionKey: key, provider: provider))
+            self.end(grant, resting: rest)
+        }
+        return true
+    }
+
+    /// One renewal.
+    private struct Renewal {
+        let key: RecordKey
+        /// The session whose use began it.
+        let session: Session
+        let sessionKey: RecordKey
+        let provider: any RefreshingProvider
+    }
+
+    // MARK: One at a time
+
+    private enum Beginning { case begun, underWay, resting }
+
+    private func begin(_ grant: RecordKey, telling promise: EventLoopPromise<Void>?) -> Beginning {
+        let now = self.clock.now()
+        let promises = promise.map { [$0] } ?? []
+        return self.state.withLock { state in
+            if state.underWay[grant] != nil {
+                state.underWay[grant]? += promises
+                return .underWay
+            }
+            guard !state.isDraining, state.underWay.count < Self.mostRenewals, now >= state.restsUntil ?? now,
+                now >= state.rests[grant] ?? now
+            else { return .resting }
+            state.underWay[grant] = promises
+            state.rests[grant] = nil
+            return .begun
+        }
+    }
+
+    private func end(_ grant: RecordKey, resting rest: UnixTime?) {
+        let now = self.clock.now()
+        let waiting = self.state.withLock { state in
+            let waiting = state.underWay.removeValue(forKey: grant) ?? []
+            guard let rest else { return waiting }
+            if state.rests.count >= Self.mostRests { state.rests = state.rests.filter { $0.value > now } }
+            // Looking again too early does no harm.
+            if state.rests.count >= Self.mostRests { state.rests = [:] }
+            state.rests[grant] = rest
+            return waiting
+        }
+        for promise in waiting { promise.succeed() }
+    }
+
+    /// Whether a request waits for the renewal of the grant.
+    private func isAwaited(_ grant: RecordKey) -> Bool {
+        self.state.withLock { $0.underWay[grant]?.isEmpty == false }
+    }
+
+    private static let mostRests = 8192
+
+    // MARK: Steps
+
+    /// - Returns: When the next look at the grant is due; nil: as its sessions say.
+    private func renew(_ renewal: Renewal) async -> UnixTime? {
+        var looks = 0
+        do {
+            while looks < Self.mostWrites + Self.mostLooks {
+                looks += 1
+                guard let stored = try await self.grant(renewal.key) else { return self.later(Self.absence) }
+                switch stored.record.renewalStep(of: self.holder, at: self.clock.now()) {
+                case .follow:
+                    await self.update(renewal, stored.record)
+                    return nil
+                case .rest(let until):
+                    guard stored.record.lease != nil, looks < Self.mostLooks, self.isAwaited(renewal.key) else {
+                        return until
+                    }
+                    await self.pause(Self.look)
+                case .lose(let lost):
+                    guard try await self.write(lost, renewal.key, judged: stored.version) == .written else { continue }
+                    self.journal.note(.lost(detail: "the gateway that was refreshing has died"), renewal.session)
+                    await self.update(renewal, lost)
+                    return nil
+                case .refresh(let leased):
+                    guard try await self.write(leased, renewal.key, judged: stored.version) == .written else {
+                        continue
+                    }
+                    return await self.refresh(leased, renewal)
+                }
+            }
+        } catch {
+            // Nothing was sent to the provider; a lease that was written all the same is this process's own.
+        }
+        return self.later(Self.outage)
+    }
+
+    /// Somewhat later than after `pause`, so that gateways do not all look at the same time.
+    private func later(_ pause: Duration) -> UnixTime {
+        self.clock.now().advanced(by: pause * Double.random(in: 1...1.5))
+    }
+
+    /// Refreshes the tokens of a grant whose lease this process holds.
+    private func refresh(_ leased: ProviderGrant, _ renewal: Renewal) async -> UnixTime? {
+        switch await self.answer(leased, renewal) {
+        case .refreshed(_, let authentication?)
+        where !authentication.identity.id.utf8.elementsEqual(leased.owner.subject.utf8):
+            return await self.endLineage(renewal, detail: "the answer is for another user")
+        case .refreshed(let tokens, let authentication):
+            let settlement = await self.settle(renewal.key) { current in
+                // Another gateway may have refreshed too, after the lease expired; then its tokens are the later ones.
+                guard current.generation == leased.generation else { return nil }
+                return current.renewed(tokens, identity: authentication?.identity, at: self.clock.now())
+            }
+            switch settlement {
+            case .stored(let grant):
+                self.journal.note(.renewed, renewal.session)
+                await self.update(renewal, grant)
+                return nil
+            case .absent:
+                // The user has signed out meanwhile.
+                await renewal.provider.revoke(tokens)
+                return self.later(Self.absence)
+            case .tooLarge:
+                self.journal.note(.tooLarge, renewal.session)
+                return await self.lose(leased, renewal, detail: "the new tokens are too large")
+            case .unavailable:
+                return self.later(Self.outage)
+            }
+        case .ended(let detail):
+            return await self.endLineage(renewal, detail: detail)
+        case .later(let pause, let detail):
+            return await self.rest(leased, renewal, pause, detail: detail)
+        case .ambiguous(let detail):
+            return await self.lose(leased, renewal, detail: detail)
+        }
+    }
+
+    /// The provider's answer. If the first one is lost, the same token is sent once more, at once.
+    private func answer(_ leased: ProviderGrant, _ renewal: Renewal) async -> ProviderRefresh {
+        func refresh() async -> ProviderRefresh {
+            await renewal.provider.refresh(leased.tokens, of: leased.owner.subject)
+        }
+        var answer = await refresh()
+        guard case .ambiguous = answer else { return answer }
+        var waited = Duration.zero
+        answer = await refresh()
+        while case .later(let pause, _) = answer {
+            let pause = max(pause ?? .zero, Self.outage)
+            waited += pause
+            guard waited <= Self.overlap else { break }
+            await self.pause(pause)
+            answer = await refresh()
+        }
+        switch answer {
+        case .refreshed: return answer
+        // Refresh tokens stay valid here, so nothing is lost.
+        case .ambiguous(let detail) where leased.rotates == false: return .later(after: nil, detail: detail)
+        case _ where leased.rotates == false: return answer
+        // `invalid_grant` says only that the first request has used the token: the user is not signed out for it.
+        case .ambiguous(let detail), .ended(let detail), .later(_, let detail): return .ambiguous(detail: detail)
+        }
+    }
+
+    private func rest(
+        _ leased: ProviderGrant,
+        _ renewal: Renewal,
+        _ pause: Duration?,
+        detail: String
+    ) async -> UnixTime? {
+        self.journal.note(.later(detail: detail), renewal.session)
+        let now = self.clock.now()
+        if let pause {
+            let until = now.advanced(by: min(pause, Self.longestRest))
+            self.state.withLock { $0.restsUntil = max($0.restsUntil ?? until, until) }
+        }
+        let jitter = Double.random(in: 0...1)
+        var wasLost = false
+        let settlement = await self.settle(renewal.key) { current in
+            guard current.generation == leased.generation else { return nil }
+            var next = current
+            // If another gateway took the tokens for lost because the lease could not be given back in time, they are
+            // not.
+            wasLost = current.tokensEndAt != nil
+            (next.renewAt, next.tokensEndAt) = (leased.renewAt, nil)
+            return next.resting(for: pause, jitter: jitter, at: now)
+        }
+        guard case .stored(let grant) = settlement else { return self.later(Self.outage) }
+        if wasLost { await self.update(renewal, grant) }
+        return grant.restsUntil
+    }
+
+    private func lose(_ leased: ProviderGrant, _ renewal: Renewal, detail: String) async -> UnixTime? {
+        self.journal.note(.lost(detail: detail), renewal.session)
+        let settlement = await self.settle(renewal.key) { current in
+            current.generation == leased.generation ? current.lost(at: self.clock.now()) : nil
+        }
+        guard case .stored(let grant) = settlement else { return self.later(Self.outage) }
+        await self.update(renewal, grant)
+        return nil
+    }
+
+    /// Ends all sessions of the lineage, because the provider has ended its own.
+    private func endLineage(_ renewal: Renewal, detail: String) async -> UnixTime? {
+        let lineage = renewal.key.lineage
+        let hasEnded: Void? = await self.persist { () async throws(StoreError) in
+            try await self.ask { store, loop in store.end(lineage, on: loop) }
+        }
+        // If the store cannot be asked, the next use of the session asks the provider again.
+        guard hasEnded != nil else { return self.later(Self.outage) }
+        self.journal.note(.ended(detail: detail), renewal.session)
+        await self.forget(renewal.key)
+        return self.later(Self.absence)
+    }
+
+    // MARK: Sessions
+
+    /// Replaces the sessions that do not yet show what was renewed. What fails here is repeated when the session is
+    /// used.
+    private func update(_ renewal: Renewal, _ grant: ProviderGrant) async {
+        for key in Set(grant.sessions + [renewal.sessionKey]) {
+            try? await self.update(key, renewal.key, grant)
+        }
+    }
+
+    private func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(StoreError) {
+        for _ in 0..<Self.mostWrites {
+            guard let stored = try await self.ask({ store, loop in store.session(key, on: loop) }),
+                let next = grant.update(of: stored.record, grantKey)
+            else { return }
+            let answer = try await self.ask { store, loop in
+                store.replace(key, judged: stored.version, with: next, on: loop)
+            }
+            guard answer == .changed else { return }
+        }
+    }
+}

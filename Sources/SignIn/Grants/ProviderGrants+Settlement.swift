@@ -1,0 +1,54 @@
+internal import Providers
+internal import Sessions
+internal import Vocabulary
+
+/// Writes the result of a refresh, which must not be lost: the new tokens are kept in memory while the store fails.
+extension ProviderGrants {
+    /// The result of writing.
+    enum Settlement {
+        /// The grant that is stored now.
+        case stored(ProviderGrant)
+        /// There is no grant any more.
+        case absent
+        case tooLarge
+        /// The store could not be asked for `patience`.
+        case unavailable
+    }
+
+    /// How long a failing store is asked again. The former tokens may be worthless.
+    private static let patience = 600
+    private static let firstPause = Duration.milliseconds(50)
+    private static let longestPause = Duration.seconds(1)
+
+    /// Replaces the present grant by what `change` makes of it; leaves it if that is nil.
+    func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
+        let settlement = await self.persist { () async throws(StoreError) -> Settlement? in
+            for _ in 0..<Self.mostWrites {
+                guard let stored = try await self.grant(key) else { return .absent }
+                guard let next = change(stored.record) else { return .stored(stored.record) }
+                switch try await self.write(next, key, judged: stored.version) {
+                case .written: return .stored(next)
+                case .tooLarge: return .tooLarge
+                // It was replaced, or the store no longer knows what was judged.
+                case .other: continue
+                }
+            }
+            throw .unavailable
+        }
+        return settlement ?? .unavailable
+    }
+
+    /// Repeats `step` until the store can be asked; nil after `patience` tries.
+    func persist<Answer>(_ step: () async throws(StoreError) -> Answer?) async -> Answer? {
+        var pause = Self.firstPause
+        for _ in 0..<Self.patience {
+            do throws(StoreError) {
+                return try await step()
+            } catch {
+                await self.pause(pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+        return nil
+    }
+}

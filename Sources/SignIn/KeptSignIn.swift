@@ -1,0 +1,109 @@
+internal import Cryptography
+internal import Providers
+package import Vocabulary
+
+/// A sign-in at a provider that has begun: what the browser keeps, sealed, until it comes back. Nothing is stored for it.
+package struct KeptSignIn: Sendable, Equatable {
+    /// How long a user may take to sign in at the provider.
+    package static let lifetime: Duration = .seconds(600)
+    /// The maximum length of the sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
+    /// (RFC 6265bis 5.6).
+    static let longest = 3800
+
+    /// What the provider needs to complete the sign-in.
+    package var providerState: Secret
+    /// The path on this host to which the browser goes afterwards.
+    package var returnTo: String
+    /// Whether the user must authenticate again even if the provider has a session of that user.
+    package var isAgain: Bool
+    /// The lowest level to reach; nil: any.
+    package var aal: AssuranceLevel?
+    /// The longest time since the user authenticated; nil: any.
+    package var maxAge: Duration?
+    package var begunAt: UnixTime
+
+    /// Whether the user took too long.
+    package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
+
+    /// What the sign-in must reach and has not reached; nil if it has reached everything.
+    func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
+        if let aal = self.aal, authentication.aal < aal { return "aal" }
+        if let maxAge = self.maxAge, let time = authentication.authenticatedAt, now.since(time) > maxAge {
+            // Providers state whole seconds. One that asked the user after the sign-in began did what it was told.
+            guard time.seconds >= self.begunAt.seconds else { return "auth_time" }
+        }
+        return nil
+    }
+}
+
+/// Seals what a browser keeps of a sign-in.
+struct KeptSignInSeal: Sendable {
+    private let keys: SealingKeyRing
+
+    init(_ keys: SealingKeyRing) {
+        self.keys = keys
+    }
+
+    /// The sealed text: characters of base64url. A `returnTo` for which there is no room becomes `/`.
+    ///
+    /// - Parameters:
+    ///   - id: Names the cookie.
+    ///   - authority: `host[:port]` of the host, because a cookie does not respect ports (RFC 6265 8.5).
+    func seal(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
+        let text = self.text(pending, id, authority)
+        guard text.count > KeptSignIn.longest else { return Secret(text) }
+        var short = pending
+        short.returnTo = "/"
+        return Secret(self.text(short, id, authority))
+    }
+
+    /// What was sealed for this id and host; nil for all else, also for what was sealed under a secret that is no longer
+    /// accepted.
+    func open(_ text: Secret, id: String, on authority: String) -> KeptSignIn? {
+        guard text.bytes.count <= KeptSignIn.longest, let sealed = Base64URL.decoded(text.bytes[...]),
+            let bytes = try? self.keys.open(sealed, for: Self.place(id, authority))
+        else { return nil }
+        return try? KeptSignIn(bytes)
+    }
+
+    private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
+        Base64URL.encoded(self.keys.seal(pending.bytes, for: Self.place(id, authority)))
+    }
+
+    /// No record has such a place: their keys begin with `sp:`.
+    private static func place(_ id: String, _ authority: String) -> [UInt8] {
+        Array("sign-in \(authority) \(id)".utf8)
+    }
+}
+
+extension KeptSignIn {
+    private static let version: UInt8 = 1
+
+    fileprivate var bytes: [UInt8] {
+        var writer = CompactWriter()
+        writer.write(byte: Self.version)
+        writer.write(self.begunAt.milliseconds)
+        writer.write(self.returnTo)
+        writer.write(byte: self.isAgain ? 1 : 0)
+        writer.write(optional: self.aal) { $0.write($1.rawValue) }
+        writer.write(optional: self.maxAge) { $0.write($1.wholeMilliseconds) }
+        writer.write(list: self.providerState.bytes) { $0.write(byte: $1) }
+        return writer.bytes
+    }
+
+    fileprivate init(_ bytes: [UInt8]) throws(CompactFormatError) {
+        var reader = CompactReader(bytes)
+        guard try reader.byte() == Self.version else { throw CompactFormatError() }
+        self.begunAt = UnixTime(milliseconds: try reader.signed())
+        self.returnTo = try reader.text()
+        self.isAgain = try reader.byte() != 0
+        self.aal = try reader.optional { (reader) throws(CompactFormatError) in
+            AssuranceLevel(named: try reader.text())
+        }
+        self.maxAge = try reader.optional { (reader) throws(CompactFormatError) in .milliseconds(try reader.signed()) }
+        self.providerState = Secret(
+            try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
+        )
+        try reader.finish()
+    }
+}

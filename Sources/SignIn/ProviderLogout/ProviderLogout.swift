@@ -1,0 +1,91 @@
+package import Providers
+internal import Sessions
+package import Vocabulary
+
+/// Ends sessions because their provider says so: by a logout token from the provider itself (back-channel), or by a
+/// browser that comes from one of the provider's pages (front-channel).
+package struct ProviderLogout: Sendable {
+    /// The result of a logout.
+    package enum Outcome: Sendable, Equatable {
+        /// What was named has ended on every gateway, now or before.
+        case ended
+        case refused(Reason)
+        /// The provider's keys or the store are not available; the provider may repeat its request.
+        case unavailable(Reason)
+    }
+
+    private let provider: any LogoutProvider
+    private let ends: ProviderSessions
+    private let sessions: SessionService
+
+    package init(provider: any LogoutProvider, ends: ProviderSessions, sessions: SessionService) {
+        self.provider = provider
+        self.ends = ends
+        self.sessions = sessions
+    }
+
+    /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once.
+    package func obey(_ token: Secret, for requester: Requester) async -> Outcome {
+        let logout: LogoutToken
+        switch await self.provider.logoutToken(token) {
+        case .valid(let token): logout = token
+        case .invalid(let detail): return self.refuse(.logoutInvalidToken, detail, requester)
+        case .unavailable: return .unavailable(.providerUnavailable)
+        }
+        do {
+            guard try await !self.ends.wasObeyed(logout.id, of: self.provider.name) else {
+                return self.refuse(.logoutReplayed, nil, requester)
+            }
+            try await self.end(logout)
+            try await self.ends.noteObeyed(logout.id, of: self.provider.name, until: logout.expiresAt)
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        self.record(subject: logout.subject, sessionID: logout.sessionID, "back-channel", requester)
+        return .ended
+    }
+
+    /// Ends the sessions of one session of the provider (OpenID Connect Front-Channel Logout 1.0 2). It revokes no token:
+    /// the browser proves nothing but that it knows the `sid`.
+    ///
+    /// - Parameter issuer: `iss` of the request.
+    package func end(_ sessionID: String, of issuer: String, for requester: Requester) async -> Outcome {
+        guard issuer == self.provider.name else {
+            return self.refuse(.logoutInvalidToken, "iss is not the issuer", requester)
+        }
+        do {
+            // Anyone may send any `sid`: one that is not known writes nothing.
+            guard try await self.ends.end(sessionID, of: issuer) else { return .ended }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        self.record(subject: nil, sessionID: sessionID, "front-channel", requester)
+        return .ended
+    }
+
+    private func end(_ logout: LogoutToken) async throws(StoreError) {
+        if let sessionID = logout.sessionID {
+            let isKnown = try await self.ends.end(sessionID, of: self.provider.name)
+            try await self.ends.endTokens(sessionID, of: self.provider.name)
+            // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
+            if isKnown { return }
+        }
+        if let subject = logout.subject { try await self.ends.end(subject: subject) }
+    }
+
+    private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {
+        var record = self.sessions.record(.denied(reason), .web, requester)
+        record.provider = self.provider.name
+        record.detail = detail
+        _ = self.sessions.audit(record)
+        return .refused(reason)
+    }
+
+    private func record(subject: String?, sessionID: String?, _ channel: String, _ requester: Requester) {
+        var record = self.sessions.record(.signedOut, .web, requester)
+        record.subject = subject
+        record.provider = self.provider.name
+        record.detail = channel
+        _ = self.sessions.audit(record)
+    }
+}

@@ -1,0 +1,111 @@
+package import NIOCore
+package import Sessions
+package import Vocabulary
+
+/// Finds the lineages of a provider's sessions, and ends them when the provider says so.
+package struct ProviderSessions: Sendable {
+    private let store: any RecordStore
+    private let authority: TokenAuthority
+    private let loops: any EventLoopGroup
+    private let clock: Clock
+    /// How often a record is read and judged again when another sign-in changed it meanwhile.
+    private static let tries = 8
+
+    /// - Parameter loops: The loops on which the store is called.
+    package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
+        self.store = store
+        self.authority = authority
+        self.loops = loops
+        self.clock = clock
+    }
+
+    /// Notes that a lineage begins with the provider's session `id`. To be called before the lineage's first session is
+    /// written, so that there is no session that the provider's logout does not find.
+    ///
+    /// - Parameter expiresAt: When the lineage's last session expires.
+    func note(
+        _ lineage: Lineage,
+        of id: String,
+        at provider: String,
+        until expiresAt: UnixTime
+    ) async throws(StoreError) {
+        guard let key = self.authority.providerSessionKeys(id, of: provider).first else { return }
+        for _ in 0..<Self.tries {
+            let present = try await self.ask { store, loop in
+                store.replaceable(key, as: ProviderSessionRecord.self, on: loop)
+            }
+            var next =
+                present?.record
+                ?? ProviderSessionRecord(since: self.clock.now(), expiresAt: expiresAt, lineage: lineage)
+            for surplus in next.add(lineage, until: expiresAt) {
+                try await self.ask { store, loop in store.end(surplus, on: loop) }
+            }
+            if try await self.write(next, key, judged: present?.version) { return }
+        }
+        throw .unavailable
+    }
+
+    /// Ends every session of this deployment that began with the provider's session `id`.
+    ///
+    /// - Returns: Whether any ever began with it, as far as it is still known.
+    package func end(_ id: String, of provider: String) async throws(StoreError) -> Bool {
+        var isKnown = false
+        for key in self.authority.providerSessionKeys(id, of: provider) {
+            let present = try await self.ask { store, loop in
+                store.replaceable(key, as: ProviderSessionRecord.self, on: loop)
+            }
+            guard let record = present?.record else { continue }
+            isKnown = true
+            // Each is ended even if it ended before: a former answer may have been lost.
+            for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
+        }
+        return isKnown
+    }
+
+    /// Ends every session of a token that the provider issued in its session `id`.
+    package func endTokens(_ id: String, of provider: String) async throws(StoreError) {
+        let name = ProviderSession.endName(of: id, at: provider)
+        try await self.ask { store, loop in store.end(subject: name, on: loop) }
+    }
+
+    /// Ends every session of the subject.
+    package func end(subject: String) async throws(StoreError) {
+        try await self.ask { store, loop in store.end(subject: subject, on: loop) }
+    }
+
+    /// Whether a logout token with this id was obeyed.
+    package func wasObeyed(_ id: String, of provider: String) async throws(StoreError) -> Bool {
+        for key in self.authority.logoutReceiptKeys(id, of: provider) {
+            let present = try await self.ask { store, loop in
+                store.replaceable(key, as: LogoutReceipt.self, on: loop)
+            }
+            if present != nil { return true }
+        }
+        return false
+    }
+
+    /// Notes that a logout token was obeyed, until it is refused for its age.
+    package func noteObeyed(_ id: String, of provider: String, until expiresAt: UnixTime) async throws(StoreError) {
+        guard let key = self.authority.logoutReceiptKeys(id, of: provider).first else { return }
+        _ = try await self.write(LogoutReceipt(since: self.clock.now(), expiresAt: expiresAt), key, judged: nil)
+    }
+
+    /// - Returns: false when the present record is not the one that was judged.
+    private func write<Record: ReplaceableRecord>(
+        _ record: Record,
+        _ key: RecordKey,
+        judged: RecordVersion?
+    ) async throws(StoreError) -> Bool {
+        let attempt = self.authority.newAttempt()
+        return try await self.ask { store, loop in
+            store.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
+        } == .done
+    }
+
+    /// Calls the store on one of its loops.
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (any RecordStore, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        try await self.loops.ask(self.store, question)
+    }
+}

@@ -1,0 +1,40 @@
+package import Providers
+internal import Sessions
+
+/// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next sign-in
+/// asks the user again.
+package struct ProviderSignOut: Sendable {
+    private let provider: any BrowserProvider
+    private let page: String
+    private let origins: Set<String>
+    private let seal: SignOutReturnSeal
+
+    /// - Parameters:
+    ///   - page: The absolute URL of the page to which the provider sends the browser back. It is registered there.
+    ///   - origins: Those of the gateway's hosts.
+    package init(provider: any BrowserProvider, page: String, origins: Set<String>, seal: SignOutReturnSeal) {
+        self.provider = provider
+        self.page = page
+        self.origins = origins
+        self.seal = seal
+    }
+
+    /// The provider's page that ends its session of the user; nil if it has none, or if the sessions that ended did not
+    /// begin there.
+    ///
+    /// - Parameter place: Where the browser goes in the end.
+    package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
+        guard let last = ended.first(where: { $0.session.provider?.name == self.provider.name }) else { return nil }
+        return await self.provider.signOutURL(
+            idToken: last.tokens?.idToken,
+            returnTo: self.page,
+            state: self.seal.seal(place)
+        )
+    }
+
+    /// Where a browser that the provider sent back goes; nil for a `state` that this deployment did not make, or that
+    /// names a host that it no longer has.
+    package func place(of state: String) -> SignOutReturn? {
+        self.seal.open(state).flatMap { self.origins.contains($0.origin) ? $0 : nil }
+    }
+}

@@ -1,0 +1,122 @@
+internal import NIOCore
+internal import Sessions
+internal import Settings
+package import Vocabulary
+
+/// The answer of the host that is asked for a ticket.
+package enum TicketIssue: Sendable {
+    /// The ticket, which is shown once.
+    case issued(Secret)
+    /// The user must sign in on this host first, or again; then the browser asks once more.
+    ///
+    /// - Parameter reason: Why there is no session; nil: there is one, which does not suffice.
+    case signIn(Reason?)
+    /// The browser has lost its nonce by now: it begins again on the host that asked.
+    case expired
+    case refused(Reason)
+    /// Too many; the next one is allowed after this time.
+    case throttled(Duration)
+    case unavailable(Reason)
+}
+
+extension HostTickets {
+    /// One session: an app in frames may open many hosts at once, but not continuously. It also limits a thief of the
+    /// session's cookie.
+    private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
+
+    /// Issues a ticket for the browser's session on this host, if that suffices for the request.
+    package func issue(_ request: TicketRequest, for requester: Requester) async -> TicketIssue {
+        guard request.issuer == requester.authority, let audience = self.audience(of: request) else {
+            return self.refuse(.ticketOtherHost, request, requester)
+        }
+        let now = self.sessions.clock.now()
+        guard !request.isExpired(at: now) else { return .expired }
+        do {
+            let found: FoundSession
+            switch try await self.sessions.web(requester) {
+            // A session that an app may refuse for this would come back for another ticket.
+            case .session(let live) where now >= live.session.provider?.tokensEndAt ?? live.session.expiresAt:
+                return .signIn(.sessionRenewalAmbiguous)
+            case .session(let live): found = live
+            case .none(let reason): return .signIn(reason)
+            }
+            let suffices = TicketIssueCase(
+                session: found.session,
+                begunAt: request.begunAt,
+                demand: request.demand,
+                bindings: audience.bindings,
+                device: self.sessions.device(requester),
+                now: now
+            ).suffices
+            guard suffices else { return .signIn(nil) }
+            return try await self.issue(request, from: found, requester, now)
+        } catch {
+            self.journal.record(self.record(.unavailable, requester))
+            return .unavailable(SessionService.reason(error))
+        }
+    }
+
+    /// The host that asks, if it may ask the issuer under the present configuration.
+    private func audience(of request: TicketRequest) -> SignInHosts.Host? {
+        guard let host = self.hosts.host(request.host) else { return nil }
+        let (client, issuer) = request.back == nil ? (host.authority, request.issuer) : (request.issuer, host.authority)
+        return self.hosts.signInHost(of: client)?.authority == issuer ? host : nil
+    }
+
+    private func issue(
+        _ request: TicketRequest,
+        from found: FoundSession,
+        _ requester: Requester,
+        _ now: UnixTime
+    ) async throws(StoreError) -> TicketIssue {
+        let bucket = RateBucket(Self.perSession, Array(found.session.id.utf8))
+        let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
+        if case .throttled(let wait) = decision {
+            _ = self.refuse(.ticketThrottled, request, requester, found.session)
+            return .throttled(wait)
+        }
+        let (token, key) = self.sessions.authority.make(.hostTicket, in: found.session.lineage)
+        let ticket = HostTicket(
+            parent: found.key,
+            owner: RecordOwner(subject: found.session.subject, epoch: found.session.epoch),
+            host: request.host,
+            challenge: request.challenge,
+            issuedAt: now,
+            expiresAt: min(now.advanced(by: HostTicket.lifetime), found.session.expiresAt)
+        )
+        do {
+            try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
+        } catch {
+            // An outage must not become "too many requests" for a browser that tries again as told.
+            _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
+            throw error
+        }
+        var record = self.record(.issued, requester)
+        record.audience = request.host
+        record.subject = found.session.subject
+        record.sessionID = found.session.id
+        guard self.journal.record(record) else { return .unavailable(.gatewayOverloaded) }
+        // It is a use of the session. If the note is lost, the session only ends early.
+        _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
+        return .issued(token)
+    }
+
+    private func refuse(
+        _ reason: Reason,
+        _ request: TicketRequest,
+        _ requester: Requester,
+        _ session: Session? = nil
+    ) -> TicketIssue {
+        var record = self.record(.refused(reason), requester)
+        record.audience = request.host
+        record.subject = session?.subject
+        record.sessionID = session?.id
+        self.journal.record(record)
+        return .refused(reason)
+    }
+
+    /// Records that a request was refused before a ticket was looked for.
+    package func recordRefusal(_ reason: Reason, for requester: Requester) {
+        self.journal.record(self.record(.refused(reason), requester))
+    }
+}

@@ -1,0 +1,239 @@
+internal import NIOCore
+package import Sessions
+internal import Settings
+package import Vocabulary
+
+/// The answer to a presented ticket.
+package enum TicketUse: Sendable {
+    /// A new session on this host; its token is shown once, to its user.
+    case signedIn(token: Secret, session: Session)
+    /// The browser keeps the session that it has.
+    case alreadySignedIn
+    /// The browser has a session of another user: only a new sign-in may put another one in its place.
+    case signInAgain
+    /// Not signed in by this ticket. `hasSession`: the browser has a live session here, which stays.
+    case refused(Reason, hasSession: Bool)
+    /// Whether the ticket was used may be unknown; the same request completes the try.
+    case unavailable(Reason)
+}
+
+extension HostTickets {
+    /// Whether the browser has exactly one session here, and it lives.
+    package func hasSession(_ requester: Requester) async throws(StoreError) -> Bool {
+        guard requester.cookies.count == 1 else { return false }
+        return try await !self.sessions.presented(by: requester).isEmpty
+    }
+
+    /// Uses the ticket `token`: makes a session on the requester's host from the one that issued it. The browser's
+    /// former sessions on this host end first.
+    ///
+    /// - Parameter nonce: What this browser has kept since it asked for the ticket.
+    package func use(_ token: Secret, _ nonce: TicketNonce, for requester: Requester) async -> TicketUse {
+        var attempt: Attempt?
+        do {
+            let existing = try await self.sessions.presented(by: requester)
+            // The new cookie would be another one beside those that differ, and the host would ask for a ticket again.
+            guard requester.cookies.count <= 1 else {
+                return self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
+            }
+            let hasSession = !existing.isEmpty
+            guard !nonce.isExpired(at: self.sessions.clock.now()) else {
+                return self.refuse(.ticketExpired, requester, hasSession: hasSession)
+            }
+            guard case .record(let key) = self.sessions.authority.read(.hostTicket, token.bytes) else {
+                return self.refuse(.ticketUnknown, requester, hasSession: hasSession)
+            }
+            let new = Attempt(
+                key: key,
+                nonce: nonce,
+                session: self.sessions.authority.attempt(
+                    nonce.secret,
+                    with: key,
+                    of: token.bytes,
+                    on: requester.authority
+                ),
+                existing: existing,
+                requester: requester
+            )
+            attempt = new
+            // Another request may use the ticket between the look-up and the act; then it is judged once more.
+            for _ in 0..<2 {
+                if let use = try await self.act(new) { return use }
+            }
+            return self.refuse(.ticketUnknown, requester, hasSession: hasSession)
+        } catch {
+            self.journal.record(self.record(.unavailable, attempt?.requester ?? requester))
+            return .unavailable(SessionService.reason(error))
+        }
+    }
+
+    /// One try of a browser to use one ticket. The same nonce and ticket give the same try.
+    private struct Attempt: Sendable {
+        let key: RecordKey
+        let nonce: TicketNonce
+        /// The session that the try makes.
+        let session: TransferAttempt
+        /// The browser's live sessions on this host.
+        let existing: [FoundSession]
+        let requester: Requester
+
+        var hasSession: Bool { !self.existing.isEmpty }
+    }
+
+    /// nil: the ticket has changed since it was judged.
+    private func act(_ attempt: Attempt) async throws(StoreError) -> TicketUse? {
+        let requester = attempt.requester
+        let lookup = try await self.ask { store, loop in
+            store.singleUse(attempt.key, as: HostTicket.self, on: loop)
+        }
+        switch lookup {
+        case .absent:
+            return self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession)
+        case .spent(let marker):
+            return try await self.answerSpent(marker, attempt)
+        case .live(let stored):
+            let ticket = stored.record
+            let parent = try await self.ask { store, loop in store.session(ticket.parent, on: loop) }?.record
+            let verdict = TicketUseCase(
+                ticket: ticket,
+                parent: parent,
+                host: requester.authority,
+                challenge: attempt.nonce.challenge,
+                begunAt: attempt.nonce.begunAt,
+                existing: attempt.existing,
+                bindings: self.hosts.host(requester.authority)?.bindings ?? [],
+                device: self.sessions.device(requester),
+                now: self.sessions.clock.now()
+            ).verdict
+            switch verdict {
+            case .refuse(let reason):
+                return self.refuse(reason, requester, hasSession: attempt.hasSession, subject: ticket.owner.subject)
+            case .askAgain:
+                _ = self.refuse(.ticketOtherUser, requester, hasSession: true, subject: ticket.owner.subject)
+                return .signInAgain
+            case .keep(let key):
+                let marker = Marker.used(attempt.session.id, session: key)
+                return try await self.consume(attempt, stored, marker, creating: nil, parent)
+            case .make:
+                guard let parent else { return self.refuse(.ticketUnknown, requester, hasSession: attempt.hasSession) }
+                let session = try await self.prepare(attempt, parent, ticket.parent)
+                return try await self.consume(attempt, stored, attempt.session.success, creating: session, parent)
+            }
+        }
+    }
+
+    /// Ends the browser's former sessions on this host, and enters the new one wherever the end of its sign-in is to
+    /// find it.
+    private func prepare(
+        _ attempt: Attempt,
+        _ parent: Session,
+        _ parentKey: RecordKey
+    ) async throws(StoreError) -> NewSession {
+        let key = attempt.session.sessionKey
+        let session = Session.onAnotherHost(
+            from: parent,
+            parentKey,
+            id: attempt.session.sessionID,
+            host: attempt.requester.authority,
+            device: self.sessions.device(attempt.requester),
+            now: self.sessions.clock.now()
+        )
+        let root = session.familyRoot(key)
+        var replaced: RecordKey?
+        for former in attempt.existing {
+            if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
+                // Of the same sign-in, which goes on.
+                try await self.sessions.end(former.key)
+                replaced = former.key
+            } else {
+                try await self.sessions.end(former)
+            }
+        }
+        if let root {
+            try await self.ask { [replaced] store, loop in
+                HandoffFamily.add(key, root: root, parent: parent, former: replaced, to: store, on: loop)
+            }
+        }
+        if let grant = session.provider?.grant {
+            try await self.sessions.grants?.add(key, expiresAt: session.expiresAt, to: grant)
+        }
+        return NewSession(key: key, session: session)
+    }
+
+    private func consume(
+        _ attempt: Attempt,
+        _ stored: Stored<HostTicket>,
+        _ marker: Marker,
+        creating session: NewSession?,
+        _ parent: Session?
+    ) async throws(StoreError) -> TicketUse? {
+        let consumption = try await self.ask { store, loop in
+            store.consume(attempt.key, judged: stored.version, marker: marker, creating: session, on: loop)
+        }
+        switch consumption {
+        case .changed: return nil
+        case .spent(let marker): return try await self.answerSpent(marker, attempt)
+        case .quarantined:
+            return self.refuse(.ticketQuarantined, attempt.requester, hasSession: session == nil)
+        case .done:
+            guard let session else {
+                self.note(.sessionStays, attempt, attempt.existing.first?.session, parent)
+                return .alreadySignedIn
+            }
+            return await self.complete(attempt, session.session, parent)
+        }
+    }
+
+    /// Hands out the session of this try, unless it cannot be recorded.
+    private func complete(_ attempt: Attempt, _ session: Session, _ parent: Session?) async -> TicketUse {
+        guard self.note(.used, attempt, session, parent) else {
+            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            _ = try? await self.sessions.end(attempt.session.sessionKey)
+            return .unavailable(.gatewayOverloaded)
+        }
+        return .signedIn(token: attempt.session.token, session: session)
+    }
+
+    /// A used ticket: the try that used it is repeated because its answer was lost, or another browser replays it.
+    private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> TicketUse {
+        let requester = attempt.requester
+        guard case .used(attempt.session.id, session: let key?) = marker else {
+            return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession)
+        }
+        try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
+        if attempt.existing.contains(where: { $0.key == key }) { return .alreadySignedIn }
+        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+        guard marker == attempt.session.success, let session = stored?.record,
+            self.sessions.clock.now().since(session.issuedAt) < TransferAttempt.lifetime
+        else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
+        return await self.complete(attempt, session, nil)
+    }
+
+    @discardableResult
+    private func note(
+        _ outcome: TicketRecord.Outcome,
+        _ attempt: Attempt,
+        _ session: Session?,
+        _ parent: Session?
+    ) -> Bool {
+        var record = self.record(outcome, attempt.requester)
+        record.audience = attempt.requester.authority
+        record.subject = session?.subject
+        record.sessionID = session?.id
+        record.parentSessionID = parent?.id
+        if outcome == .used { record.endedSessionID = attempt.existing.first?.session.id }
+        return self.journal.record(record)
+    }
+
+    private func refuse(
+        _ reason: Reason,
+        _ requester: Requester,
+        hasSession: Bool,
+        subject: String? = nil
+    ) -> TicketUse {
+        var record = self.record(.refused(reason), requester)
+        record.subject = subject
+        self.journal.record(record)
+        return .refused(reason, hasSession: hasSession)
+    }
+}

@@ -1,0 +1,119 @@
+package import Cryptography
+package import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Takes a sign-in from one host of the gateway to another, with a ticket that a browser carries between them.
+///
+/// ```
+/// host that asks:   begin  -> nonce in a cookie, request in a URL
+/// host that issues: issue  -> ticket in a URL, for the session of this host
+/// host that asks:   use    -> a session in the lineage of that one
+/// ```
+/// Nothing is stored before a signed-in user asks for a ticket. The ticket is of no use without the nonce, which only
+/// the browser that began has.
+package struct HostTickets: Sendable {
+    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
+
+    package let hosts: SignInHosts
+    let sessions: SessionService
+    let seal: TicketSeal
+    let limiter: any RateLimiter
+    let journal: TicketJournal
+    private let store: Store
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - keys: Seal requests and nonces.
+    ///   - limiter: Counts the tickets of a session.
+    ///   - loops: The loops on which store and limiter are called.
+    package init(
+        hosts: SignInHosts,
+        sessions: SessionService,
+        store: Store,
+        keys: SealingKeyRing,
+        limiter: any RateLimiter,
+        journal: TicketJournal,
+        loops: any EventLoopGroup
+    ) {
+        self.hosts = hosts
+        self.sessions = sessions
+        self.store = store
+        self.seal = TicketSeal(keys)
+        self.limiter = limiter
+        self.journal = journal
+        self.loops = loops
+    }
+
+    /// A request for a ticket: what the browser keeps, and what it takes to the host that issues.
+    package struct Beginning: Sendable {
+        /// Names the cookie; 22 characters of base64url.
+        package let id: String
+        /// The value of the cookie on the host that asks.
+        package let kept: Secret
+        /// The sealed request, for the query.
+        package let request: String
+    }
+
+    /// Begins: nothing is stored, so anyone may ask for it.
+    ///
+    /// - Parameters:
+    ///   - host: The authority of the host that asks.
+    ///   - issuer: The authority of the host that is asked.
+    ///   - returnTo: A safe path on the host that asks (`ReturnTo`), to which the browser goes with its new session.
+    ///   - back: See `TicketRequest.back`.
+    package func begin(
+        on host: String,
+        from issuer: String,
+        returnTo: String,
+        demand: TicketDemand = TicketDemand(),
+        back: String? = nil
+    ) -> Beginning {
+        let nonce = TicketNonce(secret: AttemptSecret(), begunAt: self.sessions.clock.now(), returnTo: returnTo)
+        let id = Random.base64URL(TicketRequest.idBytes)
+        let request = TicketRequest(
+            id: id,
+            host: host,
+            issuer: issuer,
+            challenge: nonce.challenge,
+            begunAt: nonce.begunAt,
+            demand: demand,
+            back: back
+        )
+        return Beginning(id: id, kept: self.seal.seal(nonce, id: id, on: host), request: self.seal.seal(request))
+    }
+
+    /// The request in a URL of `issuer`; nil if no host of this deployment has made it for that one.
+    package func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
+        self.seal.request(text, id: id, issuer: issuer)
+    }
+
+    /// The nonce in a cookie of `host`, whether or not it has expired; nil if this deployment did not make it there.
+    package func nonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
+        self.seal.nonce(kept, id: id, on: host)
+    }
+
+    /// The same; nil also for one that has expired.
+    package func currentNonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
+        self.nonce(kept, id: id, on: host).flatMap { $0.isExpired(at: self.sessions.clock.now()) ? nil : $0 }
+    }
+
+    // MARK: Steps
+
+    /// Calls the store on one of its loops.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        try await self.loops.ask(self.store, question)
+    }
+
+    func record(_ outcome: TicketRecord.Outcome, _ requester: Requester) -> TicketRecord {
+        TicketRecord(
+            outcome,
+            requestID: requester.requestID,
+            host: requester.authority,
+            device: self.sessions.device(requester)
+        )
+    }
+}

@@ -1,0 +1,12 @@
+extension String {
+    /// The text of bytes in UTF-8; nil if they are not.
+    ///
+    /// Most texts are ASCII, for which the first check is enough; `String(validating:as:)` costs ten times as much.
+    package init?(utf8 bytes: ArraySlice<UInt8>) {
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            self.init(decoding: bytes, as: UTF8.self)
+        } else {
+            self.init(validating: bytes, as: UTF8.self)
+        }
+    }
+}

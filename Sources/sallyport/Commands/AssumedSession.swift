@@ -1,0 +1,128 @@
+import ArgumentParser
+import NIOCore
+import Providers
+import Sessions
+import Settings
+import Vocabulary
+
+/// A user whose sign-in `explain` assumes.
+struct AssumedUser {
+    /// The provider would let the user sign in, and the gateway does not.
+    struct Refusal: Error {
+        let words: String
+    }
+
+    let identity: Identity
+    let aal: AssuranceLevel
+    let methods: [String]
+    /// The provider's name in the session; nil: the user is in the settings.
+    let provider: String?
+
+    /// A user of the static provider.
+    init(named identifier: String, _ provider: ProviderSettings?) throws {
+        guard case .fixedUsers(let users)? = provider else {
+            throw ValidationError(
+                "--user names a user of the static provider: write the claims of a user to a file for --claims."
+            )
+        }
+        guard let user = users.first(where: { $0.identifier == identifier }) else {
+            throw ValidationError("--user must name a user of the static provider.")
+        }
+        self.identity = Identity(id: user.id, traits: user.traits)
+        self.aal = user.aal
+        self.methods = ["password"]
+        self.provider = nil
+    }
+
+    private init(_ user: Authentication, provider: String) {
+        self.identity = user.identity
+        self.aal = user.aal
+        self.methods = user.methods
+        self.provider = provider
+    }
+
+    /// A user with these claims at the configured provider.
+    static func with(
+        claims document: [UInt8],
+        _ provider: ProviderSettings?
+    ) throws -> Result<AssumedUser, Refusal> {
+        guard let value = JSONText.decode(document), case .object = value else {
+            throw ValidationError(
+                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
+            )
+        }
+        let claims = UserClaims([value])
+        switch provider {
+        case .openID(let settings):
+            return self.mapped(claims, settings.claims, settings.allow, settings.issuer)
+        case .oauth2(let settings):
+            return self.mapped(claims, settings.claims, settings.allow, settings.name)
+        case .introspection(let settings):
+            return self.mapped(claims, settings.claims, AdmissionSettings(), settings.issuer ?? settings.url ?? "")
+        case .fixedUsers, nil:
+            throw ValidationError(
+                "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
+            )
+        }
+    }
+
+    private static func mapped(
+        _ claims: UserClaims,
+        _ settings: ClaimSettings,
+        _ allow: AdmissionSettings,
+        _ provider: String
+    ) -> Result<AssumedUser, Refusal> {
+        let mapping = ClaimsMapping(settings)
+        do throws(ClaimsError) {
+            let subject = try mapping.subject(claims)
+            let user = try mapping.authentication(subject, claims, fallback: "provider", now: Clock.system.now())
+            if let refusal = Admission(allow, settings).refusal(claims) {
+                return .failure(Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)"))
+            }
+            return .success(AssumedUser(user, provider: provider))
+        } catch {
+            return .failure(Refusal(words: error.detail))
+        }
+    }
+}
+
+/// A session that is assumed to exist, stored in the draft's store.
+struct AssumedSession: Sendable {
+    let token: String
+    let kind: Session.Kind
+
+    /// - Parameter isNative: Whether the request presents it as a bearer token, else as a cookie.
+    init(
+        of user: AssumedUser,
+        isNative: Bool,
+        authority: String,
+        _ settings: Settings,
+        _ foundations: Foundations,
+        _ device: DeviceFacts
+    ) throws {
+        let lineage = foundations.authority.newLineage()
+        let (token, key) = foundations.authority.make(.session, in: lineage)
+        let now = foundations.clock.now()
+        let lifetimes = isNative ? settings.session.native : settings.session.browser
+        let session = Session(
+            id: foundations.authority.newSessionID(),
+            kind: isNative ? .native : .web,
+            origin: isNative ? .native : .browser,
+            lineage: lineage,
+            identity: user.identity,
+            host: isNative ? nil : authority,
+            aal: user.aal,
+            methods: user.methods,
+            authenticatedAt: now,
+            issuedAt: now,
+            expiresAt: now.advanced(by: lifetimes.absolute),
+            idleLifetime: lifetimes.idle,
+            device: device,
+            provider: user.provider.map { ProviderSession(name: $0, sessionID: nil) }
+        )
+        let loop = foundations.group.any()
+        try foundations.store.create(NewSession(key: key, session: session), on: loop).wait()
+        self.token = String(decoding: token.bytes, as: UTF8.self)
+        self.kind = session.kind
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import Foundation
+import JOSE
+
+/// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify-jws",
+        abstract: "Verify the signature of a token on standard input and print its payload; exit status 0 or 1.",
+        discussion: """
+            The token is a JWS in compact form (RFC 7515), at most 8 KiB. Its payload goes to standard output byte by \
+            byte. If it is refused, the reason goes to standard error and the exit status is 1. Claims such as exp are \
+            not judged.
+
+            The file holds a JWK Set, or one JWK (RFC 7517): public or private keys, or shared secrets for HS256, HS384 \
+            and HS512, but not both. Keys that cannot verify signatures are left out. Read no file here that another \
+            party has written as if it held secrets.
+            """
+    )
+
+    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"))
+    var jwks: String
+
+    @Option(
+        help: ArgumentHelp(
+            "An algorithm that is allowed, e.g. ES256; may be given several times. Default: all that fit a key of the file.",
+            valueName: "name"
+        )
+    )
+    var alg: [String] = []
+
+    func validate() throws {
+        for name in self.alg where JWSAlgorithm(rawValue: name) == nil {
+            let names = JWSAlgorithm.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--alg must be one of \(names).")
+        }
+    }
+
+    func run() throws {
+        let allowed = self.alg.isEmpty ? nil : Set(self.alg.compactMap(JWSAlgorithm.init))
+        do {
+            let keys = try KeyFile(self.content())
+            do {
+                let token = try keys.verify(Self.token(), allowing: allowed)
+                FileHandle.standardOutput.write(Data(token.payload))
+            } catch let error as JOSEError {
+                for fault in keys.faults { Console.complain("left out: \(fault)") }
+                throw error
+            }
+        } catch let error as JOSEError {
+            Console.complain("refused: \(error.detail)")
+            throw ExitCode.failure
+        }
+    }
+
+    private func content() throws -> [UInt8] {
+        do {
+            let file = try FileHandle(forReadingFrom: URL(filePath: self.jwks))
+            return Array(try file.read(upToCount: JOSELimits.keySet + 1) ?? Data())
+        } catch {
+            Console.complain("\(self.jwks) cannot be read")
+            throw ExitCode.failure
+        }
+    }
+
+    /// What is on standard input, without line breaks at its end.
+    private static func token() throws -> [UInt8] {
+        var token = Array(try FileHandle.standardInput.read(upToCount: JOSELimits.token + 1024) ?? Data())
+        while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
+        return token
+    }
+}

@@ -1,0 +1,155 @@
+import AddressIntelligence
+import Clients
+import Cryptography
+import Endpoints
+import Handoff
+import Observability
+import Providers
+import SessionEndpoints
+import Sessions
+import Settings
+import SignIn
+import TokenEndpoints
+import Vocabulary
+
+/// Makes the endpoints of the public listeners.
+struct EndpointAssembly {
+    let settings: Settings
+    let foundations: Foundations
+    let roles: ProviderRoles
+    let tokens: (any ForeignTokens)?
+    let devices: DeviceObserver
+    let hosts: SignInHosts
+    let keys: SealingKeyRing
+    let share: HandoffShare?
+    let asn: ASNDirectory?
+    let journal: HandoffJournal
+    let clients: ClientRegistry
+
+    var endpoints: [Endpoint] {
+        let providerSessions = ProviderSessions(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            loops: self.foundations.group,
+            clock: self.foundations.clock
+        )
+        let sessions = SessionService(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            settings: self.settings.session,
+            devices: self.devices,
+            grants: self.foundations.grants,
+            tokens: self.tokens,
+            providerSessions: self.roles.logout == nil ? nil : providerSessions,
+            loops: self.foundations.group,
+            audit: self.foundations.audit,
+            metrics: self.foundations.registry,
+            clock: self.foundations.clock
+        )
+        var endpoints = self.tokenEndpoints
+        if let provider = self.roles.password {
+            let passwords = self.passwords(provider, sessions)
+            endpoints += self.nativeEndpoints(passwords)
+            endpoints += self.browserEndpoints(.password(passwords), sessions)
+        } else if let provider = self.roles.browser {
+            endpoints += self.browserEndpoints(.provider(self.flow(provider, sessions)), sessions)
+        }
+        if let provider = self.roles.logout {
+            let logout = ProviderLogout(provider: provider, ends: providerSessions, sessions: sessions)
+            endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
+        }
+        return endpoints
+    }
+
+    // MARK: Ways to sign in
+
+    private func passwords(_ provider: any PasswordProvider, _ sessions: SessionService) -> PasswordSignIn {
+        PasswordSignIn(
+            sessions: sessions,
+            provider: provider,
+            limiter: self.foundations.limiter,
+            familiar: self.foundations.familiar,
+            accounts: AccountNames(self.foundations.secrets.current),
+            loops: self.foundations.group
+        )
+    }
+
+    private func flow(_ provider: any BrowserProvider, _ sessions: SessionService) -> BrowserSignInFlow {
+        BrowserSignInFlow(
+            sessions: sessions,
+            provider: provider,
+            limiter: self.foundations.limiter,
+            keys: self.keys,
+            loops: self.foundations.group
+        )
+    }
+
+    /// nil if users sign in with passwords, or no host has endpoints.
+    private var providerSignOut: ProviderSignOut? {
+        guard let provider = self.roles.browser, let home = self.settings.hosts.first(where: \.endpoints) else {
+            return nil
+        }
+        return ProviderSignOut(
+            provider: provider,
+            page: home.publicURL.description + BrowserSessionEndpoints.signedOutPath,
+            origins: Set(self.settings.hosts.map(\.publicURL.description)),
+            seal: SignOutReturnSeal(self.keys, clock: self.foundations.clock)
+        )
+    }
+
+    // MARK: Groups of endpoints
+
+    private func nativeEndpoints(_ passwords: PasswordSignIn) -> [Endpoint] {
+        NativeSessionEndpoints(
+            passwords: passwords,
+            cookieName: self.settings.session.cookieName,
+            current: self.foundations.secrets.current,
+            accepted: self.foundations.secrets.accepted
+        ).endpoints
+    }
+
+    private func browserEndpoints(_ way: BrowserSessionEndpoints.Way, _ sessions: SessionService) -> [Endpoint] {
+        let browser = BrowserSessionEndpoints(
+            way,
+            cookieName: self.settings.session.cookieName,
+            handoffParameter: self.settings.handoff.queryParameter,
+            providerSignOut: self.providerSignOut
+        )
+        let tickets = HostTickets(
+            hosts: self.hosts,
+            sessions: sessions,
+            store: self.foundations.store,
+            keys: self.keys,
+            limiter: self.foundations.limiter,
+            journal: TicketJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
+            loops: self.foundations.group
+        )
+        return HostSignInEndpoints(
+            tickets,
+            sessions: sessions,
+            cookieName: self.settings.session.cookieName,
+            handoffParameter: self.settings.handoff.queryParameter,
+            share: self.share
+        ).added(to: browser.endpoints)
+    }
+
+    private var tokenEndpoints: [Endpoint] {
+        let mint = HandoffMint(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            limiter: self.foundations.limiter,
+            settings: self.settings.handoff,
+            asn: self.asn,
+            journal: self.journal,
+            clock: self.foundations.clock
+        )
+        return [
+            TokenEndpoint(
+                clients: self.clients,
+                hosts: self.settings.hosts,
+                mint: mint,
+                loops: self.foundations.group
+            ).endpoint
+        ]
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Providers
+import Settings
+import Vocabulary
+
+/// The configured provider, made from one configuration.
+struct AssembledProvider: Sendable {
+    /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
+    /// machine's clock is set.
+    private static let clock = Clock.system
+
+    let roles: ProviderRoles
+    /// The OpenID issuer; nil: the provider is none.
+    let issuer: OpenIDIssuer?
+    private let origin: IssuerOrigin?
+
+    /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
+    ///   known of it, unless the new settings reach or judge it differently.
+    /// - Throws: `StartRefusal` that names the setting.
+    init(_ settings: ProviderSettings?, _ foundations: Foundations, former: AssembledProvider?) throws {
+        var issuer: OpenIDIssuer?
+        var origin: IssuerOrigin?
+        switch settings {
+        case nil: self.roles = ProviderRoles()
+        case .fixedUsers(let users): self.roles = ProviderRoles(password: StaticProvider(users: users))
+        case .oauth2(let settings):
+            self.roles = try Self.refusing("oauth2") {
+                let transport = try Self.transport(caFile: settings.caFile, foundations)
+                let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
+                return ProviderRoles(browser: provider, refreshing: provider)
+            }
+        case .introspection(let settings):
+            self.roles = try Self.refusing("introspection") {
+                let transport = try Self.transport(caFile: settings.caFile, foundations)
+                return ProviderRoles(
+                    tokens: [try IntrospectionProvider(settings, transport: transport, clock: Self.clock)]
+                )
+            }
+        case .openID(let settings):
+            self.roles = try Self.refusing("oidc") {
+                let transport = try Self.transport(caFile: settings.caFile, foundations)
+                let wanted = IssuerOrigin(settings)
+                let kept = former?.origin == wanted ? former?.issuer : nil
+                let current = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
+                (issuer, origin) = (current, wanted)
+                let provider = try OpenIDProvider(settings, issuer: current, transport: transport, clock: Self.clock)
+                var tokens: [any TokenProvider] = []
+                if let bearer = BearerProvider(settings, issuer: current, clock: Self.clock) { tokens.append(bearer) }
+                if let introspection = settings.introspection {
+                    tokens.append(
+                        try Self.introspection(introspection, of: current, transport)
+                    )
+                }
+                return ProviderRoles(browser: provider, tokens: tokens, refreshing: provider, logout: provider)
+            }
+        }
+        (self.issuer, self.origin) = (issuer, origin)
+    }
+
+    /// Begins to ask the provider. Before that nothing is sent to it.
+    func start() { self.issuer?.start() }
+
+    private static func introspection(
+        _ settings: IntrospectionSettings,
+        of issuer: OpenIDIssuer,
+        _ transport: any ProviderTransport
+    ) throws -> IntrospectionProvider {
+        do throws(ProviderSetUpError) {
+            return try IntrospectionProvider(settings, of: issuer, transport: transport, clock: Self.clock)
+        } catch {
+            throw ProviderSetUpError(description: "introspection.\(error)")
+        }
+    }
+
+    private static func transport(caFile: String?, _ foundations: Foundations) throws -> any ProviderTransport {
+        MeteredTransport(try foundations.providerClient.transport(caFile: caFile), foundations.registry)
+    }
+
+    /// Puts the name of the settings' section in front of an error's sentence.
+    private static func refusing<Value>(_ section: String, _ make: () throws -> Value) throws -> Value {
+        do {
+            return try make()
+        } catch {
+            throw StartRefusal(description: "provider.\(section).\(error)")
+        }
+    }
+}
+
+/// What an issuer is reached and judged by: while it is the same, so is the issuer.
+private struct IssuerOrigin: Equatable {
+    let issuer: String
+    let algorithms: [String]
+    /// The content of `ca_file`; nil: the system's authorities.
+    let authorities: Data?
+
+    init(_ settings: OpenIDSettings) {
+        self.issuer = settings.issuer
+        self.algorithms = settings.algorithms
+        self.authorities = settings.caFile.flatMap { FileManager.default.contents(atPath: $0) }
+    }
+}

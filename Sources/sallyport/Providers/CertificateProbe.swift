@@ -1,0 +1,65 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Providers
+import Vocabulary
+
+/// Finds out why a server's certificate is not trusted, over a connection of its own that sends nothing.
+enum CertificateProbe {
+    private struct Validity: Sendable {
+        let from: UnixTime
+        let until: UnixTime
+    }
+
+    private static let patience = TimeAmount.seconds(2)
+
+    /// What is wrong with the times of the certificates; nil: nothing, so their authority is the reason.
+    static func fault(of url: ProviderURL, now: UnixTime) async -> String? {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let validities = (try? await Self.validities(url, on: loop).get()) ?? []
+        guard let own = validities.first else { return nil }
+        if own.until < now { return "its certificate expired on \(own.until.day): renew it" }
+        if own.from > now {
+            return "its certificate is valid only from \(own.from.day): are its clock and this machine's clock right?"
+        }
+        guard let former = validities.dropFirst().first(where: { $0.until < now }) else { return nil }
+        return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
+    }
+
+    private static func validities(_ url: ProviderURL, on loop: any EventLoop) -> EventLoopFuture<[Validity]> {
+        let answer = loop.makePromise(of: [Validity].self)
+        let isAddress = url.host.contains(":") || (url.host.last?.isNumber ?? false)
+        let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+        let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let context = try NIOSSLContext(configuration: .makeClientConfiguration())
+                // No certificate is accepted: the handshake ends before anything is sent.
+                let handler = try NIOSSLClientHandler(
+                    context: context,
+                    serverHostname: isAddress ? nil : host,
+                    customVerificationCallback: { certificates, verdict in
+                        answer.succeed(
+                            certificates.map {
+                                Validity(
+                                    from: UnixTime(seconds: Int64($0.notValidBefore)),
+                                    until: UnixTime(seconds: Int64($0.notValidAfter))
+                                )
+                            }
+                        )
+                        verdict.succeed(.failed)
+                    }
+                )
+                try channel.pipeline.syncOperations.addHandler(handler)
+            }
+        }.connect(host: host, port: url.port ?? 443)
+        connected.whenFailure { answer.fail($0) }
+        connected.whenSuccess { channel in
+            let timer = loop.scheduleTask(in: self.patience) { channel.close(promise: nil) }
+            channel.closeFuture.whenComplete { _ in
+                timer.cancel()
+                answer.fail(ChannelError.eof)
+            }
+        }
+        return answer.futureResult
+    }
+}

@@ -1,0 +1,201 @@
+import Cryptography
+import Providers
+import Vocabulary
+
+/// Whether the provider knows the gateway. What it does not say without a user cannot be told, and the words say so.
+extension ProviderCheck {
+    // MARK: Redirect URIs
+
+    /// Asks for a sign-in without a user, for each callback.
+    func redirects(by provider: some BrowserProvider) async -> [Verdict] {
+        var verdicts: [Verdict] = []
+        for callback in self.callbacks {
+            guard case .redirect(let url, _, _) = await provider.begin(BrowserSignIn(callback: callback)) else {
+                continue
+            }
+            // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
+            let quiet = url.contains("&prompt=") ? url : "\(url)&prompt=none"
+            let call = ProviderCall(
+                "GET",
+                quiet,
+                for: .authorization,
+                fields: [("accept", "text/html")],
+                bodyLimit: 2 << 20,
+                timeLimit: .seconds(10)
+            )
+            switch await self.ask(call, "provider redirect") {
+            case .failure(let unanswered): verdicts.append(unanswered.verdict)
+            case .success(let answer): verdicts.append(Self.verdict(on: callback, answer))
+            }
+        }
+        return verdicts
+    }
+
+    private static func verdict(on callback: String, _ answer: ProviderAnswer) -> Verdict {
+        let subject = "provider redirect"
+        if let location = answer.field("location"), (300..<400).contains(answer.status) {
+            guard location.hasPrefix(callback) else {
+                return self.refusal(in: location).map { Verdict.error(subject, $0.sentence(callback)) }
+                    ?? Verdict.ok(subject, "it does not refuse \(callback), as far as can be told without a user")
+            }
+            let error = self.parameter("error", of: location)
+            guard let error, !self.expected.contains(error) else { return .ok(subject, "it accepts \(callback)") }
+            return .error(
+                subject,
+                "it accepts \(callback), but answers a sign-in with \(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
+            )
+        }
+        let text = String(decoding: answer.body, as: UTF8.self)
+        if let refusal = self.refusal(in: text) { return .error(subject, refusal.sentence(callback)) }
+        if answer.status >= 400, text.lowercased().contains(/redirect[ _](uri|url)/) {
+            return .error(subject, Refusal.redirect.sentence(callback))
+        }
+        guard answer.status >= 400 else {
+            return .ok(subject, "it shows a page and does not refuse \(callback), as far as can be told without a user")
+        }
+        return .warning(
+            subject,
+            "it answers a sign-in with status \(answer.status) and does not say why: is the client known there, and is "
+                + "\(callback) registered for it?"
+        )
+    }
+
+    /// What a provider answers that knows the client and the redirect URI, and would need the user.
+    private static let expected: Set<String> = [
+        "login_required", "interaction_required", "consent_required", "account_selection_required",
+    ]
+
+    private enum Refusal {
+        case redirect, client
+
+        func sentence(_ callback: String) -> String {
+            switch self {
+            case .redirect: "it refuses the redirect URI: register \(callback) for this client, in exactly this form"
+            case .client: "it does not know the client: is client_id right?"
+            }
+        }
+    }
+
+    /// What the error page of a provider is about, in the words of those in use.
+    private static func refusal(in text: String) -> Refusal? {
+        let text = text.lowercased()
+        let redirect = [
+            "redirect_uri_mismatch", "invalid redirect", "invalid_redirect", "invalid parameter: redirect_uri",
+            "redirect_uri is not", "redirect_uri not", "redirect uri is not", "redirect uri not",
+            "mismatching redirect",
+            "aadsts50011", "redirect_uri' parameter", "callback url mismatch", "invalid callback",
+            "unauthorized_redirect",
+        ]
+        let client = [
+            "aadsts700016", "client not found", "invalid_client", "deleted_client",
+            "client_id is not",
+            "unauthorized_client", "invalid client_id", "invalid client id",
+        ]
+        if redirect.contains(where: text.contains) { return .redirect }
+        return client.contains(where: text.contains) ? .client : nil
+    }
+
+    private static func parameter(_ name: String, of url: String) -> String? {
+        guard let query = url.split(separator: "?", maxSplits: 1).dropFirst().first else { return nil }
+        return FormText.pairs(Array(query.prefix { $0 != "#" }.utf8)).first { $0.name == name }?.value
+    }
+
+    // MARK: Credentials
+
+    /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
+    func credentials(_ client: ClientAuthentication, at url: ProviderURL) async -> [Verdict] {
+        let subject = "provider client"
+        let call = client.post(
+            [
+                ("grant_type", "authorization_code"), ("code", "sallyport-check-\(Random.base64URL(16))"),
+                ("redirect_uri", self.callbacks.first ?? ""), ("code_verifier", Random.base64URL(32)),
+            ],
+            to: url,
+            audience: url
+        )
+        switch await self.ask(call, subject) {
+        case .failure(let unanswered): return [unanswered.verdict]
+        case .success(let answer):
+            let error = JSONText.decode(answer.body)?["error"]?.string
+            switch error {
+            case "invalid_grant", "bad_verification_code":
+                return [.ok(subject, "it accepts the credentials of \(client.clientID)")]
+            case "invalid_client", "incorrect_client_credentials":
+                return [.error(subject, Self.refusedClient(client))]
+            case "invalid_dpop_proof", "use_dpop_nonce":
+                return [
+                    .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
+                ]
+            case let error?:
+                let mend = ProviderWords.mend(of: error)
+                return [
+                    .warning(
+                        subject,
+                        "it answers a code that does not exist with \(ProviderWords.code(error)): \(mend)"
+                    )
+                ]
+            case nil where answer.status == 401: return [.error(subject, Self.refusedClient(client))]
+            case nil:
+                return [.error(subject, "\(url) \(ProviderWords.status(answer)), and not as a token endpoint")]
+            }
+        }
+    }
+
+    private static func refusedClient(_ client: ClientAuthentication) -> String {
+        "it refuses the credentials of \(client.clientID): are client_id, the secret or key, and client_authentication "
+            + "those that are registered there?"
+    }
+
+    // MARK: Introspection and userinfo
+
+    /// Asks about a token that does not exist.
+    ///
+    /// - Parameter audience: Who the provider is, in a client assertion.
+    func introspection(_ client: ClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async -> [Verdict] {
+        let subject = "provider introspection"
+        guard let url else {
+            return [
+                .error(
+                    subject,
+                    "its metadata name no introspection_endpoint: write provider.oidc.introspection.url, or remove "
+                        + "introspection"
+                )
+            ]
+        }
+        var call = client.post([("token", "sallyport-check-\(Random.base64URL(16))")], to: url, audience: audience)
+        call.purpose = .introspection
+        switch await self.ask(call, subject) {
+        case .failure(let unanswered): return [unanswered.verdict]
+        case .success(let answer):
+            let value = JSONText.decode(answer.body)
+            switch answer.status {
+            case 200 where value?["active"] == .bool(false):
+                return [.ok(subject, "\(url) answers \(client.clientID)")]
+            case 200 where value?["active"] == .bool(true):
+                return [.error(subject, "\(url) calls a token good that does not exist: it must not be used")]
+            case 400 where value?["error"]?.string == "invalid_client", 401:
+                return [.error(subject, Self.refusedClient(client))]
+            case 403:
+                return [
+                    .error(subject, "\(url) does not allow \(client.clientID) to ask: give it the right to introspect")
+                ]
+            default:
+                return [.error(subject, "\(url) \(ProviderWords.status(answer)), and not as an introspection endpoint")]
+            }
+        }
+    }
+
+    /// Asks without a token, which must be refused.
+    func userinfo(at url: ProviderURL) async -> [Verdict] {
+        let subject = "provider userinfo"
+        switch await self.ask(ProviderCall("GET", url.text, for: .userinfo, fields: Self.json), subject) {
+        case .failure(let unanswered): return [unanswered.verdict]
+        case .success(let answer):
+            switch answer.status {
+            case 400, 401, 403: return [.ok(subject, "\(url) asks for a token")]
+            case 200: return [.error(subject, "\(url) answers without a token: it cannot say who a user is")]
+            default: return [.error(subject, "\(url) \(ProviderWords.status(answer))")]
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import JOSE
+import Providers
+import Settings
+import Vocabulary
+
+extension ProviderCheck {
+    // MARK: Metadata
+
+    /// Reads the metadata of the issuer; without them nothing else can be checked.
+    func metadata(of issuer: ProviderURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
+        let subject = "provider metadata"
+        let location = ProviderMetadata.location(of: issuer)
+        let began = ContinuousClock.now
+        let answer: ProviderAnswer
+        switch await self.ask(ProviderCall("GET", location, for: .metadata, fields: Self.json), subject) {
+        case .failure(let unanswered): return ([unanswered.verdict], nil)
+        case .success(let found): answer = found
+        }
+        let time = self.time(of: answer, took: ContinuousClock.now - began)
+        guard answer.status == 200 else {
+            return ([.error(subject, "\(location) \(ProviderWords.status(answer, forDocument: true))")] + time, nil)
+        }
+        do throws(MetadataError) {
+            let metadata = try ProviderMetadata(answer.body, of: issuer)
+            return ([.ok(subject, "\(location) is the issuer's")] + time, metadata)
+        } catch {
+            let missing = Self.missing(in: answer.body)
+            let finding = missing.count > 1 ? "\(missing.joined(separator: ", ")) are missing" : "\(error)"
+            let hint = missing.isEmpty ? "" : ": is it an OpenID provider? For plain OAuth 2.0 write provider.oauth2"
+            return ([.error(subject, "the document at \(location) cannot be used: \(finding)\(hint)")] + time, nil)
+        }
+    }
+
+    static let json = [(name: "accept", value: "application/json")]
+
+    private static func missing(in body: [UInt8]) -> [String] {
+        guard let value = JSONText.decode(body), case .object = value, value["issuer"] != nil else { return [] }
+        return ["authorization_endpoint", "token_endpoint", "jwks_uri"].filter { value[$0] == nil }
+    }
+
+    // MARK: Time
+
+    /// The field `Date` against this machine's clock: tokens that seem to be of the future, or expired, are refused.
+    private func time(of answer: ProviderAnswer, took: Duration) -> [Verdict] {
+        guard let text = answer.field("date"), let date = HTTPTime.read(text) else { return [] }
+        // The answer was made in between.
+        let ours = self.clock.now().advanced(by: .zero - took / 2)
+        let ahead = date.seconds - ours.seconds
+        guard abs(ahead) > Int64(Self.clockTolerance) else {
+            return [.ok("provider clock", "it agrees with this machine's clock")]
+        }
+        return [
+            .error(
+                "provider clock",
+                "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") this machine's clock, so the provider's tokens "
+                    + "are refused: set both with NTP"
+            )
+        ]
+    }
+
+    // MARK: Keys
+
+    func keys(at url: ProviderURL, _ settings: OpenIDSettings) async -> [Verdict] {
+        let subject = "provider keys"
+        let call = ProviderCall("GET", url.text, for: .keys, fields: Self.json, bodyLimit: JOSELimits.keySet)
+        let answer: ProviderAnswer
+        switch await self.ask(call, subject) {
+        case .failure(let unanswered): return [unanswered.verdict]
+        case .success(let found): answer = found
+        }
+        guard answer.status == 200 else {
+            return [.error(subject, "\(url) \(ProviderWords.status(answer, forDocument: true))")]
+        }
+        let set: JWKSet
+        do throws(JOSEError) {
+            set = try JWKSet(answer.body)
+        } catch {
+            return [.error(subject, "\(url) cannot be used: \(error.detail)")]
+        }
+        let faults = set.faults.map { Verdict.warning(subject, "\(url): \($0); it is left out") }
+        let allowed = Set(settings.algorithms.compactMap(JWSAlgorithm.init(rawValue:)))
+        let usable = set.keys.filter { !$0.algorithms.isDisjoint(with: allowed) }
+        guard !set.keys.isEmpty else {
+            return faults + [.error(subject, "\(url) has no key that can verify signatures")]
+        }
+        guard !usable.isEmpty else {
+            let found = Set(set.keys.flatMap { $0.algorithms.map(\.rawValue) }).sorted().joined(separator: ", ")
+            return faults + [
+                .error(
+                    subject,
+                    "\(url) has only keys for \(found), which provider.oidc.algorithms does not allow: add one of them"
+                )
+            ]
+        }
+        return faults + [.ok(subject, "\(usable.count) usable at \(url)")]
+    }
+
+    // MARK: What the metadata announce
+
+    func judge(_ metadata: ProviderMetadata, _ settings: OpenIDSettings) -> [Verdict] {
+        var verdicts: [Verdict] = []
+        let announced = metadata.signingAlgorithms
+        if !announced.isEmpty, Set(announced).isDisjoint(with: settings.algorithms) {
+            verdicts.append(
+                .error(
+                    "provider algorithms",
+                    "it signs id_tokens by \(ProviderWords.list(announced)), and provider.oidc.algorithms allows "
+                        + "\(ProviderWords.list(settings.algorithms)): \(Self.algorithmMend(announced))"
+                )
+            )
+        } else if !announced.isEmpty {
+            let common = settings.algorithms.filter(announced.contains)
+            verdicts.append(.ok("provider algorithms", ProviderWords.list(common)))
+        }
+        if metadata.challengeMethods.contains("S256") {
+            verdicts.append(.ok("provider PKCE", "S256"))
+        } else {
+            verdicts.append(
+                .warning(
+                    "provider PKCE",
+                    metadata.challengeMethods.isEmpty
+                        ? "it does not announce S256. The gateway sends it in any case; a provider that ignores it does not "
+                            + "notice stolen codes"
+                        : "it announces \(ProviderWords.list(metadata.challengeMethods)) without S256, and may refuse sign-ins: "
+                            + "allow S256 for this client"
+                )
+            )
+        }
+        // "If omitted, the default is client_secret_basic" (OpenID Connect Discovery 1.0 3).
+        let methods = metadata.clientAuthentications.isEmpty ? ["client_secret_basic"] : metadata.clientAuthentications
+        if !methods.contains(settings.client.method.rawValue) {
+            verdicts.append(
+                .warning(
+                    "provider client",
+                    "it announces \(ProviderWords.list(methods)) and not \(settings.client.method.rawValue): if it refuses the "
+                        + "gateway, write another provider.oidc.client_authentication"
+                )
+            )
+        }
+        verdicts.append(
+            .ok(
+                "provider sign-out",
+                metadata.endSessionEndpoint == nil
+                    ? "it names no end_session_endpoint: who signs out here stays signed in there"
+                    : "users who sign out here are sent there to sign out as well"
+            )
+        )
+        return verdicts
+    }
+
+    private static func algorithmMend(_ announced: [String]) -> String {
+        if announced.allSatisfy({ $0.hasPrefix("HS") }) {
+            return "let the provider sign with a private key, such as RS256 or ES256"
+        }
+        let known = announced.filter(OpenIDSettings.algorithms.contains)
+        return known.isEmpty ? "let the provider sign by one of these" : "add \(known[0]) there"
+    }
+}
+
+/// The form of `Date` (RFC 9110 5.6.7).
+private enum HTTPTime {
+    static func read(_ text: String) -> UnixTime? {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+        return formatter.date(from: text).map { UnixTime(seconds: Int64($0.timeIntervalSince1970)) }
+    }
+}

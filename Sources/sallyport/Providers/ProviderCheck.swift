@@ -1,0 +1,93 @@
+import Providers
+import SessionEndpoints
+import Settings
+import Vocabulary
+
+/// Asks the configured provider as the gateway would, and says what is wrong with it.
+///
+/// It signs nobody in, and sends a code and a token that no provider can know.
+struct ProviderCheck: Sendable {
+    /// What the gateway tolerates between two clocks when it judges a token.
+    static let clockTolerance = 60
+
+    let transport: any ProviderTransport
+    let clock: Clock
+    /// The callbacks of all hosts with endpoints: each must be registered.
+    let callbacks: [String]
+
+    init(transport: any ProviderTransport, hosts: [HostSettings], clock: Clock = .system) {
+        self.transport = transport
+        self.clock = clock
+        self.callbacks = hosts.filter(\.endpoints).map { "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath)" }
+    }
+
+    /// One verdict for each check, in the order in which they were made; nil: nothing is asked over the network.
+    func run(_ provider: ProviderSettings) async -> [Verdict]? {
+        do {
+            switch provider {
+            case .fixedUsers: return nil
+            case .openID(let settings): return try await self.check(settings)
+            case .oauth2(let settings): return try await self.check(settings)
+            case .introspection(let settings): return try await self.check(settings)
+            }
+        } catch {
+            return [.error("provider", "it cannot be used: \(error)")]
+        }
+    }
+
+    // MARK: Kinds of providers
+
+    private func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
+        let issuer = try ProviderURL(settings.issuer)
+        var (verdicts, metadata) = await self.metadata(of: issuer)
+        guard let metadata else { return verdicts }
+        verdicts += await self.keys(at: metadata.keySetURL, settings)
+        verdicts += self.judge(metadata, settings)
+        let provider = try OpenIDProvider(settings, transport: self.transport, clock: self.clock)
+        verdicts += await self.redirects(by: provider)
+        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        verdicts += await self.credentials(client, at: metadata.tokenEndpoint)
+        if let introspection = settings.introspection {
+            let client = try ClientAuthentication(introspection.client, clock: self.clock)
+            let url = try introspection.url.map { try ProviderURL($0) } ?? metadata.introspectionEndpoint
+            verdicts += await self.introspection(client, at: url, audience: metadata.tokenEndpoint)
+        }
+        return verdicts
+    }
+
+    private func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
+        let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
+        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        let (tokens, userinfo) = (try ProviderURL(settings.tokenURL), try ProviderURL(settings.userinfoURL))
+        var verdicts = await self.redirects(by: provider)
+        verdicts += await self.credentials(client, at: tokens)
+        verdicts += await self.userinfo(at: userinfo)
+        return verdicts
+    }
+
+    private func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
+        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        guard let text = settings.url else { return [] }
+        let url = try ProviderURL(text)
+        return await self.introspection(client, at: url, audience: url)
+    }
+
+    // MARK: Asking
+
+    /// Sends a call; an answer, or the verdict on why there is none.
+    func ask(_ call: ProviderCall, _ subject: String) async -> Result<ProviderAnswer, UnansweredCall> {
+        do {
+            return .success(try await self.transport.send(call))
+        } catch {
+            let finding = ProviderWords.failure(error)
+            guard error.cause == .certificate, let url = try? ProviderURL(call.url),
+                let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
+            else { return .failure(UnansweredCall(verdict: .error(subject, finding))) }
+            return .failure(UnansweredCall(verdict: .error(subject, "\(url.host): \(fault)")))
+        }
+    }
+
+    struct UnansweredCall: Error {
+        let verdict: Verdict
+    }
+}

@@ -1,0 +1,34 @@
+/// What is believed in a token.
+extension Advisory {
+    /// Signatures, keys and times.
+    static let tokens = [
+        Advisory(
+            id: "CVE-2017-15361",
+            about: "A generator makes RSA keys that can be factored",
+            tests: ["CVE-2017-15361: Weak, broken and mixed keys of Project Wycheproof are refused"]
+        ),
+        Advisory(
+            id: "P63",
+            about: "mod_auth_openidc: exp is missing, a fraction, 1e300 or negative, or iat lies in the future",
+            tests: ["P63: A token without a usable exp is refused, and one from the future"]
+        ),
+        Advisory(
+            id: "P64",
+            about: "lua-resty-openidc: an algorithm that is not supported counts as verified",
+            tests: [
+                "P64: An algorithm that is unknown, not allowed or of another kind of key is refused",
+                "P64: Headers that demand an extension or name a key are refused",
+                "P64: A code made with a public key is refused",
+            ]
+        ),
+        Advisory(
+            id: "P65",
+            about:
+                "mod_auth_openidc: a static key shadows a rotated one of the same kid; unknown kids fetch per request",
+            tests: [
+                "P65: Different keys of one kid are all left out",
+                "F16: Unknown kids cost one fetch per cool-down and leave nothing behind",
+            ]
+        ),
+    ]
+}

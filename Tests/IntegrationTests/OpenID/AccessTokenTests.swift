@@ -1,0 +1,245 @@
+import GatewayBench
+import OpenIDBench
+import Testing
+import Vocabulary
+
+/// Programs present access tokens of the provider, through the built binary.
+@Suite("Access tokens of an OpenID provider", .blocking) struct AccessTokenTests {
+    private static let audience = "audiences: [api]"
+    private static let introspection = "audiences: [api]\nintrospection: {}"
+    private static let routes = """
+        routes:
+          - path: /**
+          - path: /orders/**
+            require: {scopes: [orders]}
+          - path: /native/**
+            require: {origin: [native]}
+          - path: /raw/**
+            bearer: app
+            auth: public
+          - path: /optional/**
+            auth: optional
+        """
+
+    private func bearer(_ token: String) -> [String] { ["Authorization: Bearer \(token)"] }
+
+    @Test("A signed token becomes headers, and only what its scopes allow")
+    func signed() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: Self.routes) { (world) throws in
+            let token = world.provider.accessToken(scopes: ["orders"]) {
+                $0["email"] = "ada@example.com"
+                $0["sid"] = "sid-1"
+            }
+            let answer = try world.gateway.get("/orders/1", self.bearer(token))
+            #expect(answer.status == 200, "\(answer.lines)")
+            let received = try #require(world.app.requests.last).lines
+            #expect(received.contains("X-Auth-Subject: user-1") && received.contains("X-Auth-Email: ada@example.com"))
+            #expect(received.contains("X-Auth-Origin: native"))
+            #expect(received.contains { $0.hasPrefix("X-Auth-Session-Id: ses_") })
+            #expect(!received.contains { $0.lowercased().hasPrefix("authorization") }, "\(received)")
+            #expect(try world.gateway.get("/native/", self.bearer(token)).status == 200)
+
+            let poor = try world.gateway.get("/orders/1", self.bearer(world.provider.accessToken()))
+            #expect(poor.status == 403 && poor.reason == "require.scopes")
+
+            // As it came, for the app to judge.
+            let raw = try world.gateway.get("/raw/", self.bearer("eyJ.of.the-app"))
+            #expect(raw.status == 200)
+            #expect(world.app.requests.last?.lines.contains("Authorization: Bearer eyJ.of.the-app") == true)
+        }
+    }
+
+    @Test("A token that is not accepted is 401 with a challenge, also where none is needed and beside a good cookie")
+    func refused() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: Self.routes) { (world) throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let cookie = ["Cookie: sallyport=\(browser.session ?? "")"]
+            let challenge = #"Bearer error="invalid_token""#
+            for (token, reason) in [
+                (world.provider.accessToken { $0["aud"] = "other" }, "credential.other_audience"),
+                (world.provider.accessToken { $0["exp"] = 1_000_000_000 }, "credential.expired"),
+                (world.provider.accessToken { $0["iss"] = "https://idp.example.com" }, "credential.invalid_token"),
+                (world.provider.accessToken { $0["cnf"] = ["jkt": "x"] }, "credential.invalid_token"),
+                (world.provider.accessToken(type: "logout+jwt"), "credential.invalid_token"),
+                (world.provider.accessToken(type: "JWT") { $0["nonce"] = "n" }, "credential.invalid_token"),
+                (world.provider.accessToken() + "A", "credential.invalid_token"),
+                ("eyJhbGciOiJub25lIn0.e30.AA", "credential.invalid_token"),
+                ("x", "credential.malformed"), (world.provider.opaqueAccessToken(), "credential.malformed"),
+            ] {
+                for (target, fields) in [("/", []), ("/optional/", []), ("/", cookie)] {
+                    let answer = try world.gateway.get(target, self.bearer(token) + fields)
+                    #expect(answer.status == 401 && answer.reason == reason, "\(reason): \(answer.lines)")
+                    #expect(answer.value("www-authenticate") == challenge)
+                }
+            }
+            let metrics = try world.gateway.admin("/metrics").text
+            #expect(metrics.contains(#"sallyport_provider_calls_total{purpose="keys",result="ok"} 1"#))
+            #expect(world.provider.count(.keys) <= 2)
+        }
+    }
+
+    @Test("A token of nearly 8 KiB is accepted, a longer one is no token")
+    func long() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
+            func token(_ length: Int) -> String {
+                world.provider.accessToken { $0["padding"] = .string(String(repeating: "a", count: length)) }
+            }
+            let longest = token(5500)
+            #expect((7500...8192).contains(longest.utf8.count), "\(longest.utf8.count)")
+            for _ in 0..<2 { #expect(try world.gateway.get("/", self.bearer(longest)).status == 200) }
+            let tooLong = try world.gateway.get("/", self.bearer(token(6500)))
+            #expect(tooLong.status == 401 && tooLong.reason == "credential.malformed")
+        }
+    }
+
+    @Test("Without audiences no access token is accepted")
+    func noAudience() throws {
+        try OpenIDWorld.with(OpenIDScript(), "scopes: [openid]") { (world) throws in
+            let answer = try world.gateway.get("/", self.bearer(world.provider.accessToken()))
+            #expect(answer.status == 401 && answer.reason == "credential.malformed")
+            #expect(world.provider.count(.keys) == 0)
+        }
+    }
+
+    @Test("The rotation of the provider's key fails no request; a withdrawn key is not accepted for new tokens")
+    func rotation() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
+            let old = world.provider.accessToken()
+            #expect(try world.gateway.get("/", self.bearer(old)).status == 200)
+            world.provider.rotateKey()
+            for _ in 0..<3 {
+                #expect(try world.gateway.get("/", self.bearer(world.provider.accessToken())).status == 200)
+                #expect(try world.gateway.get("/", self.bearer(old)).status == 200)
+            }
+            #expect(world.provider.count(.keys) <= 3)
+        }
+    }
+
+    @Test("Signed tokens are accepted during an outage of the provider, once its keys are known")
+    func outage() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.audience) { (world) throws in
+            let first = world.provider.accessToken()
+            #expect(try world.gateway.get("/", self.bearer(first)).status == 200)
+            world.provider.stop()
+            #expect(try world.gateway.get("/", self.bearer(first)).status == 200)
+            #expect(try world.gateway.get("/", self.bearer(world.provider.accessToken())).status == 200)
+        }
+        try OpenIDWorld.with(OpenIDScript(), Self.audience, isUp: false) { (world) throws in
+            let token = world.provider.accessToken()
+            let answer = try world.gateway.get("/", self.bearer(token))
+            #expect(answer.status == 503 && answer.reason == "provider.unavailable", "\(answer.lines)")
+            #expect(answer.value("retry-after") != nil)
+            try world.provider.start()
+            #expect(eventually(within: 60) { (try? world.gateway.get("/", self.bearer(token)).status) == 200 })
+        }
+    }
+
+    @Test("An opaque token is introspected once, and refused soon after the provider revoked it")
+    func opaque() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
+            let token = world.provider.opaqueAccessToken()
+            for _ in 0..<5 { #expect(try world.gateway.get("/", self.bearer(token)).status == 200) }
+            #expect(world.provider.count(.introspection) == 1)
+            let received = try #require(world.app.requests.last).lines
+            #expect(received.contains("X-Auth-Subject: user-1") && received.contains("X-Auth-Email: ada@example.com"))
+            let unknown = try world.gateway.get("/", self.bearer("never-issued"))
+            #expect(unknown.status == 401 && unknown.reason == "credential.invalid_token")
+            world.provider.change { $0.alterIntrospection = { $0["aud"] = nil } }
+            let other = try world.gateway.get("/", self.bearer(world.provider.opaqueAccessToken()))
+            #expect(other.status == 401 && other.reason == "credential.other_audience")
+        }
+    }
+
+    @Test("While introspection fails, a new token is 503, and a known one is served; afterwards all is well")
+    func introspectionFails() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
+            let known = world.provider.opaqueAccessToken()
+            #expect(try world.gateway.get("/", self.bearer(known)).status == 200)
+            let token = world.provider.opaqueAccessToken()
+            for fault in [
+                OpenIDFault.answer(status: 500), .answer(status: 429, fields: [(name: "Retry-After", value: "1")]),
+                .answer(status: 401), .answer(status: 200, body: "<html>"), .closes,
+                .answer(status: 200, body: #"{"active":true,"sub":""# + String(repeating: "a", count: 70_000)),
+            ] {
+                world.provider.fail(.introspection, with: fault, fault)
+                let answer = try world.gateway.get("/", self.bearer(token))
+                #expect(answer.status == 503 && answer.reason == "provider.unavailable", "\(answer.lines)")
+                #expect(answer.value("retry-after") != nil)
+                #expect(try world.gateway.get("/", self.bearer(known)).status == 200)
+                world.provider.heal(.introspection)
+            }
+            #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+        }
+    }
+
+    @Test("Requests that present one unknown token at the same time ask the provider once")
+    func singleFlight() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
+            let request = Request.get("/", self.bearer(world.provider.opaqueAccessToken()))
+            world.provider.hold(.introspection)
+            let wires = try (0..<16).map { _ in try world.gateway.connect() }
+            for wire in wires { wire.send(request) }
+            #expect(eventually { world.provider.waiting(at: .introspection) == 1 })
+            world.provider.heal(.introspection)
+            for wire in wires { #expect(try wire.answer().status == 200) }
+            #expect(world.provider.count(.introspection) == 1)
+        }
+    }
+
+    @Test("A token that was signed out here stays out, though the provider accepts it; the user's next one is accepted")
+    func signOut() throws {
+        try OpenIDWorld.with(OpenIDScript(), Self.introspection) { (world) throws in
+            for (token, next) in [
+                (world.provider.accessToken(), world.provider.accessToken { $0["jti"] = "next" }),
+                (world.provider.opaqueAccessToken(), world.provider.opaqueAccessToken()),
+            ] {
+                #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+                let logout = Request.post("/.sallyport/logout", self.bearer(token), body: "")
+                for _ in 0..<2 { #expect(try world.gateway.request(logout).status == 204) }
+                let answer = try world.gateway.get("/", self.bearer(token))
+                #expect(answer.status == 401 && answer.reason == "session.unknown", "\(answer.lines)")
+                #expect(try world.gateway.get("/", self.bearer(next)).status == 200)
+            }
+            let invalid = Request.post("/.sallyport/logout", self.bearer("never-issued"), body: "")
+            #expect(try world.gateway.request(invalid).status == 401)
+        }
+    }
+
+    @Test("With introspection alone nobody can sign in: a page without a token is 401, and no redirect")
+    func introspectionAlone() throws {
+        let provider = try OpenIDProvider()
+        defer { provider.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let settings = """
+            public_url: \(Request.origin)
+            listen: 127.0.0.1:0
+            event_loops: 1
+            admin: {listen: 127.0.0.1:0}
+            upstream: http://127.0.0.1:\(app.port)
+            routes:
+              - path: /**
+            provider:
+              introspection:
+                url: \(provider.issuer)/introspect
+                client_id: gateway
+                client_secret_file: client-secret
+                audiences: [api]
+                issuer: \(provider.issuer)
+            drain: {delay: 0s, timeout: 100ms}
+
+            """
+        try Gateway.with(settings, files: ["client-secret": OpenIDScript().clients[0].secret ?? ""]) {
+            (gateway) throws in
+            let token = provider.opaqueAccessToken()
+            #expect(try gateway.get("/", self.bearer(token)).status == 200)
+            // It looks like a signed one, and only the provider can say.
+            #expect(try gateway.get("/", self.bearer(provider.accessToken())).status == 401)
+            #expect(provider.count(.introspection) == 2)
+            let page = try gateway.get("/", OpenIDBrowser.navigation)
+            #expect(page.status == 401 && page.value("location") == nil, "\(page.lines)")
+            #expect(page.value("www-authenticate") == "Bearer")
+        }
+    }
+}

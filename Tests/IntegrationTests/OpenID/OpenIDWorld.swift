@@ -1,0 +1,131 @@
+import GatewayBench
+import OpenIDBench
+import Testing
+
+/// A gateway that signs users in at a scripted OpenID provider, and an app.
+struct OpenIDWorld {
+    let provider: OpenIDProvider
+    let gateway: Gateway
+    let app: FakeUpstream
+
+    static let routes = """
+        routes:
+          - path: /**
+          - path: /strong/**
+            require: {aal: aal2}
+          - path: /fresh/**
+            require: {max_age: 600s}
+        """
+
+    /// The settings of `provider.oidc`, with a level that a sign-in can reach.
+    static let levels = "claims: {acr: {mfa: aal2}}"
+
+    /// Runs `body` with a provider, an app and a gateway between them; all are stopped afterwards.
+    ///
+    /// - Parameters:
+    ///   - more: Lines of `provider.oidc`.
+    ///   - routes: The top-level keys `routes` or `hosts`.
+    static func with(
+        _ script: OpenIDScript = OpenIDScript(),
+        _ more: String = Self.levels,
+        routes: String = Self.routes,
+        isUp: Bool = true,
+        _ body: (OpenIDWorld) throws -> Void
+    ) throws {
+        let provider = try OpenIDProvider(script, isUp: isUp)
+        defer { provider.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        // A route requires a level, so it must be one that a sign-in can reach.
+        let more = more.contains("claims:") ? more : Self.levels + "\n" + more
+        let settings = """
+            public_url: \(Request.origin)
+            listen: 127.0.0.1:0
+            event_loops: 1
+            admin: {listen: 127.0.0.1:0}
+            upstream: http://127.0.0.1:\(app.port)
+            session: {cookie: sallyport}
+            \(routes)
+            provider:
+              oidc:
+                issuer: \(provider.issuer)
+                client_id: gateway
+                client_secret_file: client-secret
+                \(more.split(separator: "\n").joined(separator: "\n    "))
+            drain: {delay: 0s, timeout: 100ms}
+
+            """
+        let secret = script.clients[0].secret ?? ""
+        try Gateway.with(settings, files: ["client-secret": secret]) { gateway in
+            if isUp { #expect(eventually(within: 10) { (try? gateway.admin("/readyz").status) == 200 }) }
+            try body(OpenIDWorld(provider: provider, gateway: gateway, app: app))
+        }
+    }
+}
+
+/// A browser with one cookie jar, which follows redirects to the provider and back.
+struct OpenIDBrowser {
+    static let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]
+
+    let world: OpenIDWorld
+    private(set) var jar: [String: String] = [:]
+    private let authority: String
+
+    init(_ world: OpenIDWorld, on authority: String = Request.host) {
+        self.world = world
+        self.authority = authority
+    }
+
+    /// Loads a path of the gateway, without following a redirect.
+    mutating func load(_ target: String, _ fields: [String] = Self.navigation, method: String = "GET") throws -> Answer
+    {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: \(self.authority)"] + fields
+        if !self.jar.isEmpty {
+            lines.append("Cookie: " + self.jar.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; "))
+        }
+        let answer = try self.world.gateway.request(lines.joined(separator: "\r\n") + "\r\n\r\n")
+        for cookie in answer.values("set-cookie") {
+            let pair = cookie.prefix { $0 != ";" }
+            let name = String(pair.prefix { $0 != "=" })
+            self.jar[name] = cookie.contains("Max-Age=0") ? nil : String(pair.dropFirst(name.count + 1))
+        }
+        return answer
+    }
+
+    /// Follows redirects until a page, or until so many have been followed.
+    mutating func follow(_ answer: Answer, most: Int = 10) throws -> Answer {
+        var answer = answer
+        for _ in 0..<most {
+            guard answer.status == 303 || answer.status == 302, let location = answer.value("location") else { break }
+            answer = try self.load(try self.target(of: location))
+        }
+        return answer
+    }
+
+    /// The target on the gateway to which a `Location` leads, by way of the provider.
+    func target(of location: String) throws -> String {
+        if location.hasPrefix("/") { return location }
+        if location.hasPrefix("http://\(self.authority)") {
+            return String(location.dropFirst(7 + self.authority.count))
+        }
+        guard let back = self.world.provider.follow(location) else { throw BenchFailure("no way back: \(location)") }
+        return try self.target(of: back)
+    }
+
+    /// Loads a page and follows all redirects.
+    mutating func open(_ target: String) throws -> Answer { try self.follow(try self.load(target)) }
+
+    /// Loads the sign-in page and returns the target of the callback, which is not loaded.
+    mutating func callback(_ query: String = "return_to=/") throws -> String {
+        let answer = try self.load("/.sallyport/login?\(query)")
+        guard let location = answer.value("location") else { throw BenchFailure("\(answer.lines) \(answer.text)") }
+        return try self.target(of: location)
+    }
+
+    /// Loses the session cookie and no other.
+    mutating func loseSession() {
+        self.jar["sallyport"] = nil
+    }
+
+    var session: String? { self.jar["sallyport"] }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import GatewayBench
+import OpenIDBench
+import Testing
+
+/// Browsers sign in at an OpenID provider, through the built binary.
+@Suite("Sign-in at an OpenID provider", .blocking) struct ProviderSignInTests {
+    private static let script = ["Sec-Fetch-Mode: cors", "Accept: */*"]
+
+    @Test("A page without a session leads to the provider and back, and the app sees who the user is")
+    func signIn() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            let asked = try browser.load("/reports?year=2026&q=a%2Fb")
+            let login = "\(Request.origin)/.sallyport/login?return_to=/reports%3Fyear%3D2026%26q%3Da%252Fb"
+            #expect(asked.status == 303 && asked.value("location") == login && asked.values("set-cookie").isEmpty)
+            let page = try browser.follow(asked)
+            #expect(page.status == 200, "\(page.lines)")
+            let received = try #require(world.app.requests.last)
+            #expect(received.target == "/reports?year=2026&q=a%2Fb")
+            #expect(received.lines.contains("X-Auth-Subject: user-1"))
+            #expect(received.lines.contains("X-Auth-Email: ada@example.com"))
+            #expect(!received.lines.contains { $0.hasPrefix("Cookie:") }, "\(received.lines)")
+            #expect(Set(browser.jar.keys) == ["sallyport", "sallyport-recent"])
+            let call = try #require(world.provider.calls(of: .authorization).last)
+            #expect(call["redirect_uri"] == "\(Request.origin)/.sallyport/callback")
+            let document = try browser.load("/.sallyport/session", Self.script)
+            #expect(document.text.contains("\"external_id\":\"user-1\""))
+            let metrics = try world.gateway.admin("/metrics").text
+            #expect(metrics.contains(#"sallyport_sign_ins_total{kind="web",result="ok"} 1"#))
+        }
+    }
+
+    @Test("Two tabs sign in at once; a bookmark of the callback and the back button end well")
+    func tabs() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            let first = try browser.callback("return_to=/first")
+            let second = try browser.callback("return_to=/second")
+            #expect(try browser.load(second).value("location") == "/second")
+            let session = browser.session
+            #expect(try browser.load(first).value("location") == "/first")
+            #expect(browser.session == session && session != nil)
+            for target in [first, second] {
+                let again = try browser.load(target)
+                #expect(again.status == 303 && again.value("location") == "/" && browser.session == session)
+            }
+            #expect(world.provider.count(.token) == 1)
+            var other = OpenIDBrowser(world)
+            let stolen = try other.load(first)
+            #expect(stolen.status == 400 && stolen.pageReason == "signin.state_mismatch" && other.jar.isEmpty)
+        }
+    }
+
+    @Test("A page that needs a second factor asks the provider for it, and leads back")
+    func stepUp() throws {
+        try OpenIDWorld.with { world throws in
+            world.provider.change { $0.levels = ["mfa"] }
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let old = browser.session
+            #expect(try browser.open("/strong/x?a=1").status == 200)
+            let received = try #require(world.app.requests.last)
+            #expect(received.target == "/strong/x?a=1" && received.lines.contains("X-Auth-Aal: aal2"))
+            #expect(browser.session != old)
+            let call = try #require(world.provider.calls(of: .authorization).last)
+            #expect(call["acr_values"] == "mfa" && call["prompt"] == nil)
+            let program = try browser.load("/strong/x", Self.script)
+            #expect(program.status == 200)
+        }
+    }
+
+    @Test("A user who does not reach the level gets a page and keeps the session; a program gets a challenge")
+    func insufficient() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let session = browser.session
+            let page = try browser.open("/strong/x")
+            #expect(page.status == 403 && page.pageReason == "signin.insufficient", "\(page.lines)")
+            #expect(page.text.contains("/.sallyport/login?return_to=/strong/x&amp;prompt=login&amp;aal=aal2"))
+            #expect(page.values("referrer-policy") == ["no-referrer"])
+            #expect(browser.session == session && session != nil)
+            #expect(try browser.open("/x").status == 200)
+            let program = try browser.load("/strong/x", Self.script)
+            let challenge = #"Bearer error="insufficient_user_authentication", acr_values="aal2""#
+            #expect(program.status == 403 && program.values("www-authenticate") == [challenge])
+        }
+    }
+
+    @Test("A page that needs a recent sign-in tells the provider how recent")
+    func maxAge() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/fresh/x").status == 200)
+            #expect(world.provider.calls(of: .authorization).last?["max_age"] == "600")
+        }
+    }
+
+    @Test(
+        "While the provider is away, sign-in is a page with 503 and sessions go on; when it is back, the page's link works"
+    )
+    func outage() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            let session = browser.session
+            var other = OpenIDBrowser(world)
+            let callback = try other.callback("return_to=/y")
+            let cookies = other.jar
+            world.provider.stop()
+            let page = try other.load(callback)
+            #expect(page.status == 503 && page.pageReason == "provider.unavailable" && page.value("retry-after") != nil)
+            #expect(other.jar == cookies && page.text.contains("href=\"/.sallyport/login?return_to=/y\""))
+            #expect(try browser.open("/x").status == 200 && browser.session == session)
+            try world.provider.start()
+            #expect(eventually(within: 20) { (try? other.open("/.sallyport/login?return_to=/y").status) == 200 })
+        }
+    }
+
+    @Test("The gateway starts while its issuer is down: it is not ready, sign-in is 503, and it recovers by itself")
+    func lateIssuer() throws {
+        try OpenIDWorld.with(isUp: false) { world throws in
+            var browser = OpenIDBrowser(world)
+            #expect(try world.gateway.admin("/readyz").status == 503)
+            let page = try browser.open("/x")
+            #expect(page.status == 503 && page.pageReason == "provider.unavailable" && browser.jar.isEmpty)
+            try world.provider.start()
+            #expect(eventually(within: 30) { (try? world.gateway.admin("/readyz").status) == 200 })
+            #expect(try browser.open("/x").status == 200)
+        }
+    }
+
+    @Test("A posted form without a session is a page that keeps nothing; a script learns where to sign in")
+    func forms() throws {
+        try OpenIDWorld.with { world throws in
+            let fields = [
+                "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: same-origin", "Referer: \(Request.origin)/form?id=1",
+                "Content-Type: application/x-www-form-urlencoded",
+            ]
+            let page = try world.gateway.request(Request.post("/orders", fields, body: "card=4111"))
+            #expect(page.status == 401 && page.pageReason == "credential.missing")
+            #expect(page.text.contains("was not sent on and is not kept.") && !page.text.contains("4111"))
+            #expect(page.text.contains("href=\"/.sallyport/login?return_to=/form%3Fid%3D1\""))
+            let told = try world.gateway.get("/api", Self.script)
+            #expect(told.status == 401 && told.text.contains(#""login_url":"\#(Request.origin)/.sallyport/login""#))
+            #expect(world.app.requests.isEmpty)
+        }
+    }
+
+    @Test("HEAD and prefetches begin nothing, and the callback takes nothing but a page load")
+    func speculation() throws {
+        try OpenIDWorld.with { world throws in
+            var browser = OpenIDBrowser(world)
+            let head = try browser.load("/.sallyport/login", method: "HEAD")
+            #expect(head.status == 204 && head.value("location") == nil)
+            let prefetch = try browser.load("/.sallyport/login", OpenIDBrowser.navigation + ["Sec-Purpose: prefetch"])
+            #expect(prefetch.status == 403 && prefetch.pageReason == "signin.not_navigation" && browser.jar.isEmpty)
+            let callback = try browser.callback()
+            let jar = browser.jar
+            #expect(try browser.load(callback, method: "HEAD").status == 405)
+            #expect(try browser.load(callback, OpenIDBrowser.navigation + ["Purpose: prefetch"]).status == 403)
+            #expect(try browser.load(callback, Self.script).status == 403)
+            #expect(browser.jar == jar && world.provider.count(.token) == 0)
+            #expect(try browser.load(callback).status == 303)
+        }
+    }
+}

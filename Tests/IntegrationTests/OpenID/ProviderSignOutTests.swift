@@ -1,0 +1,130 @@
+import Foundation
+import GatewayBench
+import OpenIDBench
+import Testing
+
+/// A sign-out that goes on at the provider, through the built binary with three hosts.
+@Suite("Sign-out at an OpenID provider", .blocking) struct ProviderSignOutTests {
+    private typealias Hosts = ProviderHosts
+
+    /// The parameters of a URL.
+    private func query(_ url: String?) -> [String: String] {
+        let items = url.flatMap { URLComponents(string: $0)?.queryItems } ?? []
+        return Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { "\($0) and \($1)" })
+    }
+
+    @Test(
+        "A sign-out on any host ends the sessions of all, leads by the provider to the page, and the next sign-in is new",
+        arguments: ProviderHosts.all
+    )
+    func everywhere(origin: String) throws {
+        try Hosts.with { (world) throws in
+            var user = try world.signedInUser()
+            let (before, session) = (user, try #require(world.provider.sessionID))
+            let answer = try user.signOut(origin, returnTo: "/public/bye?x=%2F&y")
+            #expect(answer.status == 303 && answer.clearedCookies == ["sallyport"])
+            #expect(world.statuses(before) == [401], "ended before the answer")
+            let location = try #require(answer.value("location"))
+            #expect(location.hasPrefix("\(world.provider.issuer)/logout?") && !location.contains("bye"))
+            let asked = self.query(location)
+            #expect(asked["client_id"] == "gateway" && asked["id_token_hint"]?.split(separator: ".").count == 3)
+            #expect(asked["post_logout_redirect_uri"] == "\(Hosts.a)/.sallyport/signed-out")
+
+            let arrived = try user.follow(answer, from: origin)
+            #expect(arrived.url == "\(origin)/public/bye?x=%2F&y" && arrived.answer.status == 200, "\(user.trail)")
+            #expect(user.trail.count == 3 && user.trail[1].hasPrefix("\(Hosts.a)/.sallyport/signed-out?state="))
+            #expect(world.provider.sessionID == nil)
+            #expect(eventually { world.provider.grantCount == 0 }, "the tokens are revoked")
+            #expect(try user.open("\(origin)/x").url == "\(origin)/x")
+            #expect(world.provider.sessionID != session)
+        }
+    }
+
+    @Test("Without a page to return to, the user stays on a page that leads to a sign-in, and is not signed in again")
+    func signedOutPage() throws {
+        try Hosts.with { (world) throws in
+            var user = try world.signedInUser()
+            let arrived = try user.follow(try user.signOut(Hosts.b), from: Hosts.b)
+            #expect(arrived.url.hasPrefix("\(Hosts.a)/.sallyport/signed-out?state=") && arrived.answer.status == 200)
+            #expect(arrived.answer.text.contains("href=\"\(Hosts.b)/.sallyport/login\""), "\(arrived.answer.text)")
+            #expect(world.provider.sessionID == nil && world.statuses(user) == [401])
+            let state = try #require(self.query(arrived.url)["state"])
+            let (head, tail) = (state.prefix(10), state.dropFirst(11))
+            for query in [
+                "", "?state=", "?state=x", "?state=\(head)\(state.dropFirst(10).first == "A" ? "B" : "A")\(tail)",
+                "?state=\(state)&state=\(state)", "?state=https://evil.example/", "?return_to=https://evil.example/",
+            ] {
+                let page = try user.open("\(Hosts.a)/.sallyport/signed-out\(query)")
+                #expect(page.answer.status == 200 && user.trail.count == 1, "\(query)")
+                #expect(!page.answer.text.contains("evil") && page.answer.value("cache-control") == "no-store")
+            }
+        }
+    }
+
+    @Test("A script gets the provider's page as redirect_to; a request of another site ends nothing")
+    func scripts() throws {
+        try Hosts.with { (world) throws in
+            var user = try world.signedInUser()
+            let forged = try user.send(
+                "POST",
+                "\(Hosts.b)/.sallyport/logout",
+                ["Origin: https://evil.example"],
+                body: ""
+            )
+            #expect(forged.status == 403 && forged.value("location") == nil && world.statuses(user) == [200])
+            let page = try user.open("\(Hosts.b)/.sallyport/logout?return_to=//evil.example")
+            #expect(page.answer.status == 200 && !page.answer.text.contains("evil") && world.statuses(user) == [200])
+
+            let before = user
+            let answer = try user.signOut(Hosts.b, ["Accept: application/json"])
+            #expect(answer.status == 200 && answer.value("location") == nil)
+            let text = answer.text.replacing("\\/", with: "/")
+            let onward = try #require(text.firstMatch(of: /"redirect_to":"([^"]+)"/)?.1)
+            #expect(onward.hasPrefix("\(world.provider.issuer)/logout?"))
+            #expect(world.statuses(before) == [401])
+            // Nothing is left to end, at the provider neither.
+            let again = try user.signOut(Hosts.b, ["Accept: application/json"])
+            #expect(again.status == 204)
+            let repeated = try user.signOut(Hosts.b)
+            #expect(
+                repeated.status == 303 && repeated.value("location") == "/.sallyport/signed-out",
+                "\(repeated.lines)"
+            )
+        }
+    }
+
+    @Test("A provider that hands out no refresh token still gets the hint for whom the sign-out is")
+    func withoutRefreshToken() throws {
+        var script = OpenIDScript()
+        script.refresh = .none
+        try Hosts.with(script) { (world) throws in
+            var user = try world.signedInUser()
+            let asked = self.query(try user.signOut(Hosts.c).value("location"))
+            #expect(asked["id_token_hint"]?.split(separator: ".").count == 3, "\(asked.keys)")
+        }
+    }
+
+    @Test("A provider without a page for it, or one that is away, keeps no sign-out from ending the sessions")
+    func withoutProvider() throws {
+        var script = OpenIDScript()
+        script.missing = [.logout, .revocation]
+        try Hosts.with(script) { (world) throws in
+            for returnTo in ["/", "/public/bye"] {
+                var user = try world.signedInUser()
+                let before = user
+                let answer = try user.signOut(Hosts.b, returnTo: returnTo)
+                #expect(answer.status == 303 && world.statuses(before) == [401])
+                let arrived = try user.follow(answer, from: Hosts.b)
+                let page = returnTo == "/" ? "/.sallyport/signed-out" : returnTo
+                #expect(arrived.answer.status == 200 && arrived.url == Hosts.b + page, "\(arrived.url)")
+            }
+        }
+        try Hosts.with { (world) throws in
+            var user = try world.signedInUser()
+            let before = user
+            world.provider.stop()
+            #expect(try user.signOut(Hosts.b).status == 303)
+            #expect(world.statuses(before) == [401])
+        }
+    }
+}

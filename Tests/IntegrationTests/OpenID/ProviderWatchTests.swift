@@ -1,0 +1,184 @@
+import Foundation
+import GatewayBench
+import OpenIDBench
+import Testing
+import Vocabulary
+
+/// What operators see of the provider, and what a gateway keeps of it over a reload, through the built binary.
+@Suite("Watching an OpenID provider", .blocking) struct ProviderWatchTests {
+    private func readiness(_ world: OpenIDWorld) -> (status: Int, text: String) {
+        let answer = try? world.gateway.admin("/readyz?verbose")
+        return (answer?.status ?? 0, answer?.text ?? "")
+    }
+
+    private func count(_ text: String, in world: OpenIDWorld) -> Int {
+        world.gateway.output.components(separatedBy: text).count - 1
+    }
+
+    @Test("A provider that goes away is logged once and again when it is back; the gateway stays ready")
+    func outage() throws {
+        try OpenIDWorld.with(isUp: false) { (world) throws in
+            let missing = "provider: nobody can sign in until its metadata are read"
+            #expect(eventually(within: 20) { self.count(missing, in: world) == 1 })
+            let before = self.readiness(world)
+            #expect(before.status == 503 && before.text.contains("provider"), "\(before.text)")
+            #expect(before.text.contains("nobody can sign in"))
+            try world.provider.start()
+            #expect(eventually(within: 30) { self.readiness(world).status == 200 })
+            #expect(eventually { self.count("provider: its metadata can be read again", in: world) == 1 })
+            world.provider.stop()
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.load("/x").status == 303)
+            #expect(self.readiness(world).status == 200)
+            #expect(self.count(missing, in: world) == 1)
+        }
+    }
+
+    @Test("A provider that says it is another issuer is named with that reason, and is not used")
+    func otherIssuer() throws {
+        var script = OpenIDScript()
+        script.alterMetadata = { $0["issuer"] = "https://idp.example.com" }
+        let provider = try OpenIDProvider(script)
+        defer { provider.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let files = ["client-secret": script.clients[0].secret ?? ""]
+        try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
+            let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
+            #expect(eventually(within: 20) { self.readiness(world).text.contains("issuer") })
+            #expect(self.readiness(world).status == 503)
+            var browser = OpenIDBrowser(world)
+            let page = try browser.open("/x")
+            #expect(page.status == 503 && page.pageReason == "provider.unavailable")
+            #expect(provider.count(.authorization) == 0)
+            provider.change { $0.alterMetadata = nil }
+            #expect(eventually(within: 60) { self.readiness(world).status == 200 })
+            #expect(try browser.open("/x").status == 200)
+        }
+    }
+
+    @Test("Each call is counted under its purpose and result")
+    func metrics() throws {
+        try OpenIDWorld.with { (world) throws in
+            func calls(_ purpose: String, _ result: String) -> Int {
+                let series = #"sallyport_provider_calls_total{purpose="\#(purpose)",result="\#(result)"}"#
+                return Int((try? world.gateway.metric(series)) ?? -1)
+            }
+            #expect(calls("metadata", "ok") >= 1 && calls("token", "ok") == 0)
+            for (fault, result) in [
+                (OpenIDFault.answer(status: 400, body: #"{"error":"invalid_grant"}"#), "refused"),
+                (.answer(status: 302, fields: [(name: "location", value: "http://127.0.0.1:1/")]), "refused"),
+                (.answer(status: 500), "failed"), (.answer(status: 503), "failed"), (.closes, "error"),
+            ] {
+                let before = calls("token", result)
+                world.provider.breakDown(.token, with: fault)
+                var browser = OpenIDBrowser(world)
+                #expect(try browser.load(try browser.callback()).status >= 400)
+                world.provider.heal(.token)
+                #expect(calls("token", result) > before, "\(result)")
+            }
+            #expect(calls("token", "ok") == 0)
+            var browser = OpenIDBrowser(world)
+            #expect(try browser.open("/x").status == 200)
+            #expect(calls("token", "ok") == 1 && calls("keys", "ok") == 1)
+            let durations = #"sallyport_provider_call_duration_seconds_count{purpose="token"}"#
+            #expect(Int(try world.gateway.metric(durations)) == world.provider.count(.token))
+        }
+    }
+
+    // MARK: Reload
+
+    private static func settings(_ provider: OpenIDProvider, _ app: FakeUpstream, _ more: String = "") -> String {
+        """
+        public_url: \(Request.origin)
+        listen: 127.0.0.1:0
+        event_loops: 1
+        admin: {listen: 127.0.0.1:0}
+        upstream: http://127.0.0.1:\(app.port)
+        session: {cookie: sallyport}
+        routes:
+          - path: /**
+        provider:
+          oidc:
+            issuer: \(provider.issuer)
+            client_id: gateway
+            client_secret_file: client-secret
+            \(more)
+        drain: {delay: 0s, timeout: 100ms}
+
+        """
+    }
+
+    @Test("A reload keeps what is known of the issuer: it is asked for nothing again, and sign-ins that began go on")
+    func reload() throws {
+        let provider = try OpenIDProvider()
+        defer { provider.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let files = ["client-secret": OpenIDScript().clients[0].secret ?? ""]
+        try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
+            let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
+            #expect(eventually(within: 20) { self.readiness(world).status == 200 })
+            var (browser, other) = (OpenIDBrowser(world), OpenIDBrowser(world))
+            #expect(try browser.open("/x").status == 200)
+            let callback = try other.callback("return_to=/y")
+            let asked = [provider.count(.discovery), provider.count(.keys)]
+            for number in 0..<5 {
+                // Another client setting changes the provider, and not its issuer.
+                try gateway.reload(Self.settings(provider, app, "scopes: [openid, email, s\(number)]"))
+                #expect(self.readiness(world).status == 200 && gateway.output.contains("configuration reloaded"))
+                #expect(try browser.open("/x").status == 200)
+            }
+            #expect(try other.follow(try other.load(callback)).status == 200, "it began before the reloads")
+            #expect([provider.count(.discovery), provider.count(.keys)] == asked)
+            var third = OpenIDBrowser(world)
+            #expect(try third.open("/z").status == 200)
+            #expect(provider.calls(of: .authorization).last?["scope"] == "openid email s4")
+            #expect([provider.count(.discovery), provider.count(.keys)] == asked)
+            // Its tokens are judged in another way from now on, so it is read anew, once.
+            try gateway.reload(Self.settings(provider, app, "algorithms: [ES256]"))
+            #expect(eventually { provider.count(.discovery) == asked[0] + 1 })
+            #expect(eventually { (try? OpenIDBrowser(world).signedIn("/z")) == true })
+            #expect(provider.count(.discovery) == asked[0] + 1)
+        }
+    }
+
+    @Test("A reload to an issuer that is away leaves the gateway ready and its sessions alive; nobody can sign in")
+    func reloadToOutage() throws {
+        let provider = try OpenIDProvider()
+        defer { provider.stop() }
+        let next = try OpenIDProvider(isUp: false)
+        defer { next.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let files = ["client-secret": OpenIDScript().clients[0].secret ?? ""]
+        try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
+            let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
+            #expect(eventually(within: 20) { self.readiness(world).status == 200 })
+            var (browser, other) = (OpenIDBrowser(world), OpenIDBrowser(world))
+            #expect(try browser.open("/x").status == 200)
+            let callback = try other.callback()
+            try gateway.reload(Self.settings(next, app))
+            let readiness = self.readiness(world)
+            #expect(readiness.status == 200 && readiness.text.contains("nobody can sign in"), "\(readiness.text)")
+            #expect(try browser.open("/x").status == 200)
+            var third = OpenIDBrowser(world)
+            #expect(try third.open("/x").pageReason == "provider.unavailable")
+            // The code of the former issuer is not sent to the new one, nor used at the old one.
+            let page = try other.load(callback)
+            #expect(page.status >= 400 && page.value("location") == nil)
+            #expect(provider.count(.token) == 1 && next.count(.token) == 0)
+            try next.start()
+            let worldOfNext = OpenIDWorld(provider: next, gateway: gateway, app: app)
+            #expect(eventually(within: 30) { (try? OpenIDBrowser(worldOfNext).signedIn("/x")) == true })
+        }
+    }
+}
+
+extension OpenIDBrowser {
+    /// Whether a copy of this browser arrives at a page of the app.
+    fileprivate func signedIn(_ target: String) throws -> Bool {
+        var copy = self
+        return try copy.open(target).status == 200
+    }
+}

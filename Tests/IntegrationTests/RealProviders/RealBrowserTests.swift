@@ -1,0 +1,87 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// The walk of a person in a real browser, which `deploy/test.sh --soak` installs.
+@Suite(
+    "Providers of others in a real browser",
+    .blocking,
+    .enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil, "only with SOAK")
+)
+struct RealBrowserTests {
+    private static let passwordPage = "!!document.querySelector('input[type=password]')"
+
+    private static func isShown(_ url: String, by user: RealUser) -> String {
+        "location.href === '\(url)' && document.body.innerText.includes('X-Auth-Email: \(user.email)')"
+    }
+
+    private static func signIn(_ browser: Browser, as user: RealUser) throws {
+        try browser.wait(until: Self.passwordPage)
+        try browser.perform(
+            """
+            document.querySelector('input[name=username]').value = '\(user.login)';
+            document.querySelector('input[name=password]').value = '\(user.password)';
+            document.querySelector('form').requestSubmit()
+            """
+        )
+    }
+
+    private static func signOut(_ browser: Browser, at origin: String) throws {
+        try browser.visit("\(origin)/.sallyport/logout")
+        try browser.wait(until: "document.title === 'Sign out' && document.readyState === 'complete'")
+        try browser.perform("document.querySelector('form').requestSubmit()")
+        try browser.wait(until: "!!document.querySelector('button[name=logout]')")
+        try browser.perform("document.querySelector('button[name=logout]').click()")
+        try browser.wait(until: "document.title === 'Signed out' && document.readyState === 'complete'")
+    }
+
+    /// Pictures are kept where `PICTURES` says, for people to look at.
+    private static func keepPictures(_ browser: Browser, _ name: String) throws {
+        guard let folder = ProcessInfo.processInfo.environment["PICTURES"] else { return }
+        for (size, width, height) in [("phone", 360, 640), ("desktop", 1280, 800)] {
+            let file = URL(filePath: folder).appending(path: "\(name)-\(size).png")
+            try browser.picture(width: width, height: height).write(to: file)
+        }
+    }
+
+    @Test(
+        "A person signs in, out and again, over two hosts and in two tabs, while the provider is restarted in between"
+    )
+    func walk() throws {
+        try RealWorld.with(.idpyoidc) { (world) throws in
+            let browser = try Browser()
+            defer { browser.close() }
+            try browser.visit("\(world.second)/a?b=1")
+            try Self.keepPictures(browser, "provider")
+            try Self.signIn(browser, as: .ada)
+            try browser.wait(until: Self.isShown("\(world.second)/a?b=1", by: .ada))
+            try Self.keepPictures(browser, "app")
+            try browser.visit("\(world.first)/b")
+            try browser.wait(until: Self.isShown("\(world.first)/b", by: .ada))
+
+            world.provider.process.stop()
+            try browser.visit("\(world.second)/c")
+            try browser.wait(until: Self.isShown("\(world.second)/c", by: .ada))
+            try world.provider.process.start()
+
+            try Self.signOut(browser, at: world.second)
+            try Self.keepPictures(browser, "signed-out")
+            try browser.visit("\(world.first)/d")
+            try browser.wait(until: Self.passwordPage)
+
+            // Two tabs at once, the second as long as the first has not signed in.
+            let tab = try browser.openTab()
+            try browser.visit("\(world.second)/e")
+            try Self.signIn(browser, as: .grace)
+            try browser.wait(until: Self.isShown("\(world.second)/e", by: .grace))
+            let other = try browser.openTab()
+            try browser.visit("\(world.first)/f")
+            try browser.wait(until: Self.isShown("\(world.first)/f", by: .grace))
+            browser.show(tab)
+            try Self.signOut(browser, at: world.first)
+            browser.show(other)
+            try browser.visit("\(world.second)/g")
+            try browser.wait(until: Self.passwordPage)
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Cryptography
+import JOSE
+import Providers
+import Sessions
+import Settings
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Access tokens that an issuer signs (RFC 9068)")
+struct BearerTests {
+    @Test("A good token becomes a user with scopes, client and session")
+    func good() async throws {
+        let desk = try BearerDesk { settings in
+            settings.claims.levels = [ClaimSettings.Level(claim: .acr, value: "gold", level: .aal2)]
+        }
+        let token = desk.token([
+            "sid": "sid-1", "acr": "gold", "amr": ["pwd", "otp"], "auth_time": .integer(desk.now.seconds - 60),
+        ])
+        #expect(desk.provider.judge(token) == nil, "the keys are not known yet")
+        let known = try #require(await desk.judge(token).known)
+        #expect(known.identity == Identity(id: "user-1", traits: ["email": "jane@example.com"]))
+        #expect(known.scopes == ["orders:read", "orders:write"] && known.clientID == "app")
+        #expect(known.sessionID == "sid-1" && known.aal == .aal2 && known.methods == ["pwd", "otp"])
+        #expect(known.authenticatedAt == desk.now.advanced(by: .seconds(-60)))
+        #expect(known.issuedAt == desk.now.advanced(by: .seconds(-10)))
+        #expect(known.expiresAt == desk.now.advanced(by: .seconds(360)), "with the leeway")
+        #expect(desk.provider.judge(token) == .known(known), "now at once")
+    }
+
+    /// Changes to a good token, and the reason for which it is refused then; nil: it is accepted.
+    struct Change: Sendable, CustomTestStringConvertible {
+        let description: String
+        let claims: [String: JSONValue]
+        let reason: Reason?
+
+        init(_ description: String, _ claims: [String: JSONValue], _ reason: Reason?) {
+            (self.description, self.claims, self.reason) = (description, claims, reason)
+        }
+
+        var testDescription: String { self.description }
+    }
+
+    private static let now: Int64 = 1_800_000_000
+
+    static let changes: [Change] = [
+        Change("nothing", [:], nil),
+        Change("no issuer", ["iss": .null], .credentialInvalidToken),
+        Change("another issuer", ["iss": "https://evil.example.com"], .credentialInvalidToken),
+        Change("the issuer with a slash", ["iss": .string(OpenIDDesk.issuer + "/")], .credentialInvalidToken),
+        Change("no audience", ["aud": .null], .credentialOtherAudience),
+        Change("an empty list of audiences", ["aud": []], .credentialOtherAudience),
+        Change("another audience", ["aud": "https://api.example.com.evil.example"], .credentialOtherAudience),
+        Change("an audience in a longer list", ["aud": ["x", .string(BearerDesk.audience)]], nil),
+        Change("the second accepted audience", ["aud": "https://other.example.com"], nil),
+        Change("an audience that is no text", ["aud": [1, .string(BearerDesk.audience)]], .credentialInvalidToken),
+        Change("no end", ["exp": .null], .credentialInvalidToken),
+        Change("an end in the last minute", ["exp": .integer(now - 59)], nil),
+        Change("an end a minute ago", ["exp": .integer(now - 60)], .credentialExpired),
+        Change("an end long ago", ["exp": 1], .credentialExpired),
+        Change("an end with a fraction", ["exp": .number(Double(now) + 1.5)], nil),
+        Change("an end after 2038", ["exp": .integer(4_102_444_800)], nil),
+        Change("a negative end", ["exp": -1], .credentialInvalidToken),
+        Change("an endless end", ["exp": .number(1e300)], .credentialInvalidToken),
+        Change("an end as a text", ["exp": "1900000000"], .credentialInvalidToken),
+        Change("a beginning within the leeway", ["nbf": .integer(now + 60)], nil),
+        Change("a later beginning", ["nbf": .integer(now + 61)], .credentialInvalidToken),
+        Change("issued within the leeway", ["iat": .integer(now + 60)], nil),
+        Change("issued in the future", ["iat": .integer(now + 61)], .credentialInvalidToken),
+        Change("no time of issue", ["iat": .null], nil),
+        Change("no subject", ["sub": .null], .credentialInvalidToken),
+        Change("an empty subject", ["sub": ""], .credentialInvalidToken),
+        Change("a subject with a line break", ["sub": "a\nb"], .credentialInvalidToken),
+        Change("a subject with a NUL", ["sub": "a\u{0}b"], .credentialInvalidToken),
+        Change("a subject that is a list", ["sub": ["user-1"]], .credentialInvalidToken),
+        Change("bound to a key (DPoP)", ["cnf": ["jkt": "x"]], .credentialInvalidToken),
+        Change("bound to a certificate", ["cnf": ["x5t#S256": "x"]], .credentialInvalidToken),
+        Change("bound to something", ["cnf": [:]], .credentialInvalidToken),
+    ]
+
+    @Test("Each claim is checked", arguments: changes)
+    func claims(change: Change) async throws {
+        let desk = try BearerDesk()
+        let verdict = await desk.judge(desk.token(change.claims))
+        if let reason = change.reason {
+            #expect(verdict == .unknown(reason))
+        } else {
+            #expect(verdict.known != nil)
+        }
+    }
+
+    @Test(
+        "Scopes are read from scope and scp, as text or list",
+        arguments: [
+            (["scope": "a b"], ["a", "b"]), (["scope": ["a", "b c"]], ["a", "b", "c"]), (["scp": "a"], ["a"]),
+            (["scp": ["a", "b"], "scope": "b  c"], ["b", "c", "a"]), (["scope": 7], []), ([:], []),
+        ] as [([String: JSONValue], [String])]
+    )
+    func scopes(claims: [String: JSONValue], expected: [String]) async throws {
+        let desk = try BearerDesk()
+        let known = await desk.judge(desk.token(["scope": .null].merging(claims) { $1 })).known
+        #expect(known?.scopes == expected)
+    }
+
+    @Test("Without auth_time no recent sign-in is claimed, and none from the future is believed")
+    func authenticatedAt() async throws {
+        let desk = try BearerDesk()
+        #expect(await desk.judge(desk.token()).known?.authenticatedAt == UnixTime(seconds: 0))
+        let future = desk.token(["auth_time": .integer(desk.now.seconds + 86_400)])
+        #expect(await desk.judge(future).known?.authenticatedAt == desk.now.advanced(by: .seconds(-10)))
+    }
+
+    @Test("Without audiences no access token is accepted")
+    func noAudience() {
+        #expect(throws: DeskFailure.self) { try BearerDesk { $0.audiences = [] } }
+    }
+
+    @Test("Codes of a shared secret are never accepted, whatever the settings allow")
+    func sharedSecret() async throws {
+        let desk = try BearerDesk { $0.algorithms = ["ES256", "HS256"] }
+        _ = await desk.judge(desk.token())
+        for (algorithm, key) in [("HS256", "client-secret"), ("none", "")] {
+            let signed = Self.signed(algorithm, desk.claims(), key)
+            #expect(await desk.judge(signed) == .unknown(.credentialInvalidToken))
+        }
+    }
+
+    private static func signed(_ algorithm: String, _ claims: JSONValue, _ key: String) -> Secret {
+        let header = JSONText.encode(["alg": .string(algorithm), "typ": "at+jwt"])
+        let text = Base64URL.encode(header) + "." + Base64URL.encode(JSONText.encode(claims))
+        let code = HMACKey(Array(key.utf8)).sha256(Array(text.utf8))
+        return Secret(text + "." + code.base64URL)
+    }
+
+    @Test("A key of another issuer, a changed token and a header that brings its own key are refused")
+    func forged() async throws {
+        let desk = try BearerDesk()
+        let other = SigningKey.generated(.es256)
+        let good = desk.token()
+        #expect(await desk.judge(good).known != nil)
+        let fetches = desk.desk.transport.calls(of: OpenIDDesk.keysURL).count
+        var changed = good.bytes
+        changed[60] = changed[60] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        let keyID = desk.desk.key.publicKey.keyID.map(JSONValue.string) ?? .null
+        let tokens = [
+            Secret(changed), desk.token(header: [("kid", keyID)], by: other),
+            desk.token(header: [("jwk", other.publicKey.value)], by: other),
+            desk.token(header: [("jku", "https://evil.example.com/keys")]), desk.token(header: [("crit", ["exp"])]),
+            desk.token(header: [("kid", "../../../dev/null")], by: other),
+            desk.token(header: [("kid", "x' UNION SELECT 'y")], by: other),
+        ]
+        for token in tokens { #expect(await desk.judge(token) == .unknown(.credentialInvalidToken)) }
+        #expect(desk.desk.transport.calls(of: OpenIDDesk.keysURL).count <= fetches + 1)
+    }
+
+    @Test("A flood of unknown key ids causes one fetch in each cool-down, and a new key is found after one")
+    func rotation() async throws {
+        let desk = try BearerDesk()
+        #expect(await desk.judge(desk.token()).known != nil)
+        let other = SigningKey.generated(.es256)
+        for index in 0..<200 {
+            #expect(await desk.judge(desk.token(header: [("kid", .string("k\(index)"))], by: other)).known == nil)
+        }
+        #expect(desk.desk.transport.calls(of: OpenIDDesk.keysURL).count <= 2)
+        desk.desk.clock.advance(by: .seconds(31))
+        desk.desk.transport.on(
+            OpenIDDesk.keysURL,
+            .json(JWKSet(keys: [desk.desk.key.publicKey, other.publicKey]).value)
+        )
+        #expect(await desk.judge(desk.token(by: other)).known != nil)
+        #expect(await desk.judge(desk.token()).known != nil, "the old key is still published")
+    }
+
+    @Test("While the issuer's keys were never read, no token is refused; afterwards an outage changes nothing")
+    func outage() async throws {
+        let desk = try BearerDesk()
+        let answer = ProviderAnswer(status: 503)
+        desk.desk.transport.on(OpenIDDesk.keysURL, answer)
+        #expect(await desk.judge(desk.token()) == .unavailable)
+        desk.desk.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [desk.desk.key.publicKey]).value))
+        desk.desk.clock.advance(by: .seconds(60))
+        #expect(await desk.judge(desk.token()).known != nil)
+        desk.desk.transport.on(OpenIDDesk.keysURL, answer)
+        desk.desk.clock.advance(by: .seconds(3600))
+        #expect(await desk.judge(desk.token()).known != nil)
+    }
+
+    @Test(
+        "Every algorithm of key pairs is accepted",
+        arguments: JWSAlgorithm.asymmetric.sorted { $0.rawValue < $1.rawValue }
+    )
+    func algorithms(algorithm: JWSAlgorithm) async throws {
+        let desk = try BearerDesk(algorithm)
+        #expect(await desk.judge(desk.token()).known != nil)
+    }
+
+    @Test("Only what looks like a signed token is tried as one")
+    func syntax() throws {
+        let desk = try BearerDesk()
+        let long = "eyJ." + String(repeating: "a", count: 8187) + ".s"
+        for (token, mayKnow) in [
+            ("eyJhbGciOiJFUzI1NiJ9.eyJ9.c2ln", true), (long, false), (String(long.dropLast()), false),
+            (String(long.dropFirst(4)).replacing("aaa.s", with: ""), false), ("eyJ.a.b", true), ("eyJ.a.", false),
+            ("eyJ..b", false), ("eyJ.a", false), ("eyJ.a.b.c", false), ("eyJ.a.b.c.d", false), ("", false),
+            ("ey.a.b", false), (".a.b", false), ("eyJ.a b.c", false), ("eyJ.a%2e.c", false), ("eyJ.a+.c", false),
+            ("eyJ.a=.c", false), ("eyJ.ä.c", false), ("eyJ.a\u{0}.c", false), ("a.eyJ.b", false),
+        ] {
+            #expect(Array(token.utf8).withUnsafeBytes { desk.provider.mayKnow($0) } == mayKnow, "\(token.prefix(30))")
+        }
+        let longest = "eyJ." + String(repeating: "a", count: 8186) + ".s"
+        #expect(longest.utf8.count == 8192 && Array(longest.utf8).withUnsafeBytes { desk.provider.mayKnow($0) })
+    }
+
+    @Test("The configuration has another name when something that decides about tokens changes")
+    func configuration() throws {
+        let base = try BearerDesk().provider.configuration
+        #expect(try BearerDesk().provider.configuration == base)
+        let changes: [(inout OpenIDSettings) -> Void] = [
+            { $0.audiences = [BearerDesk.audience] }, { $0.algorithms = ["ES256"] }, { $0.client.id = "other" },
+            { $0.claims.subject = ["email"] },
+        ]
+        for change in changes { #expect(try BearerDesk(change: change).provider.configuration != base) }
+    }
+}

@@ -1,0 +1,205 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Providers
+import RedisServers
+import Testing
+import Vocabulary
+
+@Suite("Calls to providers over HTTP")
+struct HTTPProviderTransportTests {
+    private static let group = MultiThreadedEventLoopGroup.singleton
+
+    /// Runs `body` with a client, which is shut down at the end.
+    private func withClient<Value>(_ body: (ProviderHTTPClient) async throws -> Value) async throws -> Value {
+        let client = ProviderHTTPClient(group: Self.group)
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(client))
+        } catch {
+            result = .failure(error)
+        }
+        await client.shutdown()
+        return try result.get()
+    }
+
+    private func failure(_ transport: HTTPProviderTransport, _ call: ProviderCall) async -> ProviderCallError? {
+        do {
+            let answer = try await transport.send(call)
+            Issue.record("an answer with status \(answer.status)")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("A call sends its method, fields and body; the answer has status, fields in lower case, and body")
+    func call() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 201 Created\r\nX-One: 1\r\nDPoP-Nonce: n\r\nContent-Length: 5\r\n\r\nhello")
+        }
+        try await self.withClient { client in
+            let call = ProviderCall(
+                "POST",
+                "http://127.0.0.1:\(server.port)/token?a=b",
+                fields: [("content-type", "text/plain"), ("authorization", "Basic YTpi")],
+                body: Array("body".utf8)
+            )
+            let answer = try await client.transport().send(call)
+            #expect(answer.status == 201 && answer.body == Array("hello".utf8))
+            #expect(answer.field("x-one") == "1" && answer.field("dpop-nonce") == "n")
+            let request = try #require(server.requests.first)
+            #expect(request.hasPrefix("POST /token?a=b HTTP/1.1\r\n") && request.hasSuffix("\r\n\r\nbody"))
+            for line in [
+                "content-type: text/plain", "authorization: basic ytpi", "content-length: 4", "user-agent: sallyport",
+                "host: 127.0.0.1:\(server.port)",
+            ] {
+                #expect(request.lowercased().contains("\r\n\(line)\r\n"), "\(line)")
+            }
+        }
+        try await server.stop()
+    }
+
+    @Test("A redirect is an answer and is not followed")
+    func redirect() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
+        }
+        try await self.withClient { client in
+            let answer = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
+            #expect(answer.status == 302 && server.requests.count == 1)
+        }
+        try await server.stop()
+    }
+
+    @Test(
+        "An answer larger than the limit is an error, announced or not",
+        arguments: [
+            "Content-Length: 11\r\n\r\n12345678901", "Transfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n",
+        ]
+    )
+    func large(_ rest: String) async throws {
+        let server = try await RawServer.start(Self.group) { _ in .answer("HTTP/1.1 200 OK\r\n\(rest)") }
+        try await self.withClient { client in
+            let url = "http://127.0.0.1:\(server.port)/"
+            let transport = try client.transport()
+            let error = await self.failure(transport, ProviderCall("GET", url, bodyLimit: 10))
+            #expect(error?.isUnsent == false && error?.detail.contains("more than 10 bytes") == true)
+            #expect(try await transport.send(ProviderCall("GET", url, bodyLimit: 11)).body.count == 11)
+        }
+        try await server.stop()
+    }
+
+    @Test(
+        "A server that answers late, never, or half is an error of a call that was sent",
+        arguments: [
+            RawServer.Reaction.silence, .close, .answer("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"),
+            .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .answer("what?\r\n\r\n"),
+        ]
+    )
+    func sent(_ reaction: RawServer.Reaction) async throws {
+        let server = try await RawServer.start(Self.group) { _ in reaction }
+        try await self.withClient { client in
+            for body in ["", "refresh_token=secret-1"] {
+                let call = ProviderCall(
+                    body.isEmpty ? "GET" : "POST",
+                    "http://127.0.0.1:\(server.port)/?a=secret-2",
+                    fields: [("authorization", "Bearer secret-3")],
+                    body: Array(body.utf8),
+                    timeLimit: .milliseconds(300)
+                )
+                let error = try #require(await self.failure(try client.transport(), call))
+                #expect(!error.isUnsent && error.detail.contains("127.0.0.1") && !error.detail.contains("secret"))
+            }
+        }
+        try await server.stop()
+    }
+
+    @Test("A call that cannot reach a server was not sent: no server, no address, a URL that is not allowed")
+    func unsent() async throws {
+        let server = try await RawServer.start(Self.group) { _ in .close }
+        let port = server.port
+        try await server.stop()
+        try await self.withClient { client in
+            let transport = try client.transport()
+            for url in [
+                "http://127.0.0.1:\(port)/", "https://127.0.0.1:\(port)/", "https://no-such-name.invalid/",
+                "http://192.0.2.1/", "file:///etc/passwd", "http+unix://%2Ftmp%2Fa/", "unix:///tmp/a", "https://a@b/",
+            ] {
+                let call = ProviderCall("POST", url, body: Array("a=b".utf8), timeLimit: .seconds(2))
+                let error = await self.failure(transport, call)
+                #expect(error?.isUnsent == true, "\(url)")
+            }
+        }
+    }
+
+    @Test("A field value that is not allowed is refused and not shown")
+    func badField() async throws {
+        try await self.withClient { client in
+            let call = ProviderCall("GET", "http://127.0.0.1:9/", fields: [("authorization", "secret\r\nX: y")])
+            let error = await self.failure(try client.transport(), call)
+            #expect(error?.isUnsent == true && error?.detail.contains("secret") == false)
+        }
+    }
+
+    @Test("TLS is verified with the system's certificates or with those of ca_file, and for the host's name")
+    func tls() async throws {
+        let certificates = try Certificates()
+        let (certificate, key) = try certificates.issue("idp", to: "localhost")
+        let context = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
+                privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
+            )
+        )
+        let server = try await RawServer.start(Self.group, tls: context) { _ in
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        }
+        try await self.withClient { client in
+            let call = ProviderCall("POST", "https://localhost:\(server.port)/", body: Array("a=b".utf8))
+            let stranger = try #require(await self.failure(try client.transport(), call))
+            #expect(stranger.isUnsent && stranger.detail.contains("TLS"), "\(stranger)")
+            let trusting = try client.transport(caFile: certificates.authority)
+            #expect(try await trusting.send(call).status == 200)
+            // The certificate has no address.
+            let address = ProviderCall("POST", "https://127.0.0.1:\(server.port)/", body: Array("a=b".utf8))
+            #expect(await self.failure(trusting, address)?.isUnsent == true)
+            // A connection that was made with one trust serves no call with another.
+            #expect(try await self.failure(client.transport(), call)?.isUnsent == true)
+            #expect(throws: ProviderTLSError.self) { try client.transport(caFile: "/no/such/file.pem") }
+        }
+        try await server.stop()
+    }
+
+    @Test("A call that is cancelled ends, and after the shutdown no call is sent")
+    func ended() async throws {
+        let server = try await RawServer.start(Self.group) { _ in .silence }
+        let client = ProviderHTTPClient(group: Self.group)
+        let transport = try client.transport()
+        let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
+        let task = Task { await self.failure(transport, call) }
+        while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        task.cancel()
+        #expect(await task.value?.isUnsent == false)
+        await client.shutdown()
+        #expect(await self.failure(transport, call)?.isUnsent == true)
+        #expect(server.requests.count == 1)
+        try await server.stop()
+    }
+
+    @Test("Calls one after the other use a connection again")
+    func reuse() async throws {
+        let server = try await RawServer.start(Self.group) { _ in
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        try await self.withClient { client in
+            for _ in 0..<20 {
+                _ = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
+            }
+            // The client returns an answer a moment before its connection is free again,
+            // so a call can need another connection where the machine is busy.
+            #expect(server.requests.count == 20 && server.connections < 10)
+        }
+        try await server.stop()
+    }
+}

@@ -1,0 +1,152 @@
+import NIOCore
+import Providers
+import Sessions
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Tokens that ended here, though their provider would go on to vouch for them")
+struct EndedTokenTests {
+    private let provider = ScriptedTokens()
+    private let signatures = ScriptedSignatures()
+    private let opaque = "ory_st_one"
+    private let signed = "eyJ.one"
+
+    private func desk() async throws -> TokenDesk { try await TokenDesk([self.signatures, self.provider]) }
+
+    /// Both providers vouch for their token.
+    private func vouch(_ known: KnownToken) {
+        self.provider.say(known, of: self.opaque)
+        self.signatures.say(.known(known))
+    }
+
+    private func end(_ end: TokenDesk.End, _ token: String, at desk: TokenDesk) async throws {
+        try await desk.end(end, token: token, of: token == self.signed ? self.signatures.name : self.provider.name)
+    }
+
+    @Test("An end holds on every loop, for as long as the token would live", arguments: TokenDesk.End.allCases)
+    func holds(end: TokenDesk.End) async throws {
+        for token in [self.opaque, self.signed] {
+            let desk = try await self.desk()
+            let other = try await desk.another([self.signatures, self.provider])
+            self.vouch(desk.alice(cached: .seconds(30)))
+            for place in [desk, other] { #expect(try await place.resolve(token).session?.subject == "alice") }
+            try await self.end(end, token, at: desk)
+            let late = try await desk.another([self.signatures, self.provider])
+            for _ in 0..<4 {
+                for place in [desk, other, late] {
+                    #expect(try await place.resolve(token) == .none(.sessionUnknown), "\(token)")
+                }
+                desk.clock.advance(by: .seconds(890))
+            }
+            #expect(desk.base.sessionCount == 0)
+        }
+    }
+
+    @Test("The end of one user or session leaves the tokens of others alone")
+    func others() async throws {
+        let desk = try await self.desk()
+        var bob = desk.alice(sessionID: "sid-2")
+        bob.identity.id = "bob"
+        self.provider.say(bob, of: "ory_st_bob")
+        self.provider.say(desk.alice(sessionID: "sid-3"), of: "ory_st_two")
+        self.vouch(desk.alice())
+        for token in [self.opaque, "ory_st_two", "ory_st_bob"] { _ = try await desk.resolve(token) }
+        try await desk.end(.providerSession, token: self.opaque)
+        #expect(try await desk.resolve(self.opaque) == .none(.sessionUnknown))
+        #expect(try await desk.resolve("ory_st_two").isHit)
+        try await desk.end(.subject, token: self.opaque)
+        #expect(try await desk.resolve("ory_st_two") == .none(.sessionUnknown))
+        #expect(try await desk.resolve("ory_st_bob").isHit)
+    }
+
+    @Test(
+        "A token that was not presented before the end is judged by when it was issued; a later one lives, with the same sid",
+        arguments: [TokenDesk.End.subject, .providerSession]
+    )
+    func unseen(end: TokenDesk.End) async throws {
+        for token in [self.opaque, self.signed] {
+            let desk = try await self.desk()
+            try await self.end(end, token, at: desk)
+            // The end of a provider's session does not end the user's other ones.
+            let early = desk.alice()
+            self.vouch(early)
+            #expect(try await desk.resolve(token) == .none(.sessionUnknown))
+            desk.clock.advance(by: .seconds(3))
+            #expect(try await desk.resolve(token) == .none(.sessionUnknown))
+            desk.clock.advance(by: .seconds(3))
+            var late = early
+            late.issuedAt = desk.clock.now
+            self.vouch(late)
+            #expect(try await desk.resolve(token).session?.provider?.sessionID == "sid-1")
+        }
+    }
+
+    @Test("A token that was issued in the same moment as the end does not live", arguments: [0, 1])
+    func sameMoment(milliseconds: Int) async throws {
+        let desk = try await self.desk()
+        try await desk.end(.subject, token: self.opaque)
+        var known = desk.alice()
+        known.issuedAt = desk.clock.now.advanced(by: .milliseconds(milliseconds))
+        self.vouch(known)
+        #expect((try await desk.resolve(self.opaque).session == nil) == (milliseconds == 0))
+    }
+
+    @Test("A token that was accepted lives on by its record, not by the provider's clock", arguments: [60, -3000])
+    func clocks(ahead: Int) async throws {
+        let desk = try await self.desk()
+        var known = desk.alice(cached: .zero)
+        known.issuedAt = desk.clock.now.advanced(by: .seconds(ahead))
+        self.vouch(known)
+        #expect(try await desk.resolve(self.opaque).session != nil)
+        desk.clock.advance(by: .seconds(10))
+        #expect(try await desk.resolve(self.opaque).session != nil)
+        try await desk.end(.subject, token: self.opaque)
+        desk.clock.advance(by: .seconds(100))
+        #expect(try await desk.resolve(self.opaque) == .none(.sessionUnknown))
+    }
+
+    @Test("An end that arrives while the provider is asked holds", arguments: TokenDesk.End.allCases)
+    func overtaken(end: TokenDesk.End) async throws {
+        let desk = try await self.desk()
+        self.vouch(desk.alice())
+        self.provider.hold()
+        async let outcome = desk.resolve(self.opaque)
+        try await self.provider.waitForCalls(1)
+        try await desk.end(end, token: self.opaque)
+        self.provider.release()
+        #expect(try await outcome == .none(.sessionUnknown))
+    }
+
+    @Test("A sign-out holds after another secret has become the present one")
+    func rotation() async throws {
+        let desk = try await self.desk()
+        let secrets = [Secret("the old one"), Secret("the new one")]
+        let old = TokenAuthority(current: secrets[0], accepted: [secrets[1]])
+        let new = TokenAuthority(current: secrets[1], accepted: [secrets[0]])
+        let bytes = Array(self.opaque.utf8)
+        for lineage in bytes.withUnsafeBytes({ old.foreignLineages(token: $0, of: "kratos") }) {
+            try await desk.base.end(lineage, on: desk.loop).get()
+        }
+        let tokens = ProviderTokens([self.provider], authority: new, store: desk.store, clock: desk.clock.clock)
+        self.vouch(desk.alice())
+        let answer = try await desk.loop.flatSubmit {
+            let key = bytes.withUnsafeBytes { tokens.key(of: $0) }
+            return key.map { tokens.session(Secret(bytes), key: $0, known: nil, on: desk.loop) }
+                ?? desk.loop.makeFailedFuture(StoreError.full)
+        }.get()
+        #expect(answer == .none(.sessionUnknown))
+    }
+
+    @Test("A provider that now names another user for a token is not believed")
+    func otherUser() async throws {
+        let desk = try await self.desk()
+        self.vouch(desk.alice(cached: .seconds(1)))
+        #expect(try await desk.resolve(self.opaque).session != nil)
+        var mallory = desk.alice()
+        mallory.identity.id = "mallory"
+        self.vouch(mallory)
+        desk.clock.advance(by: .seconds(2))
+        #expect(try await desk.resolve(self.opaque) == .none(.sessionUnknown))
+    }
+}

@@ -1,0 +1,132 @@
+import Cryptography
+import JOSE
+import Providers
+import Sessions
+import Settings
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Checks of id_tokens")
+struct IDTokenTests {
+    @Test(
+        "A token of each allowed algorithm signs the user in",
+        arguments: [JWSAlgorithm.rs256, .ps256, .es256, .edDSA, .rs384, .es384, .ps512, .es512]
+    )
+    func algorithms(_ algorithm: JWSAlgorithm) async throws {
+        let desk = try OpenIDDesk(algorithm)
+        let completion = try await desk.signIn()
+        let user = try #require(completion.user, "\(completion)")
+        #expect(user.identity.id == OpenIDDesk.subject && user.aal == .aal1 && user.methods == ["oidc"])
+        #expect(user.identity.traits == ["email": "jane@example.com"])
+        #expect(user.authenticatedAt == Authentication.unknownTime)
+        let evidence = try #require(completion.evidence)
+        #expect(evidence.provider == OpenIDDesk.issuer && evidence.sessionID == "s-1")
+        let tokens = try #require(evidence.tokens)
+        #expect(tokens.accessToken == Secret("access-1") && tokens.refreshToken == Secret("refresh-1"))
+        #expect(tokens.tokenType == "Bearer" && tokens.dpopKey == nil && tokens.idToken != nil)
+        #expect(tokens.expiresAt == desk.clock.now.advanced(by: .seconds(600)))
+        #expect(tokens.scopes == ["openid", "profile", "email"])
+    }
+
+    /// A claim, its value, and a part of the refusal's detail.
+    private static let faults: [(claim: String, value: JSONValue, detail: String)] = [
+        ("iss", "https://idp.example.com/realms/main/", "iss"), ("iss", "https://evil.example.com", "iss"),
+        ("iss", .null, "iss"), ("iss", 1, "iss"), ("aud", "other", "aud"), ("aud", .null, "aud"), ("aud", [], "aud"),
+        ("aud", ["other"], "aud"), ("aud", ["gateway", "other"], "azp"), ("aud", ["gateway", 1], "aud"),
+        ("azp", "other", "azp"), ("azp", 1, "azp"), ("azp", ["gateway"], "azp"), ("sub", .null, "sub"),
+        ("sub", "", "subject"), ("sub", 7, "sub"), ("sub", "a\nb", "subject"), ("sub", "a\u{85}b", "subject"),
+        ("sub", .string(String(repeating: "a", count: 256)), "subject"), ("exp", .null, "exp"), ("exp", "1", "exp"),
+        ("exp", -1, "exp"), ("exp", .number(1e300), "exp"), ("exp", 1_799_999_940, "exp"), ("iat", .null, "iat"),
+        ("iat", 1_800_000_061, "iat"), ("iat", .number(1e300), "iat"), ("nbf", 1_800_000_061, "nbf"),
+        ("nonce", .null, "nonce"), ("nonce", "other", "nonce"), ("nonce", "", "nonce"), ("nonce", 1, "nonce"),
+        ("at_hash", "", "at_hash"), ("at_hash", "AAAAAAAAAAAAAAAAAAAAAA", "at_hash"), ("at_hash", 1, "at_hash"),
+    ]
+
+    @Test("A token with a wrong claim is refused, and the detail names the claim", arguments: Self.faults)
+    func refused(_ fault: (claim: String, value: JSONValue, detail: String)) async throws {
+        let desk = try OpenIDDesk()
+        let completion = try await desk.signIn(claims: [fault.claim: fault.value])
+        #expect(completion.cause == .invalidToken, "\(completion)")
+        #expect(completion.detail?.contains(fault.detail) == true, "\(completion)")
+    }
+
+    private static let variants: [[String: JSONValue]] = [
+        ["exp": 1_799_999_941], ["exp": .number(1_800_000_000.5)], ["iat": 1_800_000_060], ["iat": 1],
+        ["exp": 4_102_444_800], ["aud": ["gateway"]], ["aud": ["gateway", "other"], "azp": "gateway"],
+        ["azp": "gateway"], ["sub": .string(String(repeating: "a", count: 255))],
+        ["at_hash": .string(Base64URL.encode(SHA2.sha256.digest(of: Array("access-1".utf8)).prefix(16)))],
+    ]
+
+    @Test("Clocks may differ by a minute, and what is right in another form is right", arguments: Self.variants)
+    func accepted(_ claims: [String: JSONValue]) async throws {
+        let completion = try await OpenIDDesk().signIn(claims: claims)
+        #expect(completion.user != nil, "\(completion)")
+    }
+
+    @Test("at_hash is compared with the hash of the token's algorithm")
+    func accessTokenHash() async throws {
+        let cases: [(JWSAlgorithm, SHA2)] = [(.rs384, .sha384), (.es512, .sha512), (.edDSA, .sha512)]
+        for (algorithm, hash) in cases {
+            let digest = hash.digest(of: Array("access-1".utf8))
+            let right = JSONValue.string(Base64URL.encode(digest.prefix(digest.count / 2)))
+            #expect(try await OpenIDDesk(algorithm).signIn(claims: ["at_hash": right]).user != nil)
+            let other = try await OpenIDDesk(algorithm).signIn(
+                claims: ["at_hash": right],
+                tokens: ["access_token": "access-2"]
+            )
+            #expect(other.cause == .invalidToken)
+        }
+    }
+
+    @Test("A token by another key, of an algorithm that is not allowed, without signature, or by the secret is refused")
+    func signature() async throws {
+        let desk = try OpenIDDesk { $0.algorithms = ["ES256"] }
+        #expect(try await desk.signIn(by: SigningKey.generated(.es256)).cause == .invalidToken)
+        #expect(try await desk.signIn(by: SigningKey.generated(.rs256)).cause == .invalidToken)
+        let begun = try await desk.begin()
+        let claims = JSONText.encode(desk.claims(nonce: begun.parameters["nonce"]))
+        let payload = Base64URL.encode(claims)
+        let secret = Array("client-secret".utf8)
+        func token(_ header: String, _ signature: (String) -> [UInt8]) -> String {
+            let signed = Base64URL.encode(Array(header.utf8)) + "." + payload
+            return signed + "." + Base64URL.encode(signature(signed))
+        }
+        let good = desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))
+        let forged = [
+            token(#"{"alg":"none"}"#) { _ in [] },
+            token(#"{"alg":"HS256"}"#) { HMACKey(secret).sha256(Array($0.utf8)).bytes },
+            token(#"{"alg":"ES256","crit":["x"],"x":1}"#) { _ in [UInt8](repeating: 1, count: 64) },
+            String(good.dropLast(2)) + "AA", "a.b.c", "", "a", good + ".e",
+        ]
+        for text in forged {
+            desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: text)))
+            let completion = await desk.provider.complete(begun.callback(), state: begun.state)
+            #expect(completion.cause == .invalidToken, "\(text.prefix(20)): \(completion)")
+            #expect(completion.detail?.contains("client-secret") == false)
+        }
+        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: nil)))
+        #expect(await desk.provider.complete(begun.callback(), state: begun.state).cause == .invalidToken)
+    }
+
+    @Test("A key that the issuer has begun to use is fetched once; unknown ones do not make it fetch again and again")
+    func rotation() async throws {
+        let desk = try OpenIDDesk()
+        #expect(try await desk.signIn().user != nil)
+        let next = SigningKey.generated(.es256)
+        desk.transport.on(OpenIDDesk.keysURL, .json(JWKSet(keys: [next.publicKey, desk.key.publicKey]).value))
+        #expect(try await desk.signIn(by: next).user != nil)
+        #expect(try await desk.signIn().user != nil)
+        let fetches = desk.transport.calls(of: OpenIDDesk.keysURL).count
+        #expect(fetches == 2)
+        for _ in 0..<20 { _ = try await desk.signIn(by: SigningKey.generated(.es256)) }
+        #expect(desk.transport.calls(of: OpenIDDesk.keysURL).count <= fetches + 1)
+    }
+
+    @Test("Without the issuer's keys nothing is decided")
+    func noKeys() async throws {
+        let desk = try OpenIDDesk()
+        desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
+        #expect(try await desk.signIn() == .unavailable)
+    }
+}

@@ -1,0 +1,86 @@
+import JOSE
+import Providers
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Logout tokens (OpenID Connect Back-Channel Logout 1.0)")
+struct LogoutTokenTests {
+    private static let event: JSONValue = ["http://schemas.openid.net/event/backchannel-logout": [:]]
+
+    /// The verdict on a token that is good but for the changes; `.null` removes a claim.
+    private func verdict(
+        _ changes: [String: JSONValue] = [:],
+        type: String? = "logout+jwt",
+        desk: OpenIDDesk? = nil,
+        key: SigningKey? = nil
+    ) async throws -> LogoutTokenVerdict {
+        let desk = try desk ?? OpenIDDesk()
+        var all: [String: JSONValue] = [
+            "jti": "logout-1", "events": Self.event, "nonce": .null, "email": .null,
+        ]
+        for (name, value) in changes { all[name] = value }
+        let claims = desk.claims(nonce: nil, all)
+        let header = type.map { [("typ", JSONValue.string($0))] } ?? []
+        return await desk.provider.logoutToken(
+            Secret((key ?? desk.key).sign(JSONText.encode(claims), header: header))
+        )
+    }
+
+    private static let longestSessionID = String(repeating: "a", count: ProviderEvidence.longestSessionID)
+
+    @Test("A token names a session, a subject or both")
+    func good() async throws {
+        for (changes, subject, session) in [
+            ([:], "user-1", "s-1"), (["sub": .null], nil, "s-1"), (["sid": .null], "user-1", nil),
+            (["sid": .string(Self.longestSessionID)], "user-1", Self.longestSessionID),
+        ] as [([String: JSONValue], String?, String?)] {
+            guard case .valid(let token) = try await self.verdict(changes) else {
+                Issue.record("\(changes)")
+                continue
+            }
+            #expect(token.id == "logout-1" && token.subject == subject && token.sessionID == session)
+        }
+        for type in [nil, "JWT", "logout+JWT", "application/logout+jwt"] {
+            guard case .valid = try await self.verdict(type: type) else {
+                Issue.record("\(type ?? "none")")
+                continue
+            }
+        }
+    }
+
+    @Test("A token that fails one check ends nothing")
+    func refused() async throws {
+        let now = try OpenIDDesk().clock.now.seconds
+        for changes in [
+            ["iss": "https://other.example.com"], ["aud": "other"], ["aud": .null], ["iat": .null], ["jti": .null],
+            ["events": .null], ["events": [:]],
+            ["events": ["http://schemas.openid.net/event/backchannel-logout": true]],
+            ["nonce": "n"], ["sub": .null, "sid": .null], ["sub": ""], ["iat": .integer(now + 120)],
+            ["iat": .integer(now - 400)], ["exp": .integer(now - 61)], ["nbf": .integer(now + 120)],
+            ["sid": .string(String(repeating: "a", count: 1025))], ["jti": 7],
+        ] as [[String: JSONValue]] {
+            guard case .invalid = try await self.verdict(changes) else {
+                Issue.record("accepted: \(changes)")
+                continue
+            }
+        }
+        for type in ["at+jwt", "JWS", "id_token"] {
+            guard case .invalid = try await self.verdict(type: type) else {
+                Issue.record("accepted: \(type)")
+                continue
+            }
+        }
+    }
+
+    @Test("A token of another key is refused; an issuer whose keys are unknown is no refusal")
+    func keys() async throws {
+        guard case .invalid = try await self.verdict(key: SigningKey.generated(.es256)) else {
+            Issue.record("another key")
+            return
+        }
+        let desk = try OpenIDDesk()
+        desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
+        #expect(try await self.verdict(desk: desk) == .unavailable)
+    }
+}

@@ -1,0 +1,120 @@
+import Providers
+import Settings
+import Testing
+import Vocabulary
+
+@Suite("The return of a browser from an OpenID provider")
+struct OpenIDCallbackTests {
+    private static let refusals: [(changes: [String: String?], cause: BrowserRefusal.Cause)] = [
+        (["state": nil], .mismatch), (["state": ""], .mismatch), (["state": "other"], .mismatch),
+        (["code": nil], .mismatch), (["code": ""], .mismatch),
+        (["code": String(repeating: "a", count: 4097)], .mismatch), (["iss": "https://evil.example.com"], .mismatch),
+        (["iss": ""], .mismatch), (["iss": OpenIDDesk.issuer + "/"], .mismatch),
+        (["error": "access_denied"], .cancelled), (["error": "login_required"], .interactionRequired),
+        (["error": "interaction_required"], .interactionRequired),
+        (["error": "consent_required"], .interactionRequired),
+        (["error": "account_selection_required"], .interactionRequired),
+        (["error": "unmet_authentication_requirements"], .insufficient), (["error": "invalid_scope"], .providerError),
+        (["error": "server_error"], .providerError), (["error": "<script>"], .providerError),
+        (["error": ""], .providerError), (["error": "access_denied", "state": "other"], .mismatch),
+        (["error": "access_denied", "iss": "https://evil.example.com"], .mismatch),
+    ]
+
+    @Test(
+        "What does not belong to the sign-in, and errors, are refused without asking the provider",
+        arguments: Self.refusals
+    )
+    func refused(_ refusal: (changes: [String: String?], cause: BrowserRefusal.Cause)) async throws {
+        let desk = try OpenIDDesk()
+        let begun = try await desk.begin()
+        let completion = await desk.provider.complete(begun.callback(refusal.changes), state: begun.state)
+        #expect(completion.cause == refusal.cause, "\(completion)")
+        #expect(completion.detail?.contains("<") == false)
+        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+    }
+
+    @Test("A repeated parameter is refused, whichever it is")
+    func repeated() async throws {
+        let desk = try OpenIDDesk()
+        let begun = try await desk.begin()
+        for name in ["state", "code", "iss", "other"] {
+            let parameters = begun.callback() + [(name, "x"), (name, "x")]
+            #expect(await desk.provider.complete(parameters, state: begun.state).cause == .mismatch)
+        }
+        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+    }
+
+    @Test("iss must be there if the issuer announces it, and is right if it is the issuer")
+    func issuerParameter() async throws {
+        let desk = try OpenIDDesk(metadata: ["authorization_response_iss_parameter_supported": true])
+        let begun = try await desk.begin()
+        desk.transport.on(
+            OpenIDDesk.tokenURL,
+            .json(OpenIDDesk.tokens(idToken: desk.idToken(desk.claims(nonce: begun.parameters["nonce"]))))
+        )
+        #expect(await desk.provider.complete(begun.callback(), state: begun.state).cause == .mismatch)
+        #expect(
+            await desk.provider.complete(begun.callback(["error": "access_denied"]), state: begun.state).cause
+                == .mismatch
+        )
+        let right = begun.callback(["iss": OpenIDDesk.issuer])
+        #expect(await desk.provider.complete(right, state: begun.state).user != nil)
+    }
+
+    @Test("The state of another sign-in, of another provider, or no state completes nothing")
+    func foreignState() async throws {
+        let desk = try OpenIDDesk()
+        let (first, second) = (try await desk.begin(), try await desk.begin())
+        #expect(await desk.provider.complete(first.callback(), state: second.state).cause == .mismatch)
+        let others: [[UInt8]] = [[], [1], [2] + first.state.bytes.dropFirst(), first.state.bytes + [0]]
+        for bytes in others {
+            #expect(await desk.provider.complete(first.callback(), state: Secret(bytes)).cause == .mismatch)
+        }
+        for count in 0..<first.state.bytes.count {
+            let cut = Secret(Array(first.state.bytes.prefix(count)))
+            #expect(await desk.provider.complete(first.callback(), state: cut).cause == .mismatch)
+        }
+        let other = try OpenIDDesk { $0.issuer = "https://other.example.com" }
+        #expect(await other.provider.complete(first.callback(), state: first.state).cause == .mismatch)
+        #expect(desk.transport.calls(of: OpenIDDesk.tokenURL).isEmpty)
+    }
+
+    @Test("A fault of the provider that passes is no refusal")
+    func temporary() async throws {
+        let desk = try OpenIDDesk()
+        let begun = try await desk.begin()
+        let parameters = begun.callback(["error": "temporarily_unavailable"])
+        #expect(await desk.provider.complete(parameters, state: begun.state) == .unavailable)
+    }
+
+    @Test("What the token endpoint answers instead of tokens is a refusal or unavailable; no text shows a secret")
+    func tokenEndpoint() async throws {
+        let desk = try OpenIDDesk()
+        let begun = try await desk.begin()
+        let refusals: [ProviderAnswer] = [
+            .json(["error": "invalid_grant"], status: 400), .json(["error": "invalid_client"], status: 401),
+            .json(["error": "code-1 secret"], status: 400), ProviderAnswer(status: 302), ProviderAnswer(status: 404),
+            .json(["error": "bad_verification_code"]), .json([:], status: 400),
+        ]
+        for answer in refusals {
+            desk.transport.on(OpenIDDesk.tokenURL, answer)
+            let completion = await desk.provider.complete(begun.callback(), state: begun.state)
+            #expect(completion.cause == .providerError, "\(answer): \(completion)")
+            #expect(completion.detail?.contains("secret") == false)
+        }
+        let outages: [ProviderAnswer] = [
+            ProviderAnswer(status: 500), ProviderAnswer(status: 503), ProviderAnswer(status: 429),
+            ProviderAnswer(status: 200, body: Array("<html>".utf8)), .json(["access_token": 1]),
+            .json(["access_token": "a b"]), .json(["access_token": "a", "token_type": "mac"]),
+            ProviderAnswer(status: 200, body: Array(#"{"access_token":"a","access_token":"b"}"#.utf8)),
+        ]
+        for answer in outages {
+            desk.transport.on(OpenIDDesk.tokenURL, answer)
+            #expect(await desk.provider.complete(begun.callback(), state: begun.state) == .unavailable, "\(answer)")
+        }
+        for isUnsent in [true, false] {
+            desk.transport.on(OpenIDDesk.tokenURL, failing: ProviderCallError(isUnsent: isUnsent, detail: "away"))
+            #expect(await desk.provider.complete(begun.callback(), state: begun.state) == .unavailable)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Providers
+import Settings
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Whether a sign-in suffices")
+struct OpenIDDemandsTests {
+    private func wish(_ change: (inout BrowserSignIn) -> Void) -> BrowserSignIn {
+        var wish = BrowserSignIn(callback: OpenIDDesk.callback)
+        change(&wish)
+        return wish
+    }
+
+    @Test("max_age is checked against auth_time, which must be there; clocks may differ by a minute")
+    func maxAge() async throws {
+        let desk = try OpenIDDesk()
+        let now = desk.clock.now.seconds
+        let wish = self.wish { $0.maxAge = .seconds(300) }
+        let cases: [(JSONValue, Bool)] = [
+            (.integer(now), true), (.integer(now - 360), true), (.integer(now - 361), false), (.null, false),
+            ("soon", false), (.integer(now + 30), true),
+        ]
+        for (time, suffices) in cases {
+            let completion = try await desk.signIn(wish, claims: ["auth_time": time])
+            #expect(completion.cause == (suffices ? nil : .insufficient), "\(time): \(completion)")
+        }
+        let configured = try OpenIDDesk { $0.authorization.maxAge = .seconds(300) }
+        #expect(try await configured.signIn().cause == .insufficient)
+    }
+
+    @Test("A level that is not reached is insufficient, also if acr claims a level that is not mapped")
+    func level() async throws {
+        let desk = try OpenIDDesk {
+            $0.claims.levels = [ClaimSettings.Level(claim: .acr, value: "phr", level: .aal2)]
+        }
+        let wish = self.wish { $0.aal = .aal2 }
+        #expect(try await desk.signIn(wish).cause == .insufficient)
+        #expect(try await desk.signIn(wish, claims: ["acr": "aal2"]).cause == .insufficient)
+        #expect(try await desk.signIn(wish, claims: ["acr": "phr"]).user?.aal == .aal2)
+        #expect(try await desk.signIn(self.wish { $0.aal = .aal3 }, claims: ["acr": "phr"]).cause == .insufficient)
+        #expect(try await desk.signIn(self.wish { $0.aal = .aal1 }).user?.aal == .aal1)
+    }
+
+    @Test("A user who was to authenticate again must not have authenticated long before, where the provider says when")
+    func again() async throws {
+        let desk = try OpenIDDesk()
+        let now = desk.clock.now.seconds
+        let wish = self.wish { $0.isAgain = true }
+        #expect(try await desk.signIn(wish, claims: ["auth_time": .integer(now - 61)]).cause == .insufficient)
+        #expect(try await desk.signIn(wish, claims: ["auth_time": .integer(now - 60)]).user != nil)
+        #expect(try await desk.signIn(wish).user != nil)
+    }
+
+    @Test("The demands are those of the beginning, not of the return")
+    func kept() async throws {
+        let desk = try OpenIDDesk()
+        let (strict, plain) = (try await desk.begin(self.wish { $0.aal = .aal2 }), try await desk.begin())
+        let token = desk.idToken(desk.claims(nonce: strict.parameters["nonce"]))
+        desk.transport.on(OpenIDDesk.tokenURL, .json(OpenIDDesk.tokens(idToken: token)))
+        let parameters = strict.callback()
+        #expect(await desk.provider.complete(parameters, state: strict.state).cause == .insufficient)
+        #expect(await desk.provider.complete(parameters, state: plain.state).cause == .mismatch)
+    }
+
+    @Test("Who may not sign in is told so, not that the sign-in does not suffice")
+    func admission() async throws {
+        let desk = try OpenIDDesk { $0.allow.emailDomains = ["example.com"] }
+        let wish = self.wish { $0.aal = .aal2 }
+        #expect(try await desk.signIn(wish).cause == .notAllowed)
+        #expect(try await desk.signIn(wish, claims: ["email_verified": true]).cause == .insufficient)
+        let completion = try await desk.signIn()
+        #expect(completion.cause == .notAllowed && completion.detail?.contains("jane") == false)
+    }
+}

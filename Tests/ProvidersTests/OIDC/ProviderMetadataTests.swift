@@ -1,0 +1,177 @@
+import Providers
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("An issuer's metadata")
+struct ProviderMetadataTests {
+    private func metadata(
+        _ value: JSONValue,
+        of issuer: String = OpenIDDesk.issuer
+    ) throws -> Result<ProviderMetadata, MetadataError> {
+        let issuer = try ProviderURL(issuer)
+        do throws(MetadataError) {
+            return .success(try ProviderMetadata(JSONText.encode(value), of: issuer))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("Endpoints and abilities are read")
+    func read() throws {
+        let document = OpenIDDesk.metadata([
+            "authorization_response_iss_parameter_supported": true,
+            "introspection_endpoint": "https://other.example.com/introspect", "end_session_endpoint": .null,
+            "code_challenge_methods_supported": ["plain", "S256"],
+            "id_token_signing_alg_values_supported": ["RS256", 1],
+            "token_endpoint_auth_methods_supported": ["private_key_jwt"],
+        ])
+        let metadata = try self.metadata(document).get()
+        #expect(metadata.authorizationEndpoint.text == OpenIDDesk.authorizationURL)
+        #expect(metadata.tokenEndpoint.text == OpenIDDesk.tokenURL && metadata.keySetURL.text == OpenIDDesk.keysURL)
+        #expect(metadata.introspectionEndpoint?.text == "https://other.example.com/introspect")
+        #expect(metadata.endSessionEndpoint == nil && metadata.announcesIssuer)
+        #expect(metadata.challengeMethods == ["plain", "S256"] && metadata.signingAlgorithms == ["RS256"])
+        #expect(metadata.clientAuthentications == ["private_key_jwt"])
+    }
+
+    @Test("The document is below the issuer, whether it ends with a slash or not")
+    func location() throws {
+        for (issuer, location) in [
+            ("https://a.example", "https://a.example/.well-known/openid-configuration"),
+            ("https://a.example/", "https://a.example/.well-known/openid-configuration"),
+            ("https://a.example/b", "https://a.example/b/.well-known/openid-configuration"),
+        ] {
+            #expect(ProviderMetadata.location(of: try ProviderURL(issuer)) == location)
+        }
+    }
+
+    private static let faults: [(changes: [String: JSONValue], words: String)] = [
+        (["issuer": .string(OpenIDDesk.issuer + "/")], "slash at the end counts"),
+        (["issuer": "https://evil.example.com"], "must be identical"), (["issuer": .null], "issuer is missing"),
+        (["issuer": "a\nb"], "issuer"), (["token_endpoint": .null], "token_endpoint is missing"),
+        (["authorization_endpoint": .null], "authorization_endpoint is missing"), (["jwks_uri": .null], "jwks_uri"),
+        (["jwks_uri": "http://idp.example.com/keys"], "jwks_uri"), (["jwks_uri": "http://127.0.0.1/keys"], "jwks_uri"),
+        (["token_endpoint": 1], "token_endpoint"), (["userinfo_endpoint": "file:///etc/passwd"], "userinfo_endpoint"),
+        (["token_endpoint": "https://a@b/"], "token_endpoint"),
+    ]
+
+    @Test(
+        "A document of another issuer, or with an endpoint that cannot be used, is refused by name",
+        arguments: Self.faults
+    )
+    func refused(_ fault: (changes: [String: JSONValue], words: String)) throws {
+        guard case .failure(let error) = try self.metadata(OpenIDDesk.metadata(fault.changes)) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(error.description.contains(fault.words) && !error.description.contains("\n"), "\(error)")
+    }
+
+    @Test("An issuer on loopback may name endpoints in http there")
+    func loopback() throws {
+        let base = "http://127.0.0.1:8080"
+        let document: JSONValue = [
+            "issuer": .string(base), "authorization_endpoint": .string(base + "/a"),
+            "token_endpoint": .string(base + "/t"),
+            "jwks_uri": .string(base + "/k"),
+        ]
+        #expect(try self.metadata(document, of: base).get().userinfoEndpoint == nil)
+    }
+
+    @Test("What is no JSON object, or repeats a member, is refused")
+    func syntax() throws {
+        let issuer = try ProviderURL(OpenIDDesk.issuer)
+        for text in ["", "<html>", "[]", "null", #"{"issuer":"a","issuer":"a"}"#] {
+            #expect(throws: MetadataError.self) { try ProviderMetadata(Array(text.utf8), of: issuer) }
+        }
+    }
+}
+
+@Suite("Keeping an issuer's metadata")
+struct MetadataCacheTests {
+    private let transport = ScriptedTransport()
+    private let clock = MovableClock()
+
+    private func cache() throws -> MetadataCache {
+        MetadataCache(issuer: try ProviderURL(OpenIDDesk.issuer), transport: self.transport, clock: self.clock.clock)
+    }
+
+    private var asked: Int { self.transport.calls.count }
+
+    private func answer(_ changes: [String: JSONValue] = [:]) {
+        self.transport.on(OpenIDDesk.metadataURL, .json(OpenIDDesk.metadata(changes)))
+    }
+
+    @Test("It is asked for once, however many wait for it")
+    func singleFlight() async throws {
+        self.answer()
+        self.transport.hold()
+        let cache = try self.cache()
+        let waiting = (0..<50).map { _ in Task { await cache.current() } }
+        while self.asked == 0 { await Task.yield() }
+        #expect(cache.known == nil)
+        self.transport.release()
+        for task in waiting { #expect(await task.value != nil) }
+        #expect(self.asked == 1 && cache.known != nil)
+        _ = await cache.current()
+        #expect(self.asked == 1)
+    }
+
+    @Test(
+        "After failures the pauses grow to a minute; after a success it is asked every hour, and the last good is kept"
+    )
+    func schedule() async throws {
+        let cache = try self.cache()
+        self.transport.on(OpenIDDesk.metadataURL, failing: ProviderCallError(isUnsent: true, detail: "refused"))
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            let before = self.asked
+            #expect(await cache.current() == nil)
+            #expect(self.asked == before + 1 && cache.failure?.description == "refused")
+            self.clock.advance(by: .seconds(pause) - .milliseconds(1))
+            #expect(await cache.current() == nil)
+            #expect(self.asked == before + 1)
+            self.clock.advance(by: .milliseconds(1))
+        }
+        // A clock that is set back makes no pause longer.
+        _ = await cache.current()
+        self.clock.advance(by: .zero - .seconds(86_400))
+        self.answer()
+        #expect(await cache.current() != nil)
+        #expect(cache.failure == nil)
+    }
+
+    @Test("In the background it is fetched at the start and again; an outage leaves what was good last")
+    func background() async throws {
+        self.answer()
+        let cache = try self.cache()
+        cache.start()
+        while cache.known == nil { await Task.yield() }
+        #expect(self.asked == 1)
+        self.transport.on(OpenIDDesk.metadataURL, ProviderAnswer(status: 500))
+        self.clock.advance(by: .seconds(3600))
+        #expect(await cache.refreshIfDue() == cache.known)
+        #expect(self.asked == 2 && cache.known != nil && cache.failure != nil)
+        self.answer(["token_endpoint": "https://new.example.com/token"])
+        self.clock.advance(by: .seconds(1))
+        #expect(await cache.refreshIfDue()?.tokenEndpoint.text == "https://new.example.com/token")
+        // Of another issuer: what was good last stays.
+        self.answer(["issuer": "https://evil.example.com"])
+        self.clock.advance(by: .seconds(3600))
+        #expect(await cache.refreshIfDue()?.tokenEndpoint.text == "https://new.example.com/token")
+    }
+
+    @Test("It asks no more once it is released")
+    func released() async throws {
+        self.answer()
+        weak var released: MetadataCache?
+        do {
+            let cache = try self.cache()
+            released = cache
+            cache.start()
+            while cache.known == nil { await Task.yield() }
+        }
+        while released != nil { await Task.yield() }
+        #expect(self.asked == 1)
+    }
+}

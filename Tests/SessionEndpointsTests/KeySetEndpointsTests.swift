@@ -1,0 +1,63 @@
+import AddressIntelligence
+import Endpoints
+import JOSE
+import SessionEndpoints
+import Testing
+import Vocabulary
+
+@Suite("The published keys")
+struct KeySetEndpointsTests {
+    private static let keys = JWKSet(keys: [
+        SigningKey.generated(.es256).publicKey, SigningKey.generated(.es256).publicKey,
+    ])
+
+    private func answer(_ method: String, _ endpoint: Endpoint) async -> EndpointResponse {
+        await endpoint.answer(
+            EndpointRequest(
+                method: method,
+                path: endpoint.path,
+                query: [],
+                fields: [],
+                body: [],
+                address: IPAddress(v4: 0xC000_0201),
+                origin: "https://app.example.com",
+                authority: "app.example.com",
+                isSecure: true,
+                requestID: "1"
+            )
+        )
+    }
+
+    @Test("They are at one path of every host, and at the usual path of hosts with endpoints")
+    func paths() {
+        let endpoints = KeySetEndpoints(Self.keys).endpoints
+        #expect(endpoints.map(\.path) == ["/.sallyport/jwks.json", "/.well-known/jwks.json"])
+        for (endpoint, isEverywhere) in zip(endpoints, [true, false]) {
+            if case .everyHost = endpoint.scope { #expect(isEverywhere) } else { #expect(!isEverywhere) }
+            #expect(endpoint.methods == ["GET", "HEAD", "OPTIONS"])
+        }
+    }
+
+    @Test("The answer is the whole set, which scripts of any origin may read and caches keep for minutes")
+    func answer() async throws {
+        for endpoint in KeySetEndpoints(Self.keys).endpoints {
+            for method in ["GET", "HEAD"] {
+                let answer = await self.answer(method, endpoint)
+                #expect(answer.status == 200 && JSONText.decode(answer.body) == Self.keys.value)
+                let fields = Dictionary(uniqueKeysWithValues: answer.fields.map { ($0.name, $0.value) })
+                #expect(fields["content-type"] == "application/json")
+                #expect(fields["access-control-allow-origin"] == "*")
+                #expect(fields["cache-control"] == "public, max-age=300")
+            }
+            let preflight = await self.answer("OPTIONS", endpoint)
+            #expect(preflight.status == 204 && preflight.body.isEmpty)
+            #expect(preflight.fields.contains { $0.name == "access-control-allow-origin" && $0.value == "*" })
+            #expect(preflight.fields.contains { $0.name == "access-control-allow-methods" && $0.value.contains("GET") })
+        }
+    }
+
+    @Test("A key is known everywhere long before the instructions let it sign")
+    func settling() {
+        #expect(KeySetEndpoints.maxAge * 10 <= KeySetEndpoints.settlingTime)
+    }
+}

@@ -1,0 +1,75 @@
+import Cryptography
+import EndpointBench
+import NIOPosix
+import Providers
+import Sessions
+import SignIn
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("What a browser keeps of a sign-in")
+struct KeptSignInTests {
+    private let desk = SignInDesk()
+    private let provider = ScriptedBrowserProvider()
+
+    private var flow: BrowserSignInFlow {
+        BrowserSignInFlow(
+            sessions: self.desk.sessions,
+            provider: self.provider,
+            limiter: LocalRateLimiter(clock: self.desk.time.clock),
+            keys: SealingKeyRing(current: Secret("a secret of the tests")),
+            loops: MultiThreadedEventLoopGroup.singleton
+        )
+    }
+
+    private func begin(_ wish: BrowserSignIn, returnTo: String = "/a") async throws -> (id: String, kept: Secret) {
+        guard case .redirect(_, let id, let kept) = await self.flow.begin(wish, returnTo: returnTo, on: SignInDesk.host)
+        else { throw Failure() }
+        return (id, kept)
+    }
+
+    private struct Failure: Error {}
+
+    @Test("It holds all that completes the sign-in, is opened for its id and host only, and reveals nothing")
+    func sealed() async throws {
+        let wish = BrowserSignIn(callback: "", isAgain: true, aal: .aal2, maxAge: .seconds(600))
+        let (id, kept) = try await self.begin(wish, returnTo: "/r?a=1")
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
+        #expect(pending.returnTo == "/r?a=1" && pending.isAgain && pending.aal == .aal2)
+        #expect(pending.maxAge == .seconds(600) && pending.begunAt == self.desk.time.now)
+        #expect(pending.providerState == Secret("verifier of \(id)"))
+        #expect(self.flow.pending(kept, id: "other", on: SignInDesk.host) == nil)
+        #expect(self.flow.pending(kept, id: id, on: "\(SignInDesk.host):8443") == nil)
+        let text = String(decoding: kept.bytes, as: UTF8.self)
+        #expect(text.wholeMatch(of: /[A-Za-z0-9_-]+/) != nil)
+        let bytes = try #require(Base64URL.decoded(kept.bytes[...]))
+        #expect(!String(decoding: bytes, as: UTF8.self).contains("verifier"))
+        for index in stride(from: 0, to: bytes.count, by: 7) {
+            var altered = bytes
+            altered[index] ^= 1
+            #expect(self.flow.pending(Secret(Base64URL.encoded(altered)), id: id, on: SignInDesk.host) == nil)
+        }
+        for length in [0, 1, 20, bytes.count - 1] {
+            let cut = Secret(Base64URL.encoded(Array(bytes.prefix(length))))
+            #expect(self.flow.pending(cut, id: id, on: SignInDesk.host) == nil)
+        }
+    }
+
+    @Test("It expires after ten minutes")
+    func expiry() async throws {
+        let (id, kept) = try await self.begin(BrowserSignIn(callback: ""))
+        let pending = try #require(self.flow.pending(kept, id: id, on: SignInDesk.host))
+        #expect(!pending.isExpired(at: self.desk.time.now.advanced(by: .seconds(600))))
+        #expect(pending.isExpired(at: self.desk.time.now.advanced(by: .seconds(601))))
+    }
+
+    @Test("Each cause of a provider's refusal has its own reason")
+    func reasons() {
+        let causes: [BrowserRefusal.Cause] = [
+            .cancelled, .interactionRequired, .providerError, .mismatch, .invalidToken, .notAllowed, .insufficient,
+        ]
+        #expect(Set(causes.map(\.reason)).count == causes.count)
+        #expect(causes.allSatisfy { $0.reason.rawValue.hasPrefix("signin.") && $0.reason.refusal != nil })
+    }
+}

@@ -1,0 +1,163 @@
+import EndpointBench
+import NIOPosix
+import Providers
+import Sessions
+import Settings
+import SignIn
+import StoreBench
+import Synchronization
+import Testing
+import Vocabulary
+
+/// A provider whose logout tokens are texts: `jti sub sid`, with `-` for what is not there.
+private struct TextualLogout: LogoutProvider {
+    static let issuer = "https://idp.example.com"
+    let name = Self.issuer
+    let expiresAt: UnixTime
+
+    func logoutToken(_ token: Secret) async -> LogoutTokenVerdict {
+        let parts = String(decoding: token.bytes, as: UTF8.self).split(separator: " ").map(String.init)
+        guard parts.count == 3 else { return parts == ["away"] ? .unavailable : .invalid(detail: "syntax") }
+        func value(_ text: String) -> String? { text == "-" ? nil : text }
+        return .valid(
+            LogoutToken(
+                id: parts[0],
+                subject: value(parts[1]),
+                sessionID: value(parts[2]),
+                expiresAt: self.expiresAt
+            )
+        )
+    }
+}
+
+@Suite("Sign-outs that the provider asks for")
+struct ProviderLogoutTests {
+    private let desk = SignInDesk()
+    private let sessions: SessionService
+    private let logout: ProviderLogout
+
+    init() {
+        let desk = self.desk
+        let loops = MultiThreadedEventLoopGroup.singleton
+        let ends = ProviderSessions(
+            store: desk.store,
+            authority: desk.authority,
+            loops: loops,
+            clock: desk.time.clock
+        )
+        self.sessions = SessionService(
+            store: desk.store,
+            authority: desk.authority,
+            settings: SessionSettings(),
+            devices: DeviceObserver(directory: nil),
+            providerSessions: ends,
+            loops: loops,
+            audit: { desk.audit.add($0) },
+            clock: desk.time.clock
+        )
+        self.logout = ProviderLogout(
+            provider: TextualLogout(expiresAt: desk.time.now.advanced(by: .seconds(360))),
+            ends: ends,
+            sessions: self.sessions
+        )
+    }
+
+    private func signIn(_ subject: String, at sid: String?) async throws -> Secret {
+        let beginning = await self.sessions.begin(
+            Authentication(identity: Identity(id: subject, traits: [:]), aal: .aal1, methods: ["oidc"]),
+            SessionTerms(.web),
+            evidence: ProviderEvidence(provider: TextualLogout.issuer, sessionID: sid),
+            for: try self.desk.requester()
+        )
+        guard case .begun(let token, _) = beginning else { throw SignInFailed() }
+        return token
+    }
+
+    private struct SignInFailed: Error {}
+
+    private func lives(_ token: Secret) async throws -> Bool {
+        if case .session = try await self.sessions.web(try self.desk.requester(cookies: [token])) {
+            true
+        } else {
+            false
+        }
+    }
+
+    private func obey(_ token: String) async throws -> ProviderLogout.Outcome {
+        await self.logout.obey(Secret(token), for: try self.desk.requester())
+    }
+
+    @Test("A sid ends the sessions that began with it, and no others of the subject")
+    func bySession() async throws {
+        let (phone, laptop, other) = (
+            try await self.signIn("ada", at: "s-1"), try await self.signIn("ada", at: "s-1"),
+            try await self.signIn("ada", at: "s-2")
+        )
+        #expect(try await self.obey("l-1 ada s-1") == .ended)
+        #expect(try await [self.lives(phone), self.lives(laptop), self.lives(other)] == [false, false, true])
+    }
+
+    @Test("Of more sign-ins with one sid than are kept, the oldest ends, as no logout would find it")
+    func manySignIns() async throws {
+        var tokens: [Secret] = []
+        for _ in 0..<65 { tokens.append(try await self.signIn("ada", at: "sid-1")) }
+        #expect(try await !self.lives(tokens[0]))
+        for token in tokens.dropFirst() { #expect(try await self.lives(token)) }
+        #expect(try await self.obey("jti-1 - sid-1") == .ended)
+        for token in tokens { #expect(try await !self.lives(token)) }
+    }
+
+    @Test("A sub alone ends all sessions of the subject, and nobody else's")
+    func bySubject() async throws {
+        let (one, two, brian) = (
+            try await self.signIn("ada", at: "s-1"), try await self.signIn("ada", at: nil),
+            try await self.signIn("brian", at: "s-3")
+        )
+        #expect(try await self.obey("l-1 ada -") == .ended)
+        #expect(try await [self.lives(one), self.lives(two), self.lives(brian)] == [false, false, true])
+    }
+
+    @Test("Where the id_tokens of the provider had no sid, the sub of its logout token decides")
+    func unknownSession() async throws {
+        let session = try await self.signIn("ada", at: nil)
+        #expect(try await self.obey("l-1 - s-9") == .ended)
+        #expect(try await self.lives(session))
+        #expect(try await self.obey("l-2 ada s-9") == .ended)
+        #expect(try await !self.lives(session))
+    }
+
+    @Test("A sid that the provider uses again works for a new sign-in, and an old logout token does not end it")
+    func reuse() async throws {
+        let first = try await self.signIn("ada", at: "s-1")
+        _ = try await self.sessions.endPresented(by: try self.desk.requester(cookies: [first]))
+        let second = try await self.signIn("ada", at: "s-1")
+        #expect(try await self.lives(second))
+        #expect(try await self.obey("l-1 ada s-1") == .ended)
+        #expect(try await !self.lives(second))
+        let third = try await self.signIn("ada", at: "s-1")
+        #expect(try await self.obey("l-1 ada s-1") == .refused(.logoutReplayed))
+        #expect(try await self.lives(third))
+        #expect(try await self.obey("l-2 ada s-1") == .ended)
+        #expect(try await !self.lives(third))
+    }
+
+    @Test("A token that is not valid ends nothing; an outage is no refusal")
+    func refused() async throws {
+        let session = try await self.signIn("ada", at: "s-1")
+        #expect(try await self.obey("nonsense") == .refused(.logoutInvalidToken))
+        #expect(try await self.obey("away") == .unavailable(.providerUnavailable))
+        #expect(try await self.lives(session))
+    }
+
+    @Test("A frame ends sessions by iss and sid; an unknown sid and another issuer end nothing")
+    func frames() async throws {
+        let session = try await self.signIn("ada", at: "s-1")
+        let requester = try self.desk.requester()
+        #expect(await self.logout.end("s-7", of: TextualLogout.issuer, for: requester) == .ended)
+        let other = await self.logout.end("s-1", of: "https://other.example.com", for: requester)
+        #expect(other == .refused(.logoutInvalidToken))
+        #expect(try await self.lives(session))
+        #expect(await self.logout.end("s-1", of: TextualLogout.issuer, for: requester) == .ended)
+        #expect(try await !self.lives(session))
+    }
+}

@@ -1,0 +1,57 @@
+import AddressIntelligence
+import NIOPosix
+import Observability
+import Providers
+import Sessions
+import Settings
+import SignIn
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("The counter of sign-ins")
+struct SignInCounterTests {
+    @Test("Each sign-in is counted once, by kind and result")
+    func counts() async throws {
+        let desk = SignInDesk()
+        let metrics = MetricsRegistry()
+        let loops = MultiThreadedEventLoopGroup.singleton
+        let sessions = SessionService(
+            store: desk.store,
+            authority: desk.authority,
+            settings: SessionSettings(),
+            devices: DeviceObserver(directory: nil),
+            loops: loops,
+            audit: AuditStream(queue: nil),
+            metrics: metrics,
+            clock: desk.time.clock
+        )
+        let passwords = PasswordSignIn(
+            sessions: sessions,
+            provider: SwitchedProvider(),
+            limiter: LocalRateLimiter(clock: desk.time.clock),
+            familiar: FamiliarAddresses(),
+            accounts: AccountNames(Secret("a secret of the tests")),
+            loops: loops
+        )
+        for (password, kind) in [
+            (SignInDesk.password, Session.Kind.web), ("wrong", .web), (SignInDesk.password, .native),
+        ] {
+            _ = await passwords.signIn(
+                identifier: "alice@example.com",
+                password: Secret(password),
+                kind: kind,
+                for: try desk.requester()
+            )
+        }
+        let text = String(decoding: try await metrics.render(), as: UTF8.self)
+        let lines = text.split(separator: "\n").filter { $0.hasPrefix("sallyport_sign_ins_total") }
+        #expect(
+            Set(lines) == [
+                #"sallyport_sign_ins_total{kind="web",result="ok"} 1"#,
+                #"sallyport_sign_ins_total{kind="web",result="signin.refused"} 1"#,
+                #"sallyport_sign_ins_total{kind="native",result="ok"} 1"#,
+            ]
+        )
+    }
+}

@@ -1,0 +1,81 @@
+package import Providers
+import Sessions
+import Synchronization
+package import Vocabulary
+
+/// A provider that redirects browsers and answers what a test says. Its ids are `sign-in-1`, `sign-in-2` and so on.
+package final class ScriptedBrowserProvider: BrowserProvider {
+    private struct State {
+        var wishes: [BrowserSignIn] = []
+        var completions: [[String]] = []
+        var next = BrowserCompletion.unavailable
+        var isAway = false
+    }
+
+    package let name = "https://idp.example.com"
+    private let state: Mutex<State>
+
+    /// A provider that signs in the user `user-1`, until a test says something else.
+    package init() {
+        self.state = Mutex(State(next: Self.user()))
+    }
+
+    /// The answer that a user has signed in.
+    package static func user(
+        _ id: String = "user-1",
+        aal: AssuranceLevel = .aal1,
+        at time: UnixTime? = nil
+    ) -> BrowserCompletion {
+        .authenticated(
+            Authentication(
+                identity: Identity(id: id, traits: ["email": "ada@example.com"]),
+                aal: aal,
+                methods: ["oidc"],
+                authenticatedAt: time
+            ),
+            ProviderEvidence(provider: "https://idp.example.com", sessionID: "idp-session")
+        )
+    }
+
+    /// From now on every sign-in ends like this.
+    package func answer(_ completion: BrowserCompletion) {
+        self.state.withLock { $0.next = completion }
+    }
+
+    /// From now on it cannot be reached, or can be again.
+    package func leave(_ isAway: Bool = true) {
+        self.state.withLock { $0.isAway = isAway }
+    }
+
+    /// The requirements of each sign-in that began.
+    package var wishes: [BrowserSignIn] { self.state.withLock { $0.wishes } }
+
+    /// The parameters of each sign-in that was completed, as `name=value`.
+    package var completions: [[String]] { self.state.withLock { $0.completions } }
+
+    package func begin(_ wish: BrowserSignIn) async -> BrowserBeginning {
+        self.state.withLock { state in
+            guard !state.isAway else { return .unavailable }
+            state.wishes.append(wish)
+            let id = "sign-in-\(state.wishes.count)"
+            return .redirect(url: "\(self.name)/authorize?state=\(id)", id: id, state: Secret("verifier of \(id)"))
+        }
+    }
+
+    package func complete(
+        _ parameters: [(name: String, value: String)],
+        state secret: Secret
+    ) async -> BrowserCompletion {
+        self.state.withLock { state in
+            guard !state.isAway else { return .unavailable }
+            state.completions.append(parameters.map { "\($0.name)=\($0.value)" })
+            let id = parameters.first { $0.name == "state" }?.value ?? ""
+            guard secret == Secret("verifier of \(id)") else {
+                return .refused(BrowserRefusal(.mismatch, detail: "state"))
+            }
+            return state.next
+        }
+    }
+
+    package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
+}
