@@ -81,8 +81,13 @@ package enum ReturnTo {
     private static func hasParameter(_ name: [UInt8], _ text: [UInt8]) -> Bool {
         let sought = name + [UInt8(ascii: "=")]
         guard text.count >= sought.count else { return false }
-        return (0...(text.count - sought.count)).contains { start in
-            text[start...].starts(with: sought) && (start == 0 || !Self.isOfName(text[start - 1]))
+        return text.withUnsafeBytes { text in
+            sought.withUnsafeBytes { sought in
+                (0...(text.count - sought.count)).contains { start in
+                    text[start] == sought[0] && text[start...].starts(with: sought)
+                        && (start == 0 || !Self.isOfName(text[start - 1]))
+                }
+            }
         }
     }
 

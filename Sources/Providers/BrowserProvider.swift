@@ -73,8 +73,10 @@ package enum BrowserCompletion: Sendable, Equatable {
     case authenticated(Authentication, ProviderEvidence)
     /// No sign-in, and why.
     case refused(BrowserRefusal)
-    /// The provider cannot be reached: 503 with `Retry-After`.
-    case unavailable
+    /// The provider cannot answer: 503 with `Retry-After`.
+    ///
+    /// - Parameter detail: For logs, never a token: which call failed, and how.
+    case unavailable(detail: String)
 }
 
 /// Why a sign-in at a provider did not succeed.

@@ -18,13 +18,23 @@ package struct LogoutToken: Sendable, Hashable {
     package var subject: String?
     /// `sid`; nil if all sessions of the subject end.
     package var sessionID: String?
+    /// Whether the provider's id_tokens name their sessions as well. Then a `sid` that is not known here has no session
+    /// left, and the subject's other sessions stay.
+    package var namesEverySession: Bool
     /// From this time on the token is refused in any case.
     package var expiresAt: UnixTime
 
-    package init(id: String, subject: String?, sessionID: String?, expiresAt: UnixTime) {
+    package init(
+        id: String,
+        subject: String?,
+        sessionID: String?,
+        namesEverySession: Bool = false,
+        expiresAt: UnixTime
+    ) {
         self.id = id
         self.subject = subject
         self.sessionID = sessionID
+        self.namesEverySession = namesEverySession
         self.expiresAt = expiresAt
     }
 }

@@ -111,9 +111,9 @@ package struct BrowserSignInFlow: Sendable {
             return .unavailable(SessionService.reason(error))
         }
         switch await self.provider.complete(parameters, state: pending.providerState) {
-        case .unavailable:
+        case .unavailable(let detail):
             await self.giveBack(bucket)
-            _ = self.refuse(.providerUnavailable, nil, requester)
+            _ = self.refuse(.providerUnavailable, detail, requester)
             return .unavailable(.providerUnavailable)
         case .refused(let refusal):
             return self.refuse(refusal.cause.reason, refusal.detail, requester)

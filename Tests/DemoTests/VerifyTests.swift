@@ -44,7 +44,7 @@ import Testing
             (Self.token + "=", Self.key, [], "refused: the signature is not base64url\n"),
             (Self.token.replacing("fQ.D", with: "fQ.E"), Self.key, [], "refused: the signature is wrong\n"),
             ("", Self.key, [], "refused: the token does not have three parts\n"),
-            (String(repeating: "A", count: 20_000), Self.key, [], "refused: the token is too long\n"),
+            (String(repeating: "A", count: 70_000), Self.key, [], "refused: the token is too long\n"),
             (Self.token, "{}", [], "refused: the file holds neither a key set nor a key\n"),
             (
                 Self.token, #"{"keys":[{"kty":"EC","crv":"P-256"}]}"#, [],

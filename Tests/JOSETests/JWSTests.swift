@@ -105,12 +105,11 @@ import Vocabulary
     }
 
     @Test func refusesALongToken() {
-        let token = Keys.es256.sign([UInt8](repeating: 0x61, count: 5_900))
-        #expect(token.count > 7_900 && token.count <= JOSELimits.token)
+        let token = Keys.es256.sign([UInt8](repeating: 0x61, count: 49_000))
+        #expect(token.count > JOSELimits.token - 200 && token.count <= JOSELimits.token)
         #expect(Self.refusal(of: token) == nil)
-        #expect(
-            Self.refusal(of: Keys.es256.sign([UInt8](repeating: 0x61, count: 6_200)))?.detail == "the token is too long"
-        )
+        let longer = Keys.es256.sign([UInt8](repeating: 0x61, count: 49_200))
+        #expect(Self.refusal(of: longer)?.detail == "the token is too long")
     }
 
     @Test func refusesAnAlgorithmThatIsNotAllowed() {

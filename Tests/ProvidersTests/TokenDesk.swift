@@ -205,9 +205,18 @@ struct TokenDesk {
         try await self.resolve([token], as: kind)[0]
     }
 
-    private func begin(_ token: String, _ kind: Session.Kind) -> EventLoopFuture<Outcome> {
+    /// Resolves the token on a loop whose time is behind the clock by this.
+    func resolve(_ token: String, loopBehind lag: Duration) async throws -> Outcome {
+        try await self.loop.flatSubmit { self.begin(token, .native, behind: lag) }.get()
+    }
+
+    private func begin(
+        _ token: String,
+        _ kind: Session.Kind,
+        behind lag: Duration = .zero
+    ) -> EventLoopFuture<Outcome> {
         let promise = self.loop.makePromise(of: Outcome.self)
-        let now = self.clock.now
+        let now = self.clock.now.advanced(by: .zero - lag)
         switch Array(token.utf8).withUnsafeBytes({ self.resolver.value.resolve(kind, token: $0, now: now) }) {
         case .hit(let entry): promise.succeed(.hit(entry.session))
         case .otherKind, .otherKey: promise.succeed(.none(.credentialOtherKey))

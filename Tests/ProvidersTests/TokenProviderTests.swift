@@ -40,6 +40,14 @@ struct TokenProviderTests {
         #expect(self.provider.calls == [self.token, "ory_st_none"])
     }
 
+    @Test("A token is remembered as unknown at once, on a loop whose time is a little behind, too")
+    func negativeOfSlowLoop() async throws {
+        let desk = try await TokenDesk([self.provider])
+        #expect(try await desk.resolve(self.token) == .none(.credentialInvalidToken))
+        #expect(try await desk.resolve(self.token, loopBehind: .milliseconds(250)) == .none(.credentialInvalidToken))
+        #expect(self.provider.calls.count == 1)
+    }
+
     @Test("A token that the provider does not know is remembered as unknown for two seconds and no longer")
     func negative() async throws {
         let desk = try await TokenDesk([self.provider])

@@ -24,7 +24,7 @@ private struct CodeProvider: BrowserProvider {
     func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
     func complete(_ parameters: [(name: String, value: String)], state: Secret) async -> BrowserCompletion {
-        guard !self.isAway else { return .unavailable }
+        guard !self.isAway else { return .unavailable(detail: "away") }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
         guard value("state").map({ Secret($0) }) == state, let code = value("code") else {
             return .refused(BrowserRefusal(.mismatch, detail: "state"))
@@ -87,6 +87,7 @@ struct BrowserProviderTests {
         )
         let away = CodeProvider(isAway: true)
         #expect(await away.begin(self.wish) == .unavailable)
-        #expect(await away.complete([("code", "c"), ("state", "s1")], state: Secret("s1")) == .unavailable)
+        let completion = await away.complete([("code", "c"), ("state", "s1")], state: Secret("s1"))
+        #expect(completion == .unavailable(detail: "away"))
     }
 }

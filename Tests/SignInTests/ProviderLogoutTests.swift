@@ -9,7 +9,8 @@ import Synchronization
 import Testing
 import Vocabulary
 
-/// A provider whose logout tokens are texts: `jti sub sid`, with `-` for what is not there.
+/// A provider whose logout tokens are texts: `jti sub sid`, with `-` for what is not there, and `all` behind them if it
+/// names every session.
 private struct TextualLogout: LogoutProvider {
     static let issuer = "https://idp.example.com"
     let name = Self.issuer
@@ -17,13 +18,16 @@ private struct TextualLogout: LogoutProvider {
 
     func logoutToken(_ token: Secret) async -> LogoutTokenVerdict {
         let parts = String(decoding: token.bytes, as: UTF8.self).split(separator: " ").map(String.init)
-        guard parts.count == 3 else { return parts == ["away"] ? .unavailable : .invalid(detail: "syntax") }
+        guard (3...4).contains(parts.count) else {
+            return parts == ["away"] ? .unavailable : .invalid(detail: "syntax")
+        }
         func value(_ text: String) -> String? { text == "-" ? nil : text }
         return .valid(
             LogoutToken(
                 id: parts[0],
                 subject: value(parts[1]),
                 sessionID: value(parts[2]),
+                namesEverySession: parts.last == "all",
                 expiresAt: self.expiresAt
             )
         )
@@ -124,6 +128,18 @@ struct ProviderLogoutTests {
         #expect(try await self.lives(session))
         #expect(try await self.obey("l-2 ada s-9") == .ended)
         #expect(try await !self.lives(session))
+    }
+
+    @Test("Where the provider names every session, a sid that is not known ends nothing else of the subject")
+    func endedSession() async throws {
+        let phone = try await self.signIn("ada", at: "s-1")
+        #expect(try await self.obey("l-1 ada s-9 all") == .ended)
+        #expect(try await self.lives(phone))
+        #expect(try await self.obey("l-2 ada s-1 all") == .ended)
+        #expect(try await !self.lives(phone))
+        let laptop = try await self.signIn("ada", at: "s-2")
+        #expect(try await self.obey("l-3 ada - all") == .ended)
+        #expect(try await !self.lives(laptop))
     }
 
     @Test("A sid that the provider uses again works for a new sign-in, and an old logout token does not end it")

@@ -12,11 +12,10 @@ package struct Admission: Sendable {
     /// - Parameter claims: Where the email address, its verification and the groups are: at the paths of the traits
     ///   `email`, `email_verified` and `groups`, else at the claims of these names.
     package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
-        func path(_ name: String) -> [String] { claims.traits.first { $0.name == name }?.path ?? [name] }
         self.settings = settings
-        self.email = path("email")
-        self.emailVerified = path("email_verified")
-        self.groups = path("groups")
+        self.email = claims.path(ofTrait: "email")
+        self.emailVerified = claims.path(ofTrait: "email_verified")
+        self.groups = claims.path(ofTrait: "groups")
     }
 
     /// Why the user may not sign in; nil: they may.
@@ -29,7 +28,7 @@ package struct Admission: Sendable {
         guard let text = claims.value(at: self.email)?.string, let address = EmailAddress(text) else {
             return "the provider states no usable email address"
         }
-        guard Self.isTrue(claims.value(at: self.emailVerified)) else {
+        guard Self.isTrue(claims.value(at: self.emailVerified, beside: self.email)) else {
             return "the provider has not verified the user's email address (email_verified)"
         }
         let isListed =

@@ -21,7 +21,7 @@ package struct ClaimsMapping: Sendable {
 
     /// Whether a configured trait has no value yet, so that another document may add it.
     package func lacksTraits(_ claims: UserClaims) -> Bool {
-        self.settings.traits.contains { claims.value(at: $0.path) == nil }
+        self.settings.traits.contains { self.value(of: $0, claims) == nil }
     }
 
     /// The subject at the configured path.
@@ -53,7 +53,7 @@ package struct ClaimsMapping: Sendable {
         var traits: [String: JSONValue] = [:]
         var size = 0
         for trait in self.settings.traits {
-            guard let value = claims.value(at: trait.path) else { continue }
+            guard let value = self.value(of: trait, claims) else { continue }
             let bytes = JSONText.encode(value).count
             size += bytes
             guard bytes <= Self.largestTrait, size <= Self.largestTraits else {
@@ -62,6 +62,11 @@ package struct ClaimsMapping: Sendable {
             traits[trait.name] = value
         }
         return Identity(id: subject, traits: .object(traits))
+    }
+
+    private func value(of trait: ClaimSettings.Trait, _ claims: UserClaims) -> JSONValue? {
+        guard trait.name == "email_verified" else { return claims.value(at: trait.path) }
+        return claims.value(at: trait.path, beside: self.settings.path(ofTrait: "email"))
     }
 
     /// The user as the claims describe them.

@@ -13,12 +13,31 @@ package struct UserClaims: Sendable, Hashable {
         self.documents.append(document)
     }
 
+    /// Adds the answer of the userinfo endpoint to an id_token's claims. It describes the user, not this sign-in: how and
+    /// when the user authenticated stands in the id_token only (OpenID Connect Core 2, 5.1).
+    package mutating func append(userInfo: JSONValue) {
+        guard case .object(let members) = userInfo else { return }
+        self.append(.object(members.filter { !Self.ofSignIn.contains($0.key) }))
+    }
+
+    /// The claims that describe a sign-in (OpenID Connect Core 2).
+    static let ofSignIn: Set<String> = ["acr", "amr", "auth_time"]
+
     /// The value at a path of members' names; nil if it is absent or null.
     package func value(at path: [String]) -> JSONValue? {
         for document in self.documents {
             if let value = path.reduce(Optional(document), { $0?[$1] }), value != .null { return value }
         }
         return nil
+    }
+
+    /// The value at a path in a document that has, at the path `other`, what counts there; nil if there is nothing at
+    /// `other`. Whether an address is verified says nothing of the address in another document.
+    package func value(at path: [String], beside other: [String]) -> JSONValue? {
+        guard let companion = self.value(at: other) else { return nil }
+        if self.documents.count == 1 { return self.value(at: path) }
+        return UserClaims(self.documents.filter { UserClaims([$0]).value(at: other)?.isExactly(companion) == true })
+            .value(at: path)
     }
 
     /// The text at a path.
@@ -42,5 +61,13 @@ package struct UserClaims: Sendable, Hashable {
         default: return nil
         }
         return (0...253_402_300_799).contains(seconds) ? UnixTime(milliseconds: Int64(seconds * 1000)) : nil
+    }
+}
+
+extension JSONValue {
+    /// Texts are compared byte by byte, other values by what they mean.
+    fileprivate func isExactly(_ other: JSONValue) -> Bool {
+        if let text = self.string, let otherText = other.string { return text.isExactly(otherText) }
+        return self == other
     }
 }

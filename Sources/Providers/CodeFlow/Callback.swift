@@ -8,7 +8,7 @@ enum Callback {
     case code(String)
     case refused(BrowserRefusal)
     /// The provider has a fault that will pass.
-    case unavailable
+    case unavailable(detail: String)
 
     /// - Parameters:
     ///   - issuer: The provider's issuer, to which `iss` is compared where it is present; nil: `iss` is ignored.
@@ -54,7 +54,7 @@ enum Callback {
             cause = .interactionRequired
         // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
         case "unmet_authentication_requirements": cause = .insufficient
-        case "temporarily_unavailable": return .unavailable
+        case "temporarily_unavailable": return .unavailable(detail: "the provider answered \(error)")
         default: cause = .providerError
         }
         let detail = ErrorCode.isPlausible(error) ? error : "an error code that is not one"

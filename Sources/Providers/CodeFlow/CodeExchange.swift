@@ -11,7 +11,7 @@ struct CodeExchange: Sendable {
         /// - Parameter key: The key to which the tokens are bound.
         case tokens(TokenAnswer, key: SigningKey?)
         case refused(BrowserRefusal)
-        case unavailable
+        case unavailable(detail: String)
     }
 
     func redeem(_ code: String, _ pending: PendingSignIn) async -> Outcome {
@@ -35,7 +35,7 @@ struct CodeExchange: Sendable {
             }
             return .tokens(tokens, key: isBound ? key : nil)
         case .refused(error: _, let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
-        case .busy, .unsent, .lost: return .unavailable
+        case .busy(after: _, let detail), .unsent(let detail), .lost(let detail): return .unavailable(detail: detail)
         }
     }
 }

@@ -1,8 +1,9 @@
+import JOSE
 import Vocabulary
 
 /// A successful answer of a token endpoint (RFC 6749 5.1).
 struct TokenAnswer: Sendable, Equatable {
-    /// The longest token in bytes; it goes into a field of requests.
+    /// The longest access or refresh token in bytes; it goes into a field or form of requests.
     private static let longestToken = 16_384
     /// The longest lifetime that is believed.
     private static let longestLifetime: Int64 = 10 * 366 * 86_400
@@ -27,15 +28,15 @@ struct TokenAnswer: Sendable, Equatable {
         case "dpop": self.tokenType = "DPoP"
         default: return nil
         }
-        self.idToken = Self.token(value["id_token"])
+        self.idToken = Self.token(value["id_token"], upTo: JOSELimits.token)
         self.refreshToken = Self.token(value["refresh_token"])
         self.lifetime = Self.lifetime(value["expires_in"])
         self.scopes = value["scope"]?.string?.split(separator: " ").map(String.init)
     }
 
     /// Visible ASCII (RFC 6749 A.12), so that it can stand in a field.
-    private static func token(_ value: JSONValue?) -> Secret? {
-        guard let text = value?.string, (1...Self.longestToken).contains(text.utf8.count),
+    private static func token(_ value: JSONValue?, upTo longest: Int = Self.longestToken) -> Secret? {
+        guard let text = value?.string, (1...longest).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return nil }
         return Secret(text)

@@ -3,6 +3,9 @@ import Vocabulary
 
 /// The token endpoint of a provider (RFC 6749 3.2).
 struct TokenEndpoint: Sendable {
+    /// The largest answer in bytes: its longest tokens, and room for other members.
+    private static let bodyLimit = 2 * JOSELimits.token
+
     let url: ProviderURL
     let client: ClientAuthentication
     let proofs: PossessionProofs
@@ -15,6 +18,7 @@ struct TokenEndpoint: Sendable {
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async -> TokenOutcome {
         var call = self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
+        call.bodyLimit = Self.bodyLimit
         do {
             return TokenOutcome(try await self.proofs.send(call, to: self.url, key: key))
         } catch {

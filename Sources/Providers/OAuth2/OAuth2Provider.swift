@@ -62,12 +62,12 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         let code: String
         switch Callback(parameters, pending: pending, issuer: nil) {
         case .refused(let refusal): return .refused(refusal)
-        case .unavailable: return .unavailable
+        case .unavailable(let detail): return .unavailable(detail: detail)
         case .code(let text): code = text
         }
         switch await CodeExchange(endpoint: self.tokens, bindsTokens: false).redeem(code, pending) {
         case .refused(let refusal): return .refused(refusal)
-        case .unavailable: return .unavailable
+        case .unavailable(let detail): return .unavailable(detail: detail)
         case .tokens(let tokens, let key):
             return await self.finish(
                 tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now()),
@@ -84,7 +84,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     ) async -> BrowserCompletion {
         switch await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
         case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
-        case .unavailable: return .unavailable
+        case .unavailable(let detail): return .unavailable(detail: detail)
         case .claims(let document):
             let claims = UserClaims([document])
             let subject: String

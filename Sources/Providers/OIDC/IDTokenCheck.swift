@@ -19,6 +19,9 @@ struct IDTokenCheck: Sendable {
     ///
     /// - Throws: `IDTokenFault`, the first check that fails.
     func claims(of token: JWS) throws(IDTokenFault) -> (subject: String, claims: JWTClaims) {
+        if let type = token.type, Self.isOfAnotherKind(type) {
+            throw IDTokenFault("typ is that of another kind of token")
+        }
         let claims: JWTClaims
         do throws(JOSEError) {
             claims = try JWTClaims(token.payload)
@@ -45,6 +48,12 @@ struct IDTokenCheck: Sendable {
         } catch {
             throw IDTokenFault(error.detail)
         }
+    }
+
+    /// Whether `typ` says that the token is made for something else, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
+    private static func isOfAnotherKind(_ type: String) -> Bool {
+        let type = type.lowercased()
+        return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }
 
     private func checkAuthorizedParty(_ claims: JWTClaims) throws(IDTokenFault) {

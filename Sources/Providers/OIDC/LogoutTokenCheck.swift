@@ -14,6 +14,8 @@ struct LogoutTokenCheck: Sendable {
 
     let issuer: String
     let clientID: String
+    /// Whether the issuer's id_tokens have `sid`.
+    let namesSessions: Bool
     let now: UnixTime
 
     /// The token's meaning, or the first check that fails.
@@ -58,7 +60,13 @@ struct LogoutTokenCheck: Sendable {
                 throw JOSEError("jti, sub or sid is empty or too long")
             }
         }
-        return LogoutToken(id: id, subject: claims.subject, sessionID: claims.sessionID, expiresAt: expiresAt)
+        return LogoutToken(
+            id: id,
+            subject: claims.subject,
+            sessionID: claims.sessionID,
+            namesEverySession: self.namesSessions,
+            expiresAt: expiresAt
+        )
     }
 }
 
@@ -66,7 +74,12 @@ extension OpenIDProvider: LogoutProvider {
     package func logoutToken(_ token: Secret) async -> LogoutTokenVerdict {
         switch await self.issuer.verify(token.bytes, sharedSecret: self.settings.client.secret) {
         case .valid(let token):
-            LogoutTokenCheck(issuer: self.name, clientID: self.client.clientID, now: self.clock.now()).judge(token)
+            LogoutTokenCheck(
+                issuer: self.name,
+                clientID: self.client.clientID,
+                namesSessions: self.issuer.metadata.known?.namesSessions ?? false,
+                now: self.clock.now()
+            ).judge(token)
         case .invalid(let detail): .invalid(detail: detail)
         case .unknownKey: .invalid(detail: "the issuer publishes no key with the kid of the token")
         case .unavailable: .unavailable

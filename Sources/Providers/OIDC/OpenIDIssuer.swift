@@ -43,6 +43,14 @@ package final class OpenIDIssuer: Sendable {
     /// Whether sign-ins can begin: the issuer's metadata are known.
     package var isKnown: Bool { self.metadata.known != nil }
 
+    /// Why the metadata are not known, for logs.
+    var outage: String {
+        "the issuer's metadata are not known: \(self.metadata.failure?.description ?? "it has not answered yet")"
+    }
+
+    /// Why the keys are not known, for logs.
+    var outageOfKeys: String { "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")" }
+
     /// Fetches the metadata, and keeps them fresh from now on.
     package func start() { self.metadata.start() }
 

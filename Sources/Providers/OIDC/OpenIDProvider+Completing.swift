@@ -7,7 +7,9 @@ extension OpenIDProvider {
         guard let pending = PendingSignIn(state), pending.provider.isExactly(self.name) else {
             return .refused(BrowserRefusal(.mismatch, detail: "the sign-in was not begun at this provider"))
         }
-        guard let metadata = await self.issuer.metadata.current() else { return .unavailable }
+        guard let metadata = await self.issuer.metadata.current() else {
+            return .unavailable(detail: self.issuer.outage)
+        }
         let callback = Callback(
             parameters,
             pending: pending,
@@ -16,12 +18,12 @@ extension OpenIDProvider {
         )
         switch callback {
         case .refused(let refusal): return .refused(refusal)
-        case .unavailable: return .unavailable
+        case .unavailable(let detail): return .unavailable(detail: detail)
         case .code(let code):
             let exchange = CodeExchange(endpoint: self.endpoint(metadata), bindsTokens: self.settings.usesDPoP)
             switch await exchange.redeem(code, pending) {
             case .refused(let refusal): return .refused(refusal)
-            case .unavailable: return .unavailable
+            case .unavailable(let detail): return .unavailable(detail: detail)
             case .tokens(let tokens, let key): return await self.finish(tokens, key, pending, metadata)
             }
         }
@@ -43,7 +45,7 @@ extension OpenIDProvider {
         case .valid(let name, let claims): (subject, idClaims) = (name, claims)
         case .invalid(let fault): return invalid(fault.detail)
         case .unverified(let detail): return invalid(detail)
-        case .unavailable: return .unavailable
+        case .unavailable(let detail): return .unavailable(detail: detail)
         }
         var claims = UserClaims([idClaims.value])
         if self.mapping.lacksTraits(claims), let endpoint = metadata.userinfoEndpoint {
@@ -55,9 +57,9 @@ extension OpenIDProvider {
                         BrowserRefusal(.invalidToken, detail: "userinfo: sub is missing or not that of the id_token")
                     )
                 }
-                claims.append(document)
+                claims.append(userInfo: document)
             case .refused(let detail): return .refused(BrowserRefusal(.providerError, detail: detail))
-            case .unavailable: return .unavailable
+            case .unavailable(let detail): return .unavailable(detail: detail)
             }
         }
         return SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc").judge(

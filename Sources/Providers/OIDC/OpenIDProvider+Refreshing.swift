@@ -80,7 +80,7 @@ extension OpenIDProvider {
             guard document["sub"]?.string?.isExactly(subject) == true else {
                 return .foreign(detail: "userinfo has another sub after the refresh")
             }
-            claims.append(document)
+            claims.append(userInfo: document)
         } else if !isSigned {
             return .nothing(isSigned: false)
         }
@@ -100,6 +100,6 @@ extension OpenIDProvider {
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]),
             case .object(let members)? = JSONText.decode(payload)
         else { return .object([:]) }
-        return .object(members.filter { ["acr", "amr", "auth_time"].contains($0.key) })
+        return .object(members.filter { UserClaims.ofSignIn.contains($0.key) })
     }
 }

@@ -110,7 +110,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
             }
         case .invalid(let detail): return .unverified(detail: detail)
         case .unknownKey: return .unverified(detail: "the issuer publishes no key with the kid of the token")
-        case .unavailable: return .unavailable
+        case .unavailable: return .unavailable(detail: self.issuer.outageOfKeys)
         }
     }
 }
@@ -123,5 +123,5 @@ enum IDTokenVerdict: Sendable {
     /// Not known to be of the issuer.
     case unverified(detail: String)
     /// The issuer's keys are not known.
-    case unavailable
+    case unavailable(detail: String)
 }

@@ -12,6 +12,8 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let introspectionEndpoint: ProviderURL?
     /// Whether every answer of the authorization endpoint has `iss` (RFC 9207 3).
     package let announcesIssuer: Bool
+    /// Whether logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
+    package let namesSessions: Bool
     /// The algorithms of id_tokens; empty if the issuer does not say.
     package let signingAlgorithms: [String]
     /// The methods of client authentication at the token endpoint; empty if the issuer does not say.
@@ -54,6 +56,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.revocationEndpoint = try endpoint("revocation_endpoint")
         self.introspectionEndpoint = try endpoint("introspection_endpoint")
         self.announcesIssuer = value["authorization_response_iss_parameter_supported"] == .bool(true)
+        self.namesSessions = value["backchannel_logout_session_supported"] == .bool(true)
         self.signingAlgorithms = texts("id_token_signing_alg_values_supported")
         self.clientAuthentications = texts("token_endpoint_auth_methods_supported")
         self.challengeMethods = texts("code_challenge_methods_supported")

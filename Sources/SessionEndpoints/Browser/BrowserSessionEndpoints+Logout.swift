@@ -54,10 +54,18 @@ extension BrowserSessionEndpoints {
     /// `GET /.sallyport/signed-out`: where a sign-out ends: the page that the user wanted, on the host where the
     /// sign-out began, or one that says that the user is signed out. The app's own pages would lead to a sign-in, and a
     /// provider that still has a session of the user would sign the user in again without a word.
-    func signedOut(_ request: EndpointRequest) -> EndpointResponse {
+    ///
+    /// A browser that is signed in here, for example because the user went back in its history, is asked instead.
+    func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let states = request.parameters("state")
         let place = states.count == 1 ? self.providerSignOut?.place(of: states[0]) : nil
         guard let place, place.path != "/" else {
+            let isOfThisHost = place.map { $0.origin == request.origin } ?? true
+            if isOfThisHost, let live = try? await self.sessions.presented(by: self.cookies.requester(request)),
+                !live.isEmpty
+            {
+                return .seeOther(Page.logout)
+            }
             return Page.signedOut(signIn: (place?.origin ?? request.origin) + SignInPath.path)
         }
         return .seeOther(place.origin + place.path)

@@ -56,7 +56,7 @@ package struct BrowserSessionEndpoints: Sendable {
                 outlivesClient: true,
                 answer: { $0.method == "POST" ? await self.signOut($0) : self.askToSignOut($0) }
             ),
-            Endpoint(path: Page.signedOut, methods: ["GET", "HEAD"], scope: .everyHost) { self.signedOut($0) },
+            Endpoint(path: Page.signedOut, methods: ["GET", "HEAD"], scope: .everyHost) { await self.signedOut($0) },
             Endpoint(
                 path: "/.sallyport/session",
                 methods: ["GET", "HEAD"],

@@ -17,12 +17,12 @@ struct UnknownTokens {
         self.capacity = capacity
     }
 
-    /// The reason if the token was unknown less than `lifetime` ago. After the clock was set back, the provider is asked
-    /// again.
+    /// The reason if the token was unknown less than `lifetime` ago. `now` may be a little earlier than the note: the
+    /// loop's time stands still while it works. After the clock was set back further, the provider is asked again.
     func reason(of token: Digest256, now: UnixTime) -> Reason? {
-        guard let entry = self.entries[token], now >= entry.since, now < entry.since.advanced(by: Self.lifetime) else {
-            return nil
-        }
+        guard let entry = self.entries[token], now > entry.since.advanced(by: .zero - Self.lifetime),
+            now < entry.since.advanced(by: Self.lifetime)
+        else { return nil }
         return entry.reason
     }
 

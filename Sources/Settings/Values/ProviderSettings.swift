@@ -180,6 +180,11 @@ package struct ClaimSettings: Sendable, Equatable {
 
     package init() {}
 
+    /// The path of the trait `name`; without such a trait, the claim of that name.
+    package func path(ofTrait name: String) -> [String] {
+        self.traits.first { $0.name == name }?.path ?? [name]
+    }
+
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 

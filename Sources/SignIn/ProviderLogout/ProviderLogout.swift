@@ -68,7 +68,7 @@ package struct ProviderLogout: Sendable {
             let isKnown = try await self.ends.end(sessionID, of: self.provider.name)
             try await self.ends.endTokens(sessionID, of: self.provider.name)
             // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-            if isKnown { return }
+            if isKnown || logout.namesEverySession { return }
         }
         if let subject = logout.subject { try await self.ends.end(subject: subject) }
     }

@@ -58,6 +58,10 @@ import Testing
                 #expect(page.answer.status == 200 && user.trail.count == 1, "\(query)")
                 #expect(!page.answer.text.contains("evil") && page.answer.value("cache-control") == "no-store")
             }
+            var other = try world.signedInUser()
+            let asked = try other.open("\(Hosts.a)/.sallyport/signed-out")
+            #expect(asked.url == "\(Hosts.a)/.sallyport/logout" && asked.answer.status == 200)
+            #expect(asked.answer.text.contains("Do you want to sign out"), "it is not said to be signed out")
         }
     }
 

@@ -51,6 +51,18 @@ struct IDTokenTests {
         #expect(completion.detail?.contains(fault.detail) == true, "\(completion)")
     }
 
+    @Test("A token whose typ is that of another kind of token is refused")
+    func types() async throws {
+        let desk = try OpenIDDesk()
+        for type in ["at+jwt", "application/at+jwt", "logout+jwt", "AT+JWT", "dpop+jwt", "secevent+jwt"] {
+            let completion = try await desk.signIn(type: type)
+            #expect(completion.cause == .invalidToken && completion.detail?.contains("typ") == true, "\(type)")
+        }
+        for type in [nil, "JWT", "jwt", "id_token+jwt"] {
+            #expect(try await desk.signIn(type: type).user != nil, "\(type ?? "none")")
+        }
+    }
+
     private static let variants: [[String: JSONValue]] = [
         ["exp": 1_799_999_941], ["exp": .number(1_800_000_000.5)], ["iat": 1_800_000_060], ["iat": 1],
         ["exp": 4_102_444_800], ["aud": ["gateway"]], ["aud": ["gateway", "other"], "azp": "gateway"],
@@ -127,6 +139,6 @@ struct IDTokenTests {
     func noKeys() async throws {
         let desk = try OpenIDDesk()
         desk.transport.on(OpenIDDesk.keysURL, ProviderAnswer(status: 503))
-        #expect(try await desk.signIn() == .unavailable)
+        #expect(try await desk.signIn().outage?.contains("the issuer's keys are not known") == true)
     }
 }

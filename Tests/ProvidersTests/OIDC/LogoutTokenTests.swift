@@ -49,6 +49,18 @@ struct LogoutTokenTests {
         }
     }
 
+    @Test("Where the issuer names its sessions in id_tokens, a session that is not known stands for no other")
+    func namesSessions() async throws {
+        for announced in [.bool(true), .bool(false), .null] as [JSONValue] {
+            let desk = try OpenIDDesk(metadata: ["backchannel_logout_session_supported": announced])
+            guard case .valid(let token) = try await self.verdict(desk: desk) else {
+                Issue.record("\(announced)")
+                continue
+            }
+            #expect(token.namesEverySession == (announced == .bool(true)))
+        }
+    }
+
     @Test("A token that fails one check ends nothing")
     func refused() async throws {
         let now = try OpenIDDesk().clock.now.seconds

@@ -69,8 +69,9 @@ final class OpenIDDesk: Sendable {
     }
 
     /// An id_token with these claims.
-    func idToken(_ claims: JSONValue, by key: SigningKey? = nil) -> String {
-        String(decoding: (key ?? self.key).sign(JSONText.encode(claims)), as: UTF8.self)
+    func idToken(_ claims: JSONValue, by key: SigningKey? = nil, type: String? = nil) -> String {
+        let header = type.map { [("typ", JSONValue.string($0))] } ?? []
+        return String(decoding: (key ?? self.key).sign(JSONText.encode(claims), header: header), as: UTF8.self)
     }
 
     /// A token endpoint's answer, with changed members; `.null` removes one.
@@ -120,10 +121,11 @@ final class OpenIDDesk: Sendable {
         _ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDDesk.callback),
         claims: [String: JSONValue] = [:],
         tokens: [String: JSONValue] = [:],
-        by key: SigningKey? = nil
+        by key: SigningKey? = nil,
+        type: String? = nil
     ) async throws -> BrowserCompletion {
         let begun = try await self.begin(wish)
-        let token = self.idToken(self.claims(nonce: begun.parameters["nonce"], claims), by: key)
+        let token = self.idToken(self.claims(nonce: begun.parameters["nonce"], claims), by: key, type: type)
         self.transport.on(Self.tokenURL, .json(Self.tokens(idToken: token, tokens)))
         return await self.provider.complete(begun.callback(), state: begun.state)
     }
@@ -143,6 +145,12 @@ extension BrowserCompletion {
     var detail: String? {
         guard case .refused(let refusal) = self else { return nil }
         return refusal.detail
+    }
+
+    /// Why the provider cannot answer; nil for anything else.
+    var outage: String? {
+        guard case .unavailable(let detail) = self else { return nil }
+        return detail
     }
 
     var user: Authentication? {

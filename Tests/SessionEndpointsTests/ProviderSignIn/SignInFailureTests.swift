@@ -73,6 +73,7 @@ struct SignInFailureTests {
             browser.reasons == [.providerUnavailable],
             "only the callback, which needs a sealed cookie, is recorded"
         )
+        #expect(browser.gateway.audit.records.last?.detail == "the provider is away")
         browser.provider.leave(false)
         #expect(try await browser.comeBack(id).value("location") == "/a", "the page can be loaded again")
         #expect(browser.session != token)

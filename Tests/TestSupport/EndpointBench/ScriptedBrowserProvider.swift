@@ -8,7 +8,7 @@ package final class ScriptedBrowserProvider: BrowserProvider {
     private struct State {
         var wishes: [BrowserSignIn] = []
         var completions: [[String]] = []
-        var next = BrowserCompletion.unavailable
+        var next = BrowserCompletion.unavailable(detail: "no answer is scripted")
         var isAway = false
     }
 
@@ -67,7 +67,7 @@ package final class ScriptedBrowserProvider: BrowserProvider {
         state secret: Secret
     ) async -> BrowserCompletion {
         self.state.withLock { state in
-            guard !state.isAway else { return .unavailable }
+            guard !state.isAway else { return .unavailable(detail: "the provider is away") }
             state.completions.append(parameters.map { "\($0.name)=\($0.value)" })
             let id = parameters.first { $0.name == "state" }?.value ?? ""
             guard secret == Secret("verifier of \(id)") else {
