@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
     curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv openssl prometheus
-    faketime glewlwyd
+    faketime glewlwyd php-cli
 )
 soak=0
 if [[ ${1-} == --soak ]]; then

@@ -16,7 +16,7 @@ struct RealApp: Sendable, CustomTestStringConvertible {
     /// The user's name in the body of that answer; nil: the app knows no user.
     let user: @Sendable (String) -> String?
 
-    static let all: [RealApp] = [.radicale, .django]
+    static let all: [RealApp] = [.radicale, .django, .php]
 
     /// The Python interpreter in which `deploy/test.sh` installs apps if PyPI can be reached; nil if this one is missing.
     static func python(with module: String) -> String? {
