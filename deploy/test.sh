@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
     curl nginx haproxy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv openssl prometheus
-    faketime glewlwyd
+    faketime glewlwyd php-cli
 )
 soak=0
 if [[ ${1-} == --soak ]]; then
@@ -23,13 +23,14 @@ fi
 
 sallyport_build "${packages[@]}"
 
-# Ory's own client, libraries that verify tokens, and an OpenID provider, as their users install them. Without access to PyPI the tests that
-# run them are skipped.
+# Ory's own client, libraries that verify tokens, an OpenID provider, and apps, as their users install them. Without
+# access to PyPI the tests that run them are skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
-if ! "$clients/bin/python" -c 'import ory_client, jwt, jwcrypto, joserfc, idpyoidc' 2>/dev/null; then
+if ! "$clients/bin/python" -c 'import ory_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
         timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
-            ory-client==1.22.87 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0; } >&2 ||
+            ory-client==1.22.87 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0 \
+            radicale==3.9.0 django==5.2.19; } >&2 ||
         rm -rf "$clients"
 fi
 # Long tests run one at a time: a thousand streams next to a browser would slow each other down.

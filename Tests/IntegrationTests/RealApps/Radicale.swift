@@ -1,0 +1,62 @@
+import Foundation
+import GatewayBench
+import Testing
+
+extension RealApp {
+    private static let radicalePython = Self.python(with: "radicale")
+
+    /// PyPI's server of calendars and address books.
+    static let radicale = RealApp(
+        testDescription: "radicale",
+        isInstalled: {
+            if Self.radicalePython == nil { print("skipped: radicale is not installed") }
+            return Self.radicalePython != nil
+        },
+        command: { folder, port in
+            let file = folder.appending(path: "radicale.ini")
+            try Self.readme("ini").write(to: file, atomically: true, encoding: .utf8)
+            let own = ["--server-hosts", "127.0.0.1:\(port)", "--storage-filesystem-folder", folder.path]
+            return (Self.radicalePython ?? "", ["-m", "radicale", "--config", file.path] + own)
+        },
+        // RFC 5397: the principal is the user.
+        question: (
+            "PROPFIND", #"<propfind xmlns="DAV:"><prop><current-user-principal/></prop></propfind>"#
+        ),
+        user: { text in
+            let path = text.firstMatch(of: /<current-user-principal><href>\/([^\/<]+)\/<\/href>/)?.1
+            return path.flatMap { String($0).removingPercentEncoding }
+        }
+    )
+}
+
+@Suite("Radicale behind the gateway", .blocking) struct RadicaleTests {
+    private static let event = """
+        BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:a\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r
+        DTSTART:20260101T000000Z\r\nSUMMARY:Notes on the engine\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n
+        """
+
+    @Test("A user keeps a calendar that nobody else can read or change")
+    func calendar() throws {
+        try RealAppWorld.with(.radicale) { world throws in
+            func send(
+                _ browser: inout WebUser,
+                _ method: String,
+                _ path: String,
+                _ body: String? = nil
+            ) throws -> Answer {
+                let fields = ["Origin: \(Request.origin)", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"]
+                return try browser.send(method, Request.origin + path, fields, body: body)
+            }
+            var ada = try world.signIn(RealAppWorld.ada)
+            #expect(try send(&ada, "MKCALENDAR", "/ada/work/", "").status == 201)
+            #expect(try send(&ada, "PUT", "/ada/work/1.ics", Self.event).status == 201)
+            #expect(try send(&ada, "GET", "/ada/work/1.ics").text.contains("SUMMARY:Notes on the engine"))
+
+            var grace = try world.signIn(RealAppWorld.grace)
+            for (method, body) in [("GET", nil), ("PUT", Self.event), ("DELETE", nil)] {
+                #expect(try send(&grace, method, "/ada/work/1.ics", body).status == 403, "\(method)")
+            }
+            #expect(try send(&ada, "GET", "/ada/work/1.ics").status == 200)
+        }
+    }
+}
