@@ -206,5 +206,62 @@ extension Advisory {
             about: "An app or a provider gets a cookie of the gateway: it is removed from the request.",
             tests: ["No app gets a cookie of the gateway's family, and none can set one"]
         ),
+        Advisory(
+            id: "T26",
+            about: """
+                A token that its provider has revoked is served from memory: for as long as a verdict may be used, \
+                and no longer. A sign-out at the gateway holds at once.
+                """,
+            tests: [
+                "A verdict is used for as long as the provider allows, or five seconds",
+                "An opaque token is introspected once, and refused soon after the provider revoked it",
+                "A token that was signed out here stays out, though the provider accepts it; the user's next one is accepted",
+            ]
+        ),
+        Advisory(
+            id: "T27",
+            about: "The provider fails or is slow: that is an outage, never remembered, and nobody becomes anonymous.",
+            tests: [
+                "While introspection fails, a new token is 503, and a known one is served; afterwards all is well",
+                "kratos PR #3975: neither a failure nor 'no session' is remembered: the next use asks again",
+                "The pause that the provider names holds, for all grants of the gateway",
+            ]
+        ),
+        Advisory(
+            id: "T28",
+            about: """
+                A page demands a level that the user has not reached: the app sees nobody, a browser is sent to \
+                reach the level, a program is told.
+                """,
+            tests: [
+                "A page that needs a second factor asks the provider for it, and leads back",
+                "A user who does not reach the level gets a page and keeps the session; a program gets a challenge",
+            ]
+        ),
+        Advisory(
+            id: "T29",
+            about: "The answer for one token is served for another token, provider or configuration.",
+            tests: [
+                "Keys tell providers, configurations and tokens apart, however they are divided (CVE-2026-71326)",
+                "Each of two providers is asked for its own tokens, and the same session id at both gives two lineages",
+            ]
+        ),
+        Advisory(
+            id: "T34",
+            about: "Another site makes a browser sign out or sign in.",
+            tests: [
+                "A page of another host, a link or an image cannot sign a user out",
+                "A script gets the provider's page as redirect_to; a request of another site ends nothing",
+                "A form posted from another site does not sign in",
+            ]
+        ),
+        Advisory(
+            id: "T39",
+            about: "Very many sessions of a user end at once: the end is one write, whatever their number.",
+            tests: [
+                "A session ends by its key, by its lineage, and by its owner's sign-out",
+                "A session ends by itself, with its lineage, and with its subject if it began before",
+            ]
+        ),
     ]
 }

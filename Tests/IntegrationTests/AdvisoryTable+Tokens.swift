@@ -30,5 +30,28 @@ extension Advisory {
                 "F16: Unknown kids cost one fetch per cool-down and leave nothing behind",
             ]
         ),
+        Advisory(
+            id: "CVE-2021-21378",
+            about: "Envoy: where a token is optional, one that is not valid counts as none",
+            tests: [
+                "A token that is not accepted is 401 with a challenge, also where none is needed and beside a good cookie"
+            ]
+        ),
+        Advisory(
+            id: "GHSA-wcvh-g65p-v576",
+            about: "mod_auth_openidc: a token that was issued for another audience is accepted",
+            tests: [
+                "Each claim is checked",
+                "introspection without an audience refuses to start",
+                "Without audiences no access token is accepted",
+            ]
+        ),
+        Advisory(
+            id: "P68",
+            about: "mod_auth_openidc: a refreshed token of another user stays with the session",
+            tests: [
+                "A refresh brings the user's claims anew; another subject is the end"
+            ]
+        ),
     ]
 }

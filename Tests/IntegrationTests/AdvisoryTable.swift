@@ -14,4 +14,5 @@ struct Advisory: Sendable {
 
     static let table =
         Self.fields + Self.paths + Self.trust + Self.caches + Self.protocols + Self.threats + Self.tokens
+        + Self.signIn
 }

@@ -73,6 +73,20 @@ struct RedirectParameterTests {
         }
     }
 
+    @Test("A ticket leads back to a page of the host that asked for it only")
+    func tickets() async throws {
+        let bench = try HostBench()
+        var browser = HostBrowser(bench)
+        _ = try await browser.submit(try await browser.visit(HostBench.a))
+        for input in try self.inputs() {
+            let encoded = PercentCoding.encoded(input)
+            let arrival = try await browser.open("https://\(HostBench.b)/.sallyport/login?return_to=\(encoded)")
+            let page = ReturnTo.page([input], without: Self.parameter)
+            #expect(arrival.app == "https://\(HostBench.b)\(page)", "\(input): \(arrival)")
+            bench.time.advance(by: .seconds(3))
+        }
+    }
+
     @Test("The page of a failed sign-in links to the sign-in page only")
     func links() async throws {
         var browser = try SigningBrowser()
