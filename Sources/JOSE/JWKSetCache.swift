@@ -17,6 +17,7 @@ package final class JWKSetCache: Sendable {
 
     private let clock: Clock
     private let state: Mutex<State>
+    private let headers = LastJWSHeader()
     private let fetch: @Sendable () async throws -> [UInt8]
 
     /// - Parameters:
@@ -58,7 +59,7 @@ package final class JWKSetCache: Sendable {
     /// A token without `kid` that no known key verifies is tried again with a new set. A token that is refused in any case
     /// causes no fetch.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
-        let token = try UnverifiedToken(token, allowing: allowing)
+        let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
         guard let keys = await self.keys(for: token.header.keyID) else { return nil }
         do throws(JOSEError) {
@@ -76,7 +77,7 @@ package final class JWKSetCache: Sendable {
 
     /// The same at once, without waiting; nil if it takes a fetch to know: then `verify` has the answer.
     package func verifyAtOnce(_ token: [UInt8], allowing: Set<JWSAlgorithm>) throws(JOSEError) -> JWS? {
-        let token = try UnverifiedToken(token, allowing: allowing)
+        let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         guard let keys = self.known(token.header.keyID) else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)

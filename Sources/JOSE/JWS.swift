@@ -64,8 +64,19 @@ struct UnverifiedToken {
 
     /// - Parameter allowingKey: Whether the header may hold a key (`jwk`).
     init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, allowingKey: Bool = false) throws(JOSEError) {
-        self.parts = try CompactToken(token)
-        self.header = try JWSHeader(self.parts.header, allowingKey: allowingKey)
+        let parts = try CompactToken(token)
+        try self.init(parts, JWSHeader(parts.header, allowingKey: allowingKey), allowing: allowing)
+    }
+
+    /// - Parameter headers: Has read headers before.
+    init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, headers: LastJWSHeader) throws(JOSEError) {
+        let parts = try CompactToken(token)
+        try self.init(parts, headers.header(of: parts.header), allowing: allowing)
+    }
+
+    private init(_ parts: CompactToken, _ header: JWSHeader, allowing: Set<JWSAlgorithm>) throws(JOSEError) {
+        self.parts = parts
+        self.header = header
         guard allowing.contains(self.header.algorithm) else {
             throw JOSEError("\(self.header.algorithm.rawValue) is not allowed")
         }

@@ -155,7 +155,7 @@ package struct ProviderTokens: ForeignTokens {
         let expiresAt = Self.bounded(known.expiresAt)
         return Session(
             id: known.sessionID.map { self.authority.foreignSessionID(session: $0, of: name) }
-                ?? self.authority.foreignSessionID(token: question.token, of: name),
+                ?? self.authority.foreignSessionID(token: question.key.lineage, of: name),
             kind: .native,
             origin: .native,
             lineage: question.key.lineage,

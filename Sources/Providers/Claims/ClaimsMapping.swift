@@ -54,7 +54,7 @@ package struct ClaimsMapping: Sendable {
         var size = 0
         for trait in self.settings.traits {
             guard let value = self.value(of: trait, claims) else { continue }
-            let bytes = JSONText.encode(value).count
+            let bytes = Self.size(of: value)
             size += bytes
             guard bytes <= Self.largestTrait, size <= Self.largestTraits else {
                 throw ClaimsError(detail: "the trait \(trait.name) is too large")
@@ -62,6 +62,17 @@ package struct ClaimsMapping: Sendable {
             traits[trait.name] = value
         }
         return Identity(id: subject, traits: .object(traits))
+    }
+
+    /// The size of the value as JSON, in bytes. Nearly every trait is a text without escapes, and need not be written for
+    /// that.
+    private static func size(of value: JSONValue) -> Int {
+        if let text = value.string,
+            text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+        {
+            return text.utf8.count + 2
+        }
+        return JSONText.encode(value).count
     }
 
     private func value(of trait: ClaimSettings.Trait, _ claims: UserClaims) -> JSONValue? {

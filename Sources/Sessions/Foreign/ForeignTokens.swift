@@ -83,17 +83,18 @@ extension TokenAuthority {
     /// The lineage of a token: of this one alone, so that its record is found before the provider is asked. The tokens of
     /// one of the provider's sessions end together by `ProviderSession.endName`.
     package func foreignLineage(token: UnsafeRawBufferPointer, of provider: String) -> Lineage {
-        self.foreignLineage(token, of: provider, under: self.current)
+        self.foreignLineage(SHA256.digest(token), of: provider, under: self.current)
     }
 
     /// The lineages of a token under every accepted secret, the present one first. A token that is signed out ends in all
     /// of them, so that it stays so when another secret becomes the present one.
     package func foreignLineages(token: UnsafeRawBufferPointer, of provider: String) -> [Lineage] {
-        self.keys.map { self.foreignLineage(token, of: provider, under: $0) }
+        let digest = SHA256.digest(token)
+        return self.keys.map { self.foreignLineage(digest, of: provider, under: $0) }
     }
 
-    private func foreignLineage(_ token: UnsafeRawBufferPointer, of provider: String, under key: Key) -> Lineage {
-        let hash = Self.foreignHash("lineage", [provider], token, under: key)
+    private func foreignLineage(_ digest: Digest256, of provider: String, under key: Key) -> Lineage {
+        let hash = Self.foreignHash("lineage", [provider], digest.bytes, under: key)
         return Lineage(tag: String(hash.base64URL.prefix(Self.tagLength)))
     }
 
@@ -106,21 +107,25 @@ extension TokenAuthority {
         of provider: String,
         configuration: String
     ) -> RecordKey {
-        RecordKey(
+        // A token has hundreds of bytes, so it is hashed once, and its digest under each name.
+        let digest = SHA256.digest(token)
+        return RecordKey(
             kind: .foreignSession,
-            lineage: self.foreignLineage(token: token, of: provider),
-            digest: Self.foreignHash("token", [provider, configuration], token, under: self.current)
+            lineage: self.foreignLineage(digest, of: provider, under: self.current),
+            digest: Self.foreignHash("token", [provider, configuration], digest.bytes, under: self.current)
         )
     }
 
     /// The public id of the provider's session with this id: the same for all of its tokens.
     package func foreignSessionID(session id: String, of provider: String) -> String {
-        Array(id.utf8).withUnsafeBytes { self.foreignSessionID("session id", $0, of: provider) }
+        self.foreignSessionID("session id", Array(id.utf8), of: provider)
     }
 
     /// The public id of the session of a token for which the provider names none.
-    package func foreignSessionID(token: Secret, of provider: String) -> String {
-        token.bytes.withUnsafeBytes { self.foreignSessionID("token id", $0, of: provider) }
+    ///
+    /// - Parameter lineage: The token's.
+    package func foreignSessionID(token lineage: Lineage, of provider: String) -> String {
+        self.foreignSessionID("token id", Array(lineage.tag.utf8), of: provider)
     }
 
     /// Whether the bytes have the form of a token that this gateway makes, of any kind and under any secret: no provider
@@ -130,7 +135,7 @@ extension TokenAuthority {
         return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(token[2]) && token[3] == UInt8(ascii: "_")
     }
 
-    private func foreignSessionID(_ label: String, _ bytes: UnsafeRawBufferPointer, of provider: String) -> String {
+    private func foreignSessionID(_ label: String, _ bytes: [UInt8], of provider: String) -> String {
         let hash = Self.foreignHash(label, [provider], bytes, under: self.current)
         return Self.sessionID(Array(hash.bytes.prefix(Self.idBytes)))
     }
@@ -139,7 +144,7 @@ extension TokenAuthority {
     private static func foreignHash(
         _ label: String,
         _ names: [String],
-        _ bytes: UnsafeRawBufferPointer,
+        _ bytes: [UInt8],
         under key: Key
     ) -> Digest256 {
         var input: [UInt8] = []

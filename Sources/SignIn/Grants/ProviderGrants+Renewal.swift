@@ -14,8 +14,6 @@ extension ProviderGrants: SessionRenewer {
     /// The longest pause that a provider's `Retry-After` gives to all grants.
     private static let longestRest = Duration.seconds(300)
 
-    /// The longest wait of a request for a renewal.
-    private static let longestWait = TimeAmount.seconds(3)
     /// How often to look whether another gateway has finished, while a request waits for that.
     private static let look = Duration.milliseconds(100)
     private static let mostLooks = 30
@@ -31,7 +29,7 @@ extension ProviderGrants: SessionRenewer {
             return promise.futureResult
         }
         let wait = loop.makePromise(of: Void.self)
-        let limit = loop.scheduleTask(in: Self.longestWait) { wait.succeed() }
+        let limit = loop.scheduleTask(in: self.longestWait) { wait.succeed() }
         promise.futureResult.whenComplete { _ in
             limit.cancel()
             wait.succeed()

@@ -39,12 +39,15 @@ package final class ProviderGrants: Sendable {
     let journal: GrantJournal
     /// Names this process in leases.
     let holder: String
+    /// The longest wait of a request for a renewal.
+    let longestWait: TimeAmount
     let pause: @Sendable (Duration) async -> Void
     let state = Mutex(State())
 
     /// - Parameters:
     ///   - loops: The loops on which the store is called.
     ///   - clock: The clock of the store.
+    ///   - longestWait: Of a request for a renewal, in real time.
     ///   - pause: Waits between tries.
     package init(
         store: any SessionStore & ReplaceableStore,
@@ -52,6 +55,7 @@ package final class ProviderGrants: Sendable {
         loops: any EventLoopGroup,
         clock: Clock,
         journal: GrantJournal,
+        longestWait: TimeAmount = .seconds(3),
         pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
     ) {
         self.store = store
@@ -60,6 +64,7 @@ package final class ProviderGrants: Sendable {
         self.clock = clock
         self.journal = journal
         self.holder = authority.newAttempt().value
+        self.longestWait = longestWait
         self.pause = pause
     }
 

@@ -162,7 +162,10 @@ final class GrantDesk: Sendable {
     /// The waits of all nodes, in order.
     var waits: [Duration] { self.pauses.withLock { $0 } }
 
-    func node() -> Node {
+    /// A gateway.
+    ///
+    /// - Parameter longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
+    func node(longestWait: TimeAmount = .minutes(10)) -> Node {
         let loops = MultiThreadedEventLoopGroup.singleton
         let grants = ProviderGrants(
             store: self.store,
@@ -170,6 +173,7 @@ final class GrantDesk: Sendable {
             loops: loops,
             clock: self.time.clock,
             journal: GrantJournal { event, _ in self.noted.withLock { $0.append(event) } },
+            longestWait: longestWait,
             pause: { wait in
                 self.pauses.withLock { $0.append(wait) }
                 try? await Task.sleep(for: .milliseconds(2))

@@ -358,7 +358,23 @@ struct GrantRenewalTests {
         }
     }
 
-    @Test("A request that needs tokens waits for the renewal, also for another gateway's, and never for long")
+    @Test("A request waits for a renewal no longer than it may, and the renewal goes on")
+    func limitedWait() async throws {
+        let desk = GrantDesk()
+        let node = desk.node(longestWait: .milliseconds(5))
+        let holder = try await desk.signIn(node)
+        desk.time.advance(by: .seconds(400))
+        desk.provider.hold()
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        try await node.grants.renewed(holder.session, holder.key, on: loop).get()
+        #expect(desk.events.isEmpty)
+        try await eventually { desk.provider.heldCount == 1 }
+        desk.provider.release()
+        await desk.settled(node)
+        #expect(desk.events == [.renewed])
+    }
+
+    @Test("A request that needs tokens waits for the renewal, also for another gateway's")
     func waiting() async throws {
         let desk = GrantDesk()
         let (one, other) = (desk.node(), desk.node())
