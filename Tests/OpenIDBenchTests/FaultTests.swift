@@ -22,6 +22,19 @@ import Testing
         #expect(provider.count(.keys) == 1 && provider.count(.discovery) == 1)
     }
 
+    /// Another server may have the first one's descriptor by then.
+    @Test func aSecondStopLeavesOtherServersAlone() throws {
+        for _ in 0..<20 {
+            let first = try FakeUpstream()
+            first.stop()
+            let second = try FakeUpstream()
+            defer { second.stop() }
+            first.stop()
+            let answer = try Wire(to: second.port).request("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(answer.status == 200)
+        }
+    }
+
     @Test func failsAsItIsTold() throws {
         let provider = try OpenIDProvider()
         defer { provider.stop() }

@@ -98,12 +98,15 @@ package final class FakeUpstream: Sendable {
         var links: [Wire] = []
         var count = 0
         var isStopped = false
+        /// The listener is closed: its descriptor may be that of something else by now.
+        var isClosed = false
     }
 
     /// The port on which it listens.
     package let port: Int
     private let descriptor: Int32
     private let state = Mutex(State())
+    private let end = DispatchSemaphore(value: 0)
 
     /// - Parameters:
     ///     - port: 0 for a free port.
@@ -119,6 +122,15 @@ package final class FakeUpstream: Sendable {
         }
         self.port = Self.port(of: descriptor)
         Thread.detachNewThread { [self] in
+            // The thread that accepts is the one that closes, or it could accept connections to the next listener of the
+            // same descriptor.
+            defer {
+                self.state.withLock { state in
+                    state.isClosed = true
+                    Glibc.close(descriptor)
+                }
+                self.end.signal()
+            }
             while true {
                 let accepted = accept(descriptor, nil, nil)
                 guard accepted >= 0 else { return }
@@ -169,14 +181,16 @@ package final class FakeUpstream: Sendable {
     /// The number of accepted connections.
     package var connectionCount: Int { self.state.withLock { $0.count } }
 
-    /// Closes every connection and the listener.
+    /// Closes the listener and every connection; once it has, this does nothing.
     package func stop() {
-        let links = self.state.withLock { state in
+        let links: [Wire]? = self.state.withLock { state in
+            guard !state.isStopped else { return nil }
             state.isStopped = true
+            if !state.isClosed { shutdown(self.descriptor, Int32(SHUT_RDWR)) }
             return state.links
         }
-        shutdown(self.descriptor, Int32(SHUT_RDWR))
-        Glibc.close(self.descriptor)
+        guard let links else { return }
+        self.end.wait()
         for link in links { link.interrupt() }
     }
 }

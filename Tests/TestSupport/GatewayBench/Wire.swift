@@ -195,11 +195,10 @@ package final class Wire: Sendable {
 
     /// Closes the connection.
     package func close() {
-        let descriptor = self.state.withLock { state in
-            defer { state.descriptor = -1 }
-            return state.descriptor
+        self.state.withLock { state in
+            if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+            state.descriptor = -1
         }
-        if descriptor >= 0 { Glibc.close(descriptor) }
     }
 
     /// Sends FIN and keeps reading.
@@ -214,9 +213,11 @@ package final class Wire: Sendable {
         self.close()
     }
 
-    /// Wakes a thread that is reading here.
+    /// Wakes a thread that is reading here, and that may be closing the connection just now.
     package func interrupt() {
-        shutdown(self.descriptor, Int32(SHUT_RDWR))
+        self.state.withLock { state in
+            if state.descriptor >= 0 { shutdown(state.descriptor, Int32(SHUT_RDWR)) }
+        }
     }
 }
 

@@ -1,0 +1,213 @@
+import AddressIntelligence
+import Cryptography
+import Logging
+import NIOCore
+import NIOPosix
+import Observability
+import Providers
+import RequestPath
+import Sessions
+import Settings
+import SignIn
+import Synchronization
+import UnixSignals
+import Vocabulary
+
+/// How the gateway starts.
+extension Gateway {
+    /// Starts serving.
+    ///
+    /// - Parameter reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
+    /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
+    static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws
+        -> Gateway
+    {
+        let settings = loaded.settings
+        Process.ignoreBrokenPipes()
+        let logs = try LineWriter(descriptor: Process.standardOutput)
+        JSONLogHandler.bootstrap(
+            queue: logs.queue(.log, capacity: settings.logs.buffer),
+            threshold: JSONLogHandler.Threshold(settings.logs.level.loggerLevel)
+        )
+        let logger = Logger(label: "sallyport")
+        for warning in loaded.warnings { logger.warning("\(warning)") }
+        let secrets: SecretRing
+        if let configured = settings.secrets {
+            secrets = configured
+        } else {
+            secrets = SecretRing(current: Secret(Random.bytes(32)))
+            logger.warning("no secret_file: a random secret is used, and every session ends with this process")
+        }
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: settings.eventLoops)
+        // A gateway that shares a store must receive ends from others before it trusts its caches.
+        let caches = SessionCaches(isDoubting: settings.store.redis != nil)
+        let registry = MetricsRegistry()
+        logs.register(in: registry)
+        ProcessMetrics.register(in: registry, version: Version.current)
+        let audit = AuditStream(
+            queue: settings.logs.audit ? logs.queue(.audit, capacity: settings.logs.buffer) : nil,
+            whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop
+        )
+        let authority = TokenAuthority(current: secrets.current, accepted: secrets.accepted)
+        let backing = try Backing(
+            settings.store,
+            secrets: secrets,
+            group: group,
+            caches: caches,
+            audit: audit,
+            logger: logger
+        )
+        let (store, clock) = (backing.store, backing.clock)
+        let grantLog = GrantLog(logger: logger)
+        let grants = ProviderGrants(
+            store: store,
+            authority: authority,
+            loops: group,
+            clock: clock,
+            journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
+        )
+        let foundations = Foundations(
+            group: group,
+            caches: caches,
+            store: store,
+            limiter: backing.limiter,
+            familiar: FamiliarAddresses(),
+            authority: authority,
+            grants: grants,
+            providerClient: ProviderHTTPClient(group: group),
+            secrets: secrets,
+            registry: registry,
+            audit: audit,
+            clock: clock
+        )
+        let assembly = try Assembly(settings, foundations, generation: 1)
+        grants.adopt(assembly.refreshing)
+        let watch = ProviderWatch(logger: logger)
+        let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
+        var loops: [NIOLoopBound<PathLoop>] = []
+        let strayForwarding = StrayForwarding(logger: logger)
+        for eventLoop in group.makeIterator() {
+            // Made on its own loop and used only there.
+            let loop = try await eventLoop.submit {
+                let cache = SessionCache(capacity: settings.store.cachedSessions)
+                caches.register(cache, on: eventLoop)
+                let sessions = SessionResolver(
+                    loop: eventLoop,
+                    cache: cache,
+                    store: store,
+                    authority: authority,
+                    clock: clock
+                )
+                sessions.foreignTokens = assembly.foreignTokens
+                sessions.renewer = grants
+                sessions.tokenReader = assembly.tokenReader
+                let loop = PathLoop(
+                    eventLoop: eventLoop,
+                    configuration: assembly.configuration,
+                    sessions: sessions,
+                    shard: registry.makeShard(on: eventLoop),
+                    accessLog: access.map { AccessLog(queue: $0) },
+                    sessionClock: clock
+                )
+                loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
+                loop.start()
+                return NIOLoopBound(loop, eventLoop: eventLoop)
+            }.get()
+            loops.append(loop)
+        }
+        let gateway = Gateway(
+            settings: settings,
+            assembly: assembly,
+            foundations: foundations,
+            backing: backing,
+            watch: watch,
+            group: group,
+            loops: PathLoops(loops),
+            logs: logs,
+            logger: logger,
+            reload: reload
+        )
+        try await backing.start()
+        gateway.startProvider(assembly.provider)
+        watch.start()
+        for target in assembly.configuration.targets { target.refresh() }
+        gateway.registerMetrics()
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
+        gateway.signals.withLock { $0 = signals }
+        try await gateway.listen(settings)
+        gateway.collectExpired()
+        return gateway
+    }
+
+    /// Registers metrics that are read at a scrape rather than counted.
+    func registerMetrics() {
+        let registry = self.foundations.registry
+        registry.read(MetricNames.configLastReloadSuccessful) {
+            self.state.withLock { $0.lastReloadSucceeded } ? 1 : 0
+        }
+        registry.read(MetricNames.configLastReloadSuccessTimestamp) {
+            Double(self.state.withLock { $0.readAt }.seconds)
+        }
+        registry.read(MetricNames.asnDatabaseBuildTimestamp) {
+            Double(self.state.withLock { $0.assembly }.asn?.buildTime?.seconds ?? 0)
+        }
+        for refusal in ConnectionGate.Refusal.allCases {
+            registry.read(MetricNames.connectionsRefused, "public", refusal.rawValue) {
+                Double(self.gate.refusedCount(refusal))
+            }
+        }
+        self.cacheMetrics.register(in: registry)
+        self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
+    }
+
+    /// Asks the provider from now on; once it was, this does nothing.
+    func startProvider(_ provider: AssembledProvider) {
+        self.watch.adopt(provider.issuer)
+        provider.start()
+    }
+
+    func listen(_ settings: Settings) async throws {
+        for address in settings.listen {
+            let listener = try await Listener.bind(address, group: self.group, loops: self.loops, gate: self.gate)
+            self.listeners.withLock { $0.append(listener) }
+            self.logger.info(
+                "listening",
+                metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
+            )
+        }
+        if let address = settings.adminListen {
+            let server = try await AdminServer.start(
+                address,
+                self.foundations,
+                isReady: { self.isReady() },
+                metrics: {
+                    try await self.cacheMetrics.refresh()
+                    return try await self.foundations.registry.render()
+                }
+            )
+            self.admin.withLock { $0 = server }
+            self.logger.info("admin listening", metadata: ["address": "\(address.host):\(server.port)"])
+        }
+    }
+
+    /// Resolves the names of apps and removes expired records, periodically in the background.
+    func collectExpired() {
+        self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
+            Task.detached {
+                self.backing.collectExpired()
+                self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
+            }
+        }
+    }
+}
+
+extension LogSettings.Level {
+    var loggerLevel: Logger.Level {
+        switch self {
+        case .debug: .debug
+        case .info: .info
+        case .warning: .warning
+        case .error: .error
+        }
+    }
+}

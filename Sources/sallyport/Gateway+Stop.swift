@@ -1,0 +1,68 @@
+import Logging
+import NIOCore
+import Observability
+import Providers
+import RequestPath
+import Settings
+import SignIn
+import Synchronization
+import UnixSignals
+
+/// How the gateway stops.
+extension Gateway {
+    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once.
+    func runUntilSignalled() async {
+        guard let signals = self.signals.withLock({ $0 }) else { return }
+        var stopping: Task<Void, Never>?
+        for await signal in signals {
+            if signal == .sighup {
+                await self.reloadSettings()
+            } else if stopping == nil {
+                self.logger.info("stopping", metadata: ["signal": "\(signal)"])
+                stopping = Task {
+                    await self.drainAndStop()
+                    Process.exit(0)
+                }
+            } else {
+                self.logger.warning("stopping at once")
+                _ = self.logs.flush(timeout: .milliseconds(200))
+                Process.exit(1)
+            }
+        }
+    }
+
+    /// Ends readiness first, then new connections, then requests under way, then the rest.
+    func drainAndStop() async {
+        let drain = self.state.withLock { state in
+            state.isDraining = true
+            return state.settings.drain
+        }
+        await self.loops.onEach { $0.drain() }
+        try? await Task.sleep(for: drain.delay)
+        // Some load balancers ignore readiness and connect until the end: connections that were made are served, and
+        // bytes that were sent are read.
+        let moment = min(drain.delay, .milliseconds(20))
+        for listener in self.listeners.withLock({ $0 }) {
+            if moment > .zero { await listener.takeLast(within: moment) }
+            await listener.close()
+        }
+        try? await Task.sleep(for: moment * 10)
+        await self.loops.onEach { $0.closeIdle() }
+        let deadline = ContinuousClock.now + drain.timeout
+        while ContinuousClock.now < deadline, await self.loops.busyCount() > 0 {
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        await self.loops.onEach { $0.closeAll() }
+        // New tokens that are not stored would be lost with the process.
+        await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
+        self.watch.shutDown()
+        await self.foundations.providerClient.shutdown()
+        await self.backing.stop()
+        await self.admin.withLock { $0 }?.close()
+        // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
+        // lines here as well.
+        await self.loops.onEach { $0.flushAccessLog() }
+        _ = self.logs.flush(timeout: .seconds(2))
+        try? await self.group.shutdownGracefully()
+    }
+}
