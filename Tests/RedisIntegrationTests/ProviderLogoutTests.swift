@@ -264,7 +264,7 @@ import Vocabulary
             for query in [
                 "", "?iss=\(issuer)", "?sid=\(sid)", "?iss=\(issuer)&sid=", "?iss=\(issuer)&sid=\(sid)&sid=\(sid)",
                 "?iss=https://idp.example.com&sid=\(sid)", "?iss=\(issuer)/&sid=\(sid)",
-                "?iss=\(issuer)&sid=\(String(repeating: "a", count: 513))",
+                "?iss=\(issuer)&sid=\(String(repeating: "a", count: 1025))",
             ] {
                 let answer = try self.frame(query, at: world.gateways[0])
                 #expect(answer.status == 400, "\(query.prefix(80)): \(answer.lines)")

@@ -47,19 +47,52 @@ package final class Secrets: Sendable {
 
     /// The known secrets that appear in `text`, complete or only by their random part.
     package func found(in text: String) -> [String] {
-        var words: Set<String> = []
-        for word in Self.words(in: Array(text.utf8)) {
-            words.insert(String(decoding: word, as: UTF8.self))
-            words.insert(String(decoding: word.suffix(43), as: UTF8.self))
+        // Not searched under the lock, for which the servers of other tests would wait.
+        let patterns = SecretPatterns(self.known.withLock { $0 })
+        var text = text
+        return text.withUTF8 { patterns.found(in: UnsafeRawBufferPointer($0)) }
+    }
+}
+
+/// What is searched for. It looks at each place of a text once, because tests log many megabytes and know thousands of
+/// secrets.
+private struct SecretPatterns {
+    /// How many bytes of a pattern decide whether it is compared.
+    private static let width = 8
+    /// The random part of the gateway's tokens, and what is searched for of any longer secret.
+    private static let longest = 43
+
+    private struct Pattern {
+        let secret: String
+        let bytes: [UInt8]
+    }
+
+    /// By their first bytes.
+    private var patterns: [UInt64: [Pattern]] = [:]
+    /// Whether first bytes of this hash exist.
+    private var mayExist = [Bool](repeating: false, count: 1 << 16)
+
+    init(_ secrets: Set<String>) {
+        for secret in secrets {
+            let bytes = Array(secret.utf8.suffix(Self.longest))
+            precondition(bytes.count >= Self.width, "a secret of a test is too short to be told from other words")
+            let start = bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+            self.mayExist[Self.hash(start)] = true
+            self.patterns[start, default: []].append(Pattern(secret: secret, bytes: bytes))
         }
-        let longWords = words.filter { $0.utf8.count > 59 }
-        return self.known.withLock { known in
-            known.filter { secret in
-                secret.utf8.count < 40
-                    ? text.contains(secret)
-                    : words.contains(secret) || words.contains(String(secret.suffix(43)))
-                        || longWords.contains { $0.contains(secret) }
-            }
+    }
+
+    private static func hash(_ start: UInt64) -> Int { Int((start &* 0x9E37_79B9_7F4A_7C15) >> 48) }
+
+    func found(in text: UnsafeRawBufferPointer) -> [String] {
+        guard text.count >= Self.width else { return [] }
+        var found: [String] = []
+        for place in 0...(text.count - Self.width) {
+            let start = text.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            guard self.mayExist[Self.hash(start)], let candidates = self.patterns[start] else { continue }
+            let rest = UnsafeRawBufferPointer(rebasing: text[place...])
+            found += candidates.filter { rest.starts(with: $0.bytes) }.map(\.secret)
         }
+        return found
     }
 }
