@@ -48,15 +48,15 @@ extension RealApp {
                 return try browser.send(method, Request.origin + path, fields, body: body)
             }
             var ada = try world.signIn(RealAppWorld.ada)
-            #expect(try send(&ada, "MKCALENDAR", "/ada/work/", "").status == 201)
-            #expect(try send(&ada, "PUT", "/ada/work/1.ics", Self.event).status == 201)
-            #expect(try send(&ada, "GET", "/ada/work/1.ics").text.contains("SUMMARY:Notes on the engine"))
+            #expect(try send(&ada, "MKCALENDAR", "/ada/notes/", "").status == 201)
+            #expect(try send(&ada, "PUT", "/ada/notes/1.ics", Self.event).status == 201)
+            #expect(try send(&ada, "GET", "/ada/notes/1.ics").text.contains("SUMMARY:Notes on the engine"))
 
             var grace = try world.signIn(RealAppWorld.grace)
             for (method, body) in [("GET", nil), ("PUT", Self.event), ("DELETE", nil)] {
-                #expect(try send(&grace, method, "/ada/work/1.ics", body).status == 403, "\(method)")
+                #expect(try send(&grace, method, "/ada/notes/1.ics", body).status == 403, "\(method)")
             }
-            #expect(try send(&ada, "GET", "/ada/work/1.ics").status == 200)
+            #expect(try send(&ada, "GET", "/ada/notes/1.ics").status == 200)
         }
     }
 }
