@@ -49,7 +49,7 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff", "Clients",
                 "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
@@ -77,8 +77,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Cryptography",
-                "Vocabulary", nioCore,
+                "Endpoints", "OAuth", "Handoff", "Clients", "Sessions", "Settings", "AddressIntelligence",
+                "Cryptography", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -105,6 +105,14 @@ let package = Package(
                 "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioHTTP1,
                 nioPosix, nioSSL,
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ],
+            swiftSettings: strict
+        ),
+        // The authorization server's tokens, below its endpoints.
+        .target(
+            name: "OAuth",
+            dependencies: [
+                "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),

@@ -6,8 +6,15 @@ package import Vocabulary
 
 /// A client's request for a session-transfer token.
 package struct MintRequest: Sendable {
-    /// The native session token as it was presented.
-    package var sessionToken: [UInt8]
+    /// What names the native session.
+    package enum Parent: Sendable {
+        /// A session token or an access token, as it was presented.
+        case token([UInt8])
+        /// The session of a refresh token that was judged.
+        case session(RecordKey)
+    }
+
+    package var parent: Parent
     /// The client, already authenticated.
     package var client: ClientSettings
     /// The audience as the client sent it, already known to name this gateway.
@@ -19,7 +26,7 @@ package struct MintRequest: Sendable {
     package var requestID: String
 
     package init(
-        sessionToken: [UInt8],
+        parent: Parent,
         client: ClientSettings,
         audience: String,
         host: String? = nil,
@@ -27,7 +34,7 @@ package struct MintRequest: Sendable {
         userAgent: String?,
         requestID: String
     ) {
-        self.sessionToken = sessionToken
+        self.parent = parent
         self.client = client
         self.audience = audience
         self.host = host
@@ -88,13 +95,18 @@ package struct HandoffMint: Sendable {
             return loop.makeSucceededFuture(self.refuse(.handoffNotPermitted, request, device, parent: nil))
         }
         let key: RecordKey
-        switch self.authority.read(.session, request.sessionToken) {
-        case .record(let named):
+        switch request.parent {
+        case .session(let named):
             key = named
-        case .otherKey:
-            return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request, device, parent: nil))
-        case .malformed:
-            return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
+        case .token(let token):
+            switch self.authority.readSession(token) {
+            case .record(let named):
+                key = named
+            case .otherKey:
+                return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request, device, parent: nil))
+            case .malformed:
+                return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
+            }
         }
         return self.counting(MintLimits.client(of: request), request, device, parent: nil, on: loop) {
             self.judge(request, key: key, device: device, on: loop)

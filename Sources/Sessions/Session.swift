@@ -74,6 +74,8 @@ package struct Session: Sendable, Hashable {
     package var epoch: UInt64
     /// The provider at which the user signed in, if the provider has to be told or asked about the session later.
     package var provider: ProviderSession?
+    /// What limits an access token; nil: the token or cookie of the session itself, which has no such limits.
+    package var access: AccessTerms?
 
     package init(
         id: String,
@@ -93,7 +95,8 @@ package struct Session: Sendable, Hashable {
         device: DeviceFacts? = nil,
         bornOf: RecordKey? = nil,
         epoch: UInt64 = 0,
-        provider: ProviderSession? = nil
+        provider: ProviderSession? = nil,
+        access: AccessTerms? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -113,9 +116,23 @@ package struct Session: Sendable, Hashable {
         self.bornOf = bornOf
         self.epoch = epoch
         self.provider = provider
+        self.access = access
     }
 
     package var subject: String { self.identity.id }
+}
+
+/// What limits an access token (RFC 6749 1.4).
+package struct AccessTerms: Sendable, Hashable {
+    /// The API for which it was issued (`aud`); nil: it serves only at `/userinfo`.
+    package var audience: String?
+    /// The thumbprint of the key that its user must prove to have (RFC 9449 6); nil: it is a bearer token.
+    package var keyThumbprint: String?
+
+    package init(audience: String?, keyThumbprint: String? = nil) {
+        self.audience = audience
+        self.keyThumbprint = keyThumbprint
+    }
 }
 
 /// The provider's side of a session.

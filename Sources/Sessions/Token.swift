@@ -33,6 +33,8 @@ package struct TokenKind: Sendable, Hashable {
 
     /// A session: a browser's cookie or a native app's bearer token.
     package static var session: TokenKind { TokenKind(prefix: "sps_", record: .session) }
+    /// An access token: a session with `AccessTerms`.
+    package static var access: TokenKind { TokenKind(prefix: "spa_", record: .session) }
     /// A single-use session-transfer token.
     package static var transfer: TokenKind { TokenKind(prefix: "spt_", record: .transfer) }
     /// A single-use ticket from one host of the gateway to another.

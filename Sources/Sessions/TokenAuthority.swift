@@ -110,7 +110,18 @@ package struct TokenAuthority: Sendable {
         return .record(RecordKey(kind: kind.record, lineage: Lineage(tag: tag), digest: secret.pepper.sha256(token)))
     }
 
+    /// Finds the record of a session token or an access token.
+    package func readSession(_ token: UnsafeRawBufferPointer) -> Reading {
+        let reading = self.read(.session, token)
+        return reading == .malformed ? self.read(.access, token) : reading
+    }
+
     /// The same for bytes in an array.
+    package func readSession(_ token: [UInt8]) -> Reading {
+        token.withUnsafeBytes { self.readSession($0) }
+    }
+
+    /// `read(_:_:)` for bytes in an array.
     package func read(_ kind: TokenKind, _ token: [UInt8]) -> Reading {
         token.withUnsafeBytes { self.read(kind, $0) }
     }
@@ -141,6 +152,11 @@ package struct TokenAuthority: Sendable {
     /// A new id for one try to use a single-use token.
     package func newAttempt() -> AttemptID {
         AttemptID(value: Random.base64URL(Self.idBytes))
+    }
+
+    /// Whether `token` has the length, prefix and alphabet of such a token.
+    package static func isWellFormed(_ kind: TokenKind, _ token: [UInt8]) -> Bool {
+        token.withUnsafeBytes { self.isWellFormed(kind, $0) }
     }
 
     /// Checks length, prefix and alphabet; constant work for every input of the right length.

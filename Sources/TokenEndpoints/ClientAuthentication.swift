@@ -39,22 +39,27 @@ package struct ClientAuthentication: Sendable {
             guard let client = self.match([reading]) else { throw .invalidClient(challenges: false) }
             return client
         }
-        guard let client = self.clients.snapshot.client(clientID), client.clientSecret == nil else {
+        guard let client = self.clients.snapshot.client(clientID), client.isPublic else {
             throw .invalidClient(challenges: false)
         }
         return client
     }
 
-    /// The confidential client whose secret is in one of the readings. A client that does not exist, or has no secret,
-    /// costs the same comparison.
+    /// The confidential client one of whose secrets is in one of the readings. A client that does not exist, or has no
+    /// secret, costs the same comparisons.
     private func match(_ readings: [BasicCredentials]) -> ClientSettings? {
         let clients = self.clients.snapshot
         var found: ClientSettings?
         for reading in readings {
             let client = clients.client(reading.clientID)
-            let expected = SHA256.digest(client?.clientSecret?.bytes ?? [])
-            let isEqual = constantTimeEqual(expected.bytes, SHA256.digest(reading.secret).bytes)
-            if isEqual, client?.clientSecret?.bytes.isEmpty == false { found = client }
+            let secrets = client?.clientSecrets ?? []
+            let presented = SHA256.digest(reading.secret)
+            // Two comparisons in any case: during a rotation a client has two secrets.
+            for index in 0..<2 {
+                let expected = SHA256.digest(index < secrets.count ? secrets[index].bytes : [])
+                let isEqual = constantTimeEqual(expected.bytes, presented.bytes)
+                if isEqual, index < secrets.count { found = client }
+            }
         }
         return found
     }

@@ -34,6 +34,8 @@ package struct OAuthError: Error, Sendable, Equatable {
         self.description =
             switch Self.code(of: reason) {
             case .invalidClient: "Client authentication failed."
+            // Auth0's SDKs compare this sentence.
+            case .invalidGrant where reason.isOfRefreshToken: "Unknown or invalid refresh token."
             case .invalidGrant: "Unknown or invalid session token."
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
@@ -41,6 +43,7 @@ package struct OAuthError: Error, Sendable, Equatable {
             case .tooManyRequests: "Too many requests. Please try again later."
             case .unauthorizedClient where reason == .handoffNested:
                 "A session that began with a session transfer may not be transferred."
+            case .unauthorizedClient where reason == .oauthUnauthorizedClient: "The client may not use this grant_type."
             case .unauthorizedClient: "The client may not create session transfer tokens."
             case .unsupportedGrantType: "The grant_type is not supported."
             }
@@ -79,7 +82,7 @@ package struct OAuthError: Error, Sendable, Equatable {
         case (.oauthInvalidRequest, _): .invalidRequest
         case (.oauthInvalidTarget, _): .invalidTarget
         case (.oauthUnsupportedGrantType, _): .unsupportedGrantType
-        case (.handoffNotPermitted, _), (.handoffNested, _): .unauthorizedClient
+        case (.handoffNotPermitted, _), (.handoffNested, _), (.oauthUnauthorizedClient, _): .unauthorizedClient
         default: .invalidGrant
         }
     }
@@ -106,7 +109,11 @@ package struct OAuthError: Error, Sendable, Equatable {
     }
 }
 
-/// The fields of every answer of a token endpoint in addition to `Cache-Control: no-store` (RFC 6749 5.1).
-enum TokenAnswer {
-    static let fields: [(name: String, value: String)] = [("pragma", "no-cache")]
+extension Reason {
+    fileprivate var isOfRefreshToken: Bool {
+        switch self {
+        case .refreshOtherClient, .refreshReplayed, .refreshUnknown: true
+        default: false
+        }
+    }
 }

@@ -1,32 +1,38 @@
-package import Clients
+internal import AddressIntelligence
 package import Endpoints
 package import Handoff
 package import NIOCore
-import Sessions
+package import OAuth
 package import Settings
 internal import Vocabulary
 
 /// `POST /oauth/token`: issues tokens for grants (RFC 6749 3.2).
 ///
-/// Every request is processed in this order: body, client, grant. A grant is a case of `GrantType` and a method here.
+/// Every request is processed in this order: body, client, rate limit, grant. A grant is a case of `GrantType` and a
+/// method in a file of its own.
 package struct TokenEndpoint: Sendable {
-    /// The grants that are served.
-    private enum GrantType: String {
-        case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
-    }
-
     private let authentication: ClientAuthentication
-    private let targets: TransferTargets
-    private let mint: HandoffMint
-    private let loops: any EventLoopGroup
+    private let limits: TokenLimits
+    let targets: TransferTargets
+    let tokens: TokenService
+    let mint: HandoffMint
+    let loops: any EventLoopGroup
 
     /// - Parameters:
-    ///   - clients: The registered clients.
     ///   - hosts: Every configured host.
     ///   - loops: The loops on which the store is called.
-    package init(clients: ClientRegistry, hosts: [HostSettings], mint: HandoffMint, loops: any EventLoopGroup) {
-        self.authentication = ClientAuthentication(clients: clients)
+    package init(
+        authentication: ClientAuthentication,
+        limits: TokenLimits,
+        hosts: [HostSettings],
+        tokens: TokenService,
+        mint: HandoffMint,
+        loops: any EventLoopGroup
+    ) {
+        self.authentication = authentication
+        self.limits = limits
         self.targets = TransferTargets(hosts)
+        self.tokens = tokens
         self.mint = mint
         self.loops = loops
     }
@@ -44,62 +50,42 @@ package struct TokenEndpoint: Sendable {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
             let client = try self.authentication.authenticate(request, parameters)
+            let requester = try TokenRequester(client, request)
+            try await self.limits.check(requester)
             guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
                 throw OAuthError(.oauthUnsupportedGrantType)
             }
+            guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
             switch grant {
-            case .tokenExchange:
-                return try await self.exchange(
-                    try TokenExchange(parameters, targets: self.targets),
-                    request,
-                    client: client
-                )
+            case .refreshToken: return try await self.refresh(parameters, requester)
+            case .tokenExchange: return try await self.exchange(parameters, requester)
             }
         } catch {
             return error.response
         }
     }
+}
 
-    private func exchange(
-        _ exchange: TokenExchange,
-        _ request: EndpointRequest,
-        client: ClientSettings
-    ) async throws(OAuthError) -> EndpointResponse {
-        let wish = MintRequest(
-            sessionToken: exchange.subjectToken.bytes,
+extension TokenRequester {
+    /// The field in which the server of a client names its user's address.
+    private static let addressField = "auth0-forwarded-for"
+
+    /// Who sends `request`.
+    init(_ client: ClientSettings, _ request: EndpointRequest) throws(OAuthError) {
+        var address = request.address
+        // Anyone can send a request as a public client, so from one the field counts for nothing.
+        if client.trustsAddressField, !client.isPublic, request.fields.contains(where: { $0.name == Self.addressField })
+        {
+            guard let stated = request.field(Self.addressField).flatMap({ IPAddress($0) }) else {
+                throw .invalidRequest("The field auth0-forwarded-for must hold one IP address.")
+            }
+            address = stated
+        }
+        self.init(
             client: client,
-            audience: exchange.audience,
-            host: exchange.host,
-            address: request.address,
+            address: address,
             userAgent: request.field("user-agent"),
             requestID: request.requestID
         )
-        let outcome: MintOutcome
-        do {
-            outcome = try await self.mint.mint(wish, on: self.loops.any()).get()
-        } catch {
-            throw OAuthError(.storeUnavailable)
-        }
-        switch outcome {
-        case .minted(let token, let lifetime):
-            return .json(
-                200,
-                [
-                    "access_token": .string(String(decoding: token.bytes, as: UTF8.self)),
-                    "issued_token_type": .string(TokenExchange.transferTokenType),
-                    "token_type": "N_A",
-                    "expires_in": .integer(lifetime.wholeMilliseconds / 1000),
-                ],
-                fields: TokenAnswer.fields
-            )
-        case .unavailable(.unavailable):
-            throw OAuthError(.storeUnavailable)
-        case .unavailable(.full):
-            throw OAuthError(.storeFull)
-        case .throttled(let wait):
-            throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
-        case .refused(let reason):
-            throw OAuthError(reason)
-        }
     }
 }

@@ -1,48 +1,58 @@
+package import OAuth
 package import Settings
 package import Vocabulary
 
-/// The parameters of an RFC 8693 exchange of a native session token for a session-transfer token, judged.
+/// The parameters of an RFC 8693 exchange of a native session token, judged.
 package struct TokenExchange: Sendable, Equatable {
+    /// What the client gets.
+    package enum Target: Sendable, Equatable {
+        /// A session-transfer token for this audience, as the client sent it.
+        case transfer(audience: String, TransferTargets.Target)
+        /// An access token for this API; nil: for none.
+        case access(APISettings?, scopes: [String])
+    }
+
     /// `requested_token_type` and `issued_token_type` of a session-transfer token, as defined by Auth0.
     package static let transferTokenType = "urn:auth0:params:oauth:token-type:session_transfer_token"
-    /// The accepted `subject_token_type` values: a session token also serves as an access token.
+    /// The same of an access token (RFC 8693 3).
+    package static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
+    /// The accepted `subject_token_type` values.
     package static let subjectTokenTypes = [
-        "urn:sallyport:params:oauth:token-type:session_token",
-        "urn:ietf:params:oauth:token-type:access_token",
+        "urn:sallyport:params:oauth:token-type:session_token", Self.accessTokenType,
     ]
 
-    /// The native session token.
+    /// The session token, or an access token.
     package var subjectToken: Secret
-    /// The audience as the client sent it.
-    package var audience: String
-    /// The public authority of the one host that the audience names; nil if it names every host.
-    package var host: String?
+    package var target: Target
 
-    /// Judges the parameters; `targets` are the audiences that this gateway serves.
-    package init(_ request: TokenRequest, targets: TransferTargets) throws(OAuthError) {
-        let subjectToken = try request.required("subject_token")
+    /// Judges the parameters; `targets` and `apis` are the audiences that this gateway serves.
+    package init(_ request: TokenRequest, targets: TransferTargets, apis: APIDirectory) throws(OAuthError) {
+        self.subjectToken = Secret(try request.required("subject_token"))
         guard Self.subjectTokenTypes.contains(try request.required("subject_token_type")) else {
             throw .invalidRequest("The subject_token_type is not supported.")
         }
-        // An actor would have to appear in the web session; silently dropping a delegation would be worse than refusing
-        // it.
+        // An actor would have to appear in the session; silently dropping a delegation would be worse than refusing it.
         guard try request.text("actor_token") == nil, try request.text("actor_token_type") == nil else {
             throw .invalidRequest("An actor_token is not supported.")
         }
-        if let requested = try request.text("requested_token_type"), requested != Self.transferTokenType {
+        let requested = try request.text("requested_token_type")
+        guard requested == nil || requested == Self.transferTokenType || requested == Self.accessTokenType else {
             throw .invalidRequest("The requested_token_type is not supported.")
         }
-        let audience = try request.required("audience")
-        guard let target = targets[audience], try request.text("resource") == nil else {
-            throw OAuthError(.oauthInvalidTarget)
+        let audience = try request.audience()
+        if let audience, let target = targets[audience] {
+            guard requested != Self.accessTokenType else { throw OAuthError(.oauthInvalidTarget) }
+            self.target = .transfer(audience: audience, target)
+            return
         }
-        self.subjectToken = Secret(subjectToken)
-        self.audience = audience
-        self.host =
-            switch target {
-            case .everyHost: nil
-            case .host(let authority): authority
-            }
+        guard requested != Self.transferTokenType else { throw OAuthError(.oauthInvalidTarget) }
+        let wanted = try request.scopes()
+        switch apis.target(audience) {
+        case .unknown: throw OAuthError(.oauthInvalidTarget)
+        case .none: self.target = .access(nil, scopes: APIDirectory.granted(wanted, of: nil, hasRefresh: false))
+        case .api(let api):
+            self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+        }
     }
 }
 
@@ -59,6 +69,14 @@ package struct TransferTargets: Sendable {
         case everyHost
         /// On the host of this public authority (`host[:port]`).
         case host(String)
+
+        /// The public authority of the one host; nil: every host.
+        package var host: String? {
+            switch self {
+            case .everyHost: nil
+            case .host(let authority): authority
+            }
+        }
     }
 
     private let targets: [String: Target]

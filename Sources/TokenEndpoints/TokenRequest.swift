@@ -35,4 +35,16 @@ package struct TokenRequest: Sendable {
         guard let text = try self.text(name) else { throw .invalidRequest("The parameter \(name) is missing.") }
         return text
     }
+
+    /// `audience`, or `resource` (RFC 8707), which is read as the same; nil if there is none.
+    package func audience() throws(OAuthError) -> String? {
+        guard let resource = try self.text("resource") else { return try self.text("audience") }
+        guard let audience = try self.text("audience"), audience != resource else { return resource }
+        throw OAuthError(.oauthInvalidTarget)
+    }
+
+    /// The elements of `scope` (RFC 6749 3.3); nil if there is none.
+    package func scopes() throws(OAuthError) -> [String]? {
+        try self.text("scope").map { $0.split(separator: " ").map(String.init) }
+    }
 }

@@ -96,6 +96,11 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffNested = "handoff.nested"
     case handoffThrottled = "handoff.throttled"
 
+    // The refresh token.
+    case refreshOtherClient = "refresh.other_client"
+    case refreshReplayed = "refresh.replayed"
+    case refreshUnknown = "refresh.unknown"
+
     // The ticket between two hosts of the gateway.
     case ticketExpired = "ticket.expired"
     case ticketMalformed = "ticket.malformed"
@@ -113,6 +118,8 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case oauthInvalidClient = "oauth.invalid_client"
     case oauthInvalidRequest = "oauth.invalid_request"
     case oauthInvalidTarget = "oauth.invalid_target"
+    case oauthThrottled = "oauth.throttled"
+    case oauthUnauthorizedClient = "oauth.unauthorized_client"
     case oauthUnsupportedGrantType = "oauth.unsupported_grant_type"
 
     // Identity headers.

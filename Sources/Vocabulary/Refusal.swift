@@ -124,7 +124,11 @@ package struct Refusal: Equatable, Sendable {
         // The user is sent to the sign-in page.
         case .ticketOtherUser: nil
 
-        case .oauthInvalidClient, .oauthInvalidRequest, .oauthInvalidTarget, .oauthUnsupportedGrantType: Refusal(400)
+        case .refreshOtherClient, .refreshReplayed, .refreshUnknown: Refusal(400)
+        case .oauthInvalidClient, .oauthInvalidRequest, .oauthInvalidTarget, .oauthUnauthorizedClient,
+            .oauthUnsupportedGrantType:
+            Refusal(400)
+        case .oauthThrottled: Refusal(429)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)
 
         case .upstreamUnreachable, .upstreamReset, .upstreamMalformed: Refusal(502)

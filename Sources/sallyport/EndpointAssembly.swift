@@ -3,6 +3,7 @@ import Clients
 import Cryptography
 import Endpoints
 import Handoff
+import OAuth
 import Observability
 import Providers
 import SessionEndpoints
@@ -143,13 +144,36 @@ struct EndpointAssembly {
             journal: self.journal,
             clock: self.foundations.clock
         )
-        return [
-            TokenEndpoint(
-                clients: self.clients,
-                hosts: self.settings.hosts,
-                mint: mint,
-                loops: self.foundations.group
-            ).endpoint
-        ]
+        let secrets = self.foundations.secrets
+        let tokens = TokenService(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            refreshTokens: RefreshTokenAuthority(current: secrets.current, accepted: secrets.accepted),
+            apis: APIDirectory(self.settings.apis),
+            lifetimes: self.settings.session.native,
+            devices: self.devices,
+            journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
+            loops: self.foundations.group,
+            clock: self.foundations.clock
+        )
+        let authentication = ClientAuthentication(clients: self.clients)
+        let limits = TokenLimits(limiter: self.foundations.limiter, loops: self.foundations.group)
+        let token = TokenEndpoint(
+            authentication: authentication,
+            limits: limits,
+            hosts: self.settings.hosts,
+            tokens: tokens,
+            mint: mint,
+            loops: self.foundations.group
+        )
+        let revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
+        let introspection = IntrospectionEndpoint(
+            authentication: authentication,
+            limits: limits,
+            tokens: tokens,
+            issuer: ServerMetadata.issuer(self.settings.issuer)
+        )
+        return [token.endpoint, revocation.endpoint, introspection.endpoint]
+            + ServerMetadata(origin: self.settings.issuer).endpoints
     }
 }

@@ -30,7 +30,7 @@ final class TokenWorld: Sendable {
         native.canCreateTransferToken = true
         var server = ClientSettings(clientID: "server app")
         server.canCreateTransferToken = true
-        server.clientSecret = Secret("s3cr%t+:ü")
+        server.clientSecrets = [Secret("s3cr%t+:ü")]
         self.endpoint = TokenEndpoint(
             clients: ClientRegistry([native, server, ClientSettings(clientID: "plain")]),
             hosts: [

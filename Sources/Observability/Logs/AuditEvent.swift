@@ -12,6 +12,7 @@ package struct AuditEvent: Sendable {
         case hostTicketIssued = "host_ticket.issued"
         case hostTicketRefused = "host_ticket.refused"
         case hostTicketUsed = "host_ticket.used"
+        case refreshTokenReplayed = "refresh_token.replayed"
         case sessionCreated = "session.created"
         case sessionDenied = "session.denied"
         case sessionEnded = "session.ended"
@@ -22,6 +23,9 @@ package struct AuditEvent: Sendable {
         case storeRejoined = "store.rejoined"
         case storeWritesRefused = "store.writes_refused"
         case storeWritesTaken = "store.writes_taken"
+        case tokenIssued = "token.issued"
+        case tokenRefused = "token.refused"
+        case tokenRevoked = "token.revoked"
         case transferTokenConsumed = "transfer_token.consumed"
         case transferTokenMinted = "transfer_token.minted"
         case transferTokenMintRefused = "transfer_token.mint_refused"
@@ -32,7 +36,7 @@ package struct AuditEvent: Sendable {
         /// Whether any client can cause it as often as it likes, by being refused.
         var isOfStrangers: Bool {
             switch self {
-            case .bindingMismatch, .hostTicketRefused, .sessionDenied, .signInFailed: true
+            case .bindingMismatch, .hostTicketRefused, .sessionDenied, .signInFailed, .tokenRefused: true
             default: false
             }
         }
@@ -40,9 +44,15 @@ package struct AuditEvent: Sendable {
 
     /// Auth0's log event codes, for tools that read those.
     package enum Code: String, Sendable, CaseIterable {
-        /// A session-transfer token was minted, or not.
+        /// A session-transfer token was minted, or not; or a refresh token was used, or not. Auth0 tells them apart by
+        /// the audience.
         case minted = "sertft"
         case mintFailed = "fertft"
+        /// A token was exchanged for another (RFC 8693), or not.
+        case exchanged = "secte"
+        case exchangeFailed = "fecte"
+        /// A refresh token was revoked.
+        case refreshTokenRevoked = "srrt"
         /// A sign-in worked, or not.
         case signedIn = "s"
         case signInFailed = "f"

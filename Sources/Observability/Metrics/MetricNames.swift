@@ -59,6 +59,13 @@ package enum MetricNames {
         labels: ["kind", "result"],
         hidesZero: true
     )
+    package static let tokens = MetricFamily(
+        .counter,
+        "sallyport_tokens_total",
+        help: "Tokens of OAuth clients, by act (the grant, or revoked) and result (ok, or the reason id).",
+        labels: ["act", "result"],
+        hidesZero: true
+    )
     package static let transferTokens = MetricFamily(
         .counter,
         "sallyport_transfer_tokens_total",
@@ -308,7 +315,7 @@ package enum MetricNames {
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         connectionsEvicted,
-        decisions, signIns, transferTokens, hostTickets, sessionResolve, bindingChecks, providerCalls,
+        decisions, signIns, tokens, transferTokens, hostTickets, sessionResolve, bindingChecks, providerCalls,
         providerCallDuration, providerRenewals, upstreamRequests,
         upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,

@@ -84,6 +84,9 @@ extension Decision {
         }
         if evidence.isCrossSite { return .denied(.forbidden(.requestCrossSite)) }
         if let mismatch = evidence.bindingMismatch { return .denied(.unauthenticated(mismatch)) }
+        if session.isLimited, let access = session.session.access, !access.isAccepted(on: route.settings) {
+            return .denied(.unauthenticated(.credentialOtherAudience))
+        }
         if evidence.now >= session.tokensEndAt, route.settings.auth == .required {
             return .denied(.unauthenticated(.sessionRenewalAmbiguous))
         }
@@ -92,5 +95,12 @@ extension Decision {
             return .denied(.forbidden(reason))
         }
         return .permitted(Permit(route: route, session: session))
+    }
+}
+
+extension AccessTerms {
+    /// Whether the route is one of the API for which the token was issued.
+    fileprivate func isAccepted(on route: RouteSettings) -> Bool {
+        self.audience.map { route.apiAudiences.contains($0) } ?? false
     }
 }

@@ -83,7 +83,7 @@ package struct Explanation: Sendable {
         let authority: TokenAuthority
 
         func answer(_ question: SessionQuestion, _ base: Bytes) -> SessionAnswer {
-            switch self.authority.read(.session, UnsafeRawBufferPointer(question.token.bytes(in: base))) {
+            switch self.authority.readSession(UnsafeRawBufferPointer(question.token.bytes(in: base))) {
             case .otherKey: return .otherKey
             case .malformed: return .malformed
             case .record(let key):

@@ -45,6 +45,9 @@ package final class CachedSession {
     /// From this time on, an app that needs the provider's tokens cannot serve the session.
     package let tokensEndAt: UnixTime
 
+    /// Whether it is that of an access token, which only some routes accept.
+    package let isLimited: Bool
+
     /// The provider's last verdict on a foreign token; nil for the gateway's own.
     private(set) var verdict: ForeignVerdict?
 
@@ -86,6 +89,7 @@ package final class CachedSession {
             ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
             : .never
         self.renewAt = stored.record.provider?.renewAt ?? .never
+        self.isLimited = stored.record.access != nil
         self.dueAt = .never
         switch tokens {
         case .notNeeded: (self.tokens, self.tokensEndAt) = (nil, .never)

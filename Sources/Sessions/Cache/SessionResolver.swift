@@ -99,7 +99,7 @@ package final class SessionResolver {
 
     private func miss(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
         let key: RecordKey
-        switch self.authority.read(.session, token) {
+        switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
         case .malformed: return self.foreign(kind, token: token, now: now)

@@ -24,7 +24,8 @@ extension Session {
     /// Writes the session as a part of another record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
-        writer.write(byte: self.kind == .web ? 1 : 2)
+        // Only sessions of access tokens have terms, so that those written before there were any stay readable.
+        writer.write(byte: self.access != nil ? 3 : self.kind == .web ? 1 : 2)
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
         self.identity.write(to: &writer)
@@ -47,15 +48,20 @@ extension Session {
             writer.write(optional: provider.renewAt) { $0.write($1) }
             writer.write(optional: provider.tokensEndAt) { $0.write($1) }
         }
+        if let access = self.access {
+            writer.write(optional: access.audience) { $0.write($1) }
+            writer.write(optional: access.keyThumbprint) { $0.write($1) }
+        }
     }
 
     /// Reads a session that is a part of another record.
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
         let kind: Session.Kind
-        switch try reader.byte() {
+        let kindByte = try reader.byte()
+        switch kindByte {
         case 1: kind = .web
-        case 2: kind = .native
+        case 2, 3: kind = .native
         default: throw CompactFormatError()
         }
         let originByte = try reader.byte()
@@ -89,7 +95,10 @@ extension Session {
                     renewAt: try reader.optionalTime(),
                     tokensEndAt: try reader.optionalTime()
                 )
-            }
+            },
+            access: kindByte != 3
+                ? nil
+                : AccessTerms(audience: try reader.optionalText(), keyThumbprint: try reader.optionalText())
         )
     }
 }

@@ -39,7 +39,7 @@ package struct RecordVersion: Sendable, Hashable {
 /// A session to write in the same step as the action that permits it.
 package struct NewSession: Sendable {
     package let key: RecordKey
-    package let session: Session
+    package var session: Session
 
     package init(key: RecordKey, session: Session) {
         self.key = key

@@ -67,6 +67,17 @@ extension TextRule {
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte }
     }
 
+    /// The audience of access tokens: an API's URL or any name, as clients write it.
+    static let audience = TextRule(
+        "audience",
+        allowed: "1 to 256 visible ASCII characters, e.g. https://api.example.com; not urn:<host>:session_transfer",
+        pattern: "^[!-~]{1,256}$",
+        mend: "write another name; session-transfer tokens need no API"
+    ) { text in
+        (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            && !(text.lowercased().hasPrefix("urn:") && text.lowercased().hasSuffix(":session_transfer"))
+    }
+
     /// A field name (RFC 9110 5.1).
     static let fieldName = TextRule(
         "field name",

@@ -18,12 +18,12 @@ extension SettingsBuilder {
                 )
             }
             var client = ClientSettings(clientID: id)
-            client.clientSecret = self.secret(
-                "client_secret_file",
-                of: tree,
-                key: "\(key).client_secret_file",
-                minBytes: 16
-            )
+            client.clientSecrets = self.clientSecrets(tree, key: "\(key).client_secret_file")
+            if let written = tree.texts("grant_types") {
+                client.grantTypes = Set(written.compactMap(GrantType.init(rawValue:)))
+            }
+            client.refreshToken = self.refreshToken(tree, key: key)
+            client.trustsAddressField = self.trustsAddressField(tree, key: key)
             guard let transfer = tree.tree("session_transfer") else { return client }
             client.canCreateTransferToken = transfer.boolean("can_create_session_transfer_token") ?? false
             let methods = transfer.texts("allowed_authentication_methods") ?? []
@@ -36,6 +36,62 @@ extension SettingsBuilder {
             self.refuseLaterFeatures(transfer, key: "\(key).session_transfer")
             return client
         }
+    }
+
+    private mutating func clientSecrets(_ tree: SettingsTree, key: String) -> [Secret] {
+        guard let setting = tree["client_secret_file"],
+            let content = self.secret("client_secret_file", of: tree, key: key, minBytes: 16)
+        else { return [] }
+        let secrets = content.bytes.split { $0 == 0x0A || $0 == 0x0D }
+        guard secrets.count <= 2, secrets.allSatisfy({ $0.count >= 16 }) else {
+            self.report(
+                setting.origin,
+                key,
+                found: secrets.count > 2 ? "\(secrets.count) secrets" : "a secret of less than 16 bytes",
+                allowed: "one secret, or two while it is rotated, one a line, each of 16 bytes or more",
+                mend: "write the present secret and, during a rotation, its successor"
+            )
+            return []
+        }
+        return secrets.map { Secret(Array($0)) }
+    }
+
+    private mutating func refreshToken(_ client: SettingsTree, key: String) -> RefreshTokenSettings {
+        var settings = RefreshTokenSettings()
+        guard let tree = client.tree("refresh_token") else { return settings }
+        settings.rotation = tree.text("rotation_type").flatMap { .init(rawValue: $0) } ?? settings.rotation
+        settings.leeway = tree.duration("leeway") ?? settings.leeway
+        settings.lifetime = tree.duration("token_lifetime")
+        settings.idleLifetime = tree.duration("idle_token_lifetime")
+        settings.issuing = tree.text("issued").flatMap { .init(rawValue: $0) } ?? settings.issuing
+        if settings.rotation == .nonRotating, client["client_secret_file"] == nil, !self.isPartial,
+            let origin = tree["rotation_type"]?.origin
+        {
+            // RFC 9700 4.14.2
+            self.report(
+                origin,
+                "\(key).refresh_token.rotation_type",
+                found: "non-rotating for a client without client_secret_file",
+                allowed: "non-rotating for a client with a secret",
+                mend: "write rotating, or add client_secret_file"
+            )
+        }
+        return settings
+    }
+
+    private mutating func trustsAddressField(_ client: SettingsTree, key: String) -> Bool {
+        let name = "is_token_endpoint_ip_header_trusted"
+        guard client.boolean(name) == true, let origin = client[name]?.origin else { return false }
+        if client["client_secret_file"] == nil, !self.isPartial {
+            self.report(
+                origin,
+                "\(key).\(name)",
+                found: "true for a client without client_secret_file",
+                allowed: "true for a client with a secret: anyone can send requests as any other",
+                mend: "add client_secret_file, or remove the key"
+            )
+        }
+        return true
     }
 
     /// Refuses Auth0's keys that this version reads but cannot act on, so that an operator does not rely on them.

@@ -32,9 +32,11 @@ struct SettingsBuilder {
     mutating func build() -> Settings {
         self.upstreams = self.namedUpstreams()
         let clients = self.clients()
-        let hosts = self.hosts(clients: clients)
+        var hosts = self.hosts(clients: clients)
+        let apis = self.apis(&hosts, clients: clients)
         var settings = Settings(hosts: hosts, upstreams: [])
         settings.clients = clients
+        settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
         self.setTrust(&settings)

@@ -3,7 +3,12 @@ package import Vocabulary
 /// An OAuth client, with Auth0's `session_transfer` object.
 ///
 /// ## Configuration keys (`clients[]`)
-/// - `client_id` (token, required), `client_secret_file` (path): without one the client is public.
+/// - `client_id` (token, required).
+/// - `client_secret_file` (path): the secret, or two while it is rotated, one a line; without it the client is public.
+/// - `grant_types` (list, default: all): what the client may present at the token endpoint.
+/// - `refresh_token` (map): `rotation_type`, `leeway`, `token_lifetime`, `idle_token_lifetime`, `issued`.
+/// - `is_token_endpoint_ip_header_trusted` (boolean, default: false): take the user's address from
+///   `auth0-forwarded-for`; only with a secret.
 /// - `session_transfer.can_create_session_transfer_token` (boolean, default: false).
 /// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
 /// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`,
@@ -13,7 +18,11 @@ package import Vocabulary
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
-    package var clientSecret: Secret?
+    /// Each is accepted; none: the client is public.
+    package var clientSecrets: [Secret]
+    package var grantTypes: Set<GrantType>
+    package var refreshToken: RefreshTokenSettings
+    package var trustsAddressField: Bool
     package var canCreateTransferToken: Bool
     package var allowsCookie: Bool
     package var allowsQuery: Bool
@@ -24,7 +33,10 @@ package struct ClientSettings: Sendable, Equatable {
 
     package init(clientID: String) {
         self.clientID = clientID
-        self.clientSecret = nil
+        self.clientSecrets = []
+        self.grantTypes = Set(GrantType.allCases)
+        self.refreshToken = RefreshTokenSettings()
+        self.trustsAddressField = false
         self.canCreateTransferToken = false
         self.allowsCookie = false
         self.allowsQuery = false
@@ -33,4 +45,40 @@ package struct ClientSettings: Sendable, Equatable {
         self.burnsOnMismatch = true
         self.revokesDerivedOnReplay = false
     }
+    /// Whether it has no secret: anyone can claim to be it (RFC 6749 2.1).
+    package var isPublic: Bool { self.clientSecrets.isEmpty }
+}
+
+/// What a client presents at the token endpoint (`grant_type`).
+package enum GrantType: String, Sendable, CaseIterable {
+    /// RFC 6749 6
+    case refreshToken = "refresh_token"
+    /// RFC 8693
+    case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+}
+
+/// A client's refresh tokens (Auth0's object `refresh_token`).
+package struct RefreshTokenSettings: Sendable, Equatable {
+    package enum Rotation: String, Sendable, CaseIterable {
+        case rotating
+        case nonRotating = "non-rotating"
+    }
+
+    /// When the client gets a refresh token.
+    package enum Issuing: String, Sendable, CaseIterable {
+        /// If the scope `offline_access` was granted (OpenID Connect Core 11).
+        case offlineAccess = "offline_access"
+        case always
+    }
+
+    package var rotation = Rotation.rotating
+    /// How long after a rotation the former token gets the same new one again.
+    package var leeway = Duration.seconds(60)
+    /// nil: `session.native.absolute`.
+    package var lifetime: Duration?
+    /// nil: `session.native.idle`.
+    package var idleLifetime: Duration?
+    package var issuing = Issuing.offlineAccess
+
+    package init() {}
 }

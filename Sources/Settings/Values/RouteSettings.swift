@@ -64,6 +64,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var handoff: Bool
     /// `handoff: false` was written: the parameter and its cookies are passed to the app.
     package var leavesHandoffToApp: Bool
+    /// The audiences whose access tokens are accepted (`apis[].routes`).
+    package var apiAudiences: [String]
     package var liveBinding: BindingMode
     package var bearer: BearerOwner
     package var allowEncodedSlashes: Bool
@@ -88,6 +90,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.client = nil
         self.handoff = false
         self.leavesHandoffToApp = false
+        self.apiAudiences = []
         self.liveBinding = .none
         self.bearer = .gateway
         self.allowEncodedSlashes = false

@@ -30,6 +30,7 @@ package struct Settings: Sendable, Equatable {
     package var hosts: [HostSettings]
     package var upstreams: [UpstreamSettings]
     package var clients: [ClientSettings]
+    package var apis: [APISettings]
     package var provider: ProviderSettings?
     package var session: SessionSettings
     package var store: StoreSettings
@@ -55,6 +56,7 @@ package struct Settings: Sendable, Equatable {
         self.hosts = hosts
         self.upstreams = upstreams
         self.clients = []
+        self.apis = []
         self.provider = nil
         self.session = SessionSettings()
         self.store = StoreSettings()

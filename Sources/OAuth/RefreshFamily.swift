@@ -1,0 +1,118 @@
+package import Sessions
+package import Vocabulary
+
+/// The refresh tokens that follow each other from one sign-in of one client.
+///
+/// Only the place in the sequence is kept, no token. The user and all that limits the family's life is in a session of
+/// its own, which no token presents (`session`): it ends by idle time, sign-out and "log out everywhere" like any other.
+package struct RefreshFamily: ReplaceableRecord, Hashable {
+    package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
+    /// The longest `refresh_token.token_lifetime`.
+    package static var longestLife: Duration { .seconds(366 * 86_400) }
+    package static var isConfirmed: Bool { true }
+    // A rotation that a failover undoes is harmless: the former token gives the same successor again, and the successor
+    // proves by itself that it was issued.
+    package static var isBoundToReign: Bool { false }
+
+    package var clientID: String
+    /// The key of the family's session.
+    package var session: RecordKey
+    /// The API for which access tokens are issued; nil: for none.
+    package var audience: String?
+    /// What the user granted; a request may ask for less.
+    package var scopes: [String]
+    /// The thumbprint of the key that the client must prove to have (RFC 9449 5); nil: none.
+    package var keyThumbprint: String?
+    /// The generation of the present token.
+    package var generation: UInt32
+    package var rotatedAt: UnixTime
+    package var terms: RecordTerms
+
+    package init(
+        clientID: String,
+        session: NewSession,
+        audience: String?,
+        scopes: [String],
+        keyThumbprint: String?
+    ) {
+        let record = session.session
+        self.clientID = clientID
+        self.session = session.key
+        self.audience = audience
+        self.scopes = scopes
+        self.keyThumbprint = keyThumbprint
+        self.generation = 0
+        self.rotatedAt = record.issuedAt
+        self.terms = RecordTerms(since: record.issuedAt, expiresAt: record.expiresAt)
+    }
+
+    /// How a presented token stands to the present one.
+    package enum Place: Sendable, Equatable {
+        /// It is the present one; or a later one, after a rotation that the store has lost.
+        case present
+        /// The one before it, so recently that the client may have lost the answer.
+        case former
+        /// Any older one: two parties have the family's tokens.
+        case replayed
+    }
+
+    package func place(of generation: UInt32, leeway: Duration, at now: UnixTime) -> Place {
+        if generation >= self.generation { return .present }
+        guard generation == self.generation - 1, now.since(self.rotatedAt) <= leeway else { return .replayed }
+        return .former
+    }
+
+    /// The family after a rotation: `generation` is that of the token that was presented.
+    package func rotated(from generation: UInt32, at now: UnixTime) -> RefreshFamily {
+        var next = self
+        next.generation = generation &+ 1
+        next.rotatedAt = now
+        return next
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.clientID)
+        writer.write(self.session)
+        writer.write(optional: self.audience) { $0.write($1) }
+        writer.write(list: self.scopes) { $0.write($1) }
+        writer.write(optional: self.keyThumbprint) { $0.write($1) }
+        writer.write(UInt64(self.generation))
+        writer.write(self.rotatedAt)
+        writer.write(self.terms.since)
+        writer.write(self.terms.expiresAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> RefreshFamily {
+        try RefreshFamily(
+            clientID: try reader.text(),
+            session: try reader.key(),
+            audience: try reader.optionalText(),
+            scopes: try reader.texts(),
+            keyThumbprint: try reader.optionalText(),
+            generation: try reader.unsigned(),
+            rotatedAt: try reader.time(),
+            terms: RecordTerms(since: try reader.time(), expiresAt: try reader.time())
+        )
+    }
+
+    private init(
+        clientID: String,
+        session: RecordKey,
+        audience: String?,
+        scopes: [String],
+        keyThumbprint: String?,
+        generation: UInt64,
+        rotatedAt: UnixTime,
+        terms: RecordTerms
+    ) throws(CompactFormatError) {
+        guard let generation = UInt32(exactly: generation) else { throw CompactFormatError() }
+        self.clientID = clientID
+        self.session = session
+        self.audience = audience
+        self.scopes = scopes
+        self.keyThumbprint = keyThumbprint
+        self.generation = generation
+        self.rotatedAt = rotatedAt
+        self.terms = terms
+    }
+}

@@ -1,0 +1,157 @@
+package import Observability
+package import Sessions
+internal import AddressIntelligence
+internal import Settings
+package import Vocabulary
+
+/// Tokens that were issued, refused or revoked, for the audit stream. It contains no token.
+package struct TokenRecord: Sendable {
+    /// What the client presented, or did.
+    package enum Act: String, Sendable, CaseIterable {
+        case refreshed = "refresh_token"
+        case exchanged = "token_exchange"
+        case revoked
+    }
+
+    package var act: Act
+    package var clientID: String
+    package var device: DeviceFacts
+    package var requestID: String
+    /// Why nothing was done; nil if it was.
+    package var reason: Reason?
+    package var audience: String?
+    package var subject: String?
+    package var sessionID: String?
+    package var scopes: [String] = []
+
+    init(_ act: Act, _ requester: TokenRequester, _ devices: DeviceObserver) {
+        self.act = act
+        self.clientID = requester.client.clientID
+        self.device = devices.facts(address: requester.address, userAgent: requester.userAgent)
+        self.requestID = requester.requestID
+    }
+
+    /// Records whose session it is about.
+    mutating func note(_ session: Session, audience: String?) {
+        self.subject = session.subject
+        self.sessionID = session.id
+        self.audience = audience
+    }
+
+    /// The record as a line of the audit stream.
+    package var auditEvent: AuditEvent {
+        let kind: AuditEvent.Kind =
+            switch (self.act, self.reason) {
+            case (_, .refreshReplayed): .refreshTokenReplayed
+            case (.revoked, nil): .tokenRevoked
+            case (_, nil): .tokenIssued
+            default: .tokenRefused
+            }
+        var event = AuditEvent(
+            kind,
+            code: self.code,
+            reason: self.reason,
+            subject: self.subject,
+            session: self.sessionID,
+            clientID: self.clientID,
+            address: self.device.address.description,
+            asn: self.device.asn,
+            userAgent: self.device.userAgent,
+            requestID: self.requestID,
+            details: [("act", self.act.rawValue)]
+                + (self.scopes.isEmpty ? [] : [("scope", self.scopes.joined(separator: " "))])
+        )
+        event.audience = self.audience
+        return event
+    }
+
+    private var code: AuditEvent.Code? {
+        switch (self.act, self.reason == nil) {
+        case (.refreshed, true): .minted
+        case (.refreshed, false): .mintFailed
+        case (.exchanged, true): .exchanged
+        case (.exchanged, false): .exchangeFailed
+        case (.revoked, true): .refreshTokenRevoked
+        case (.revoked, false): nil
+        }
+    }
+}
+
+/// Records what happens to the tokens of clients: counts it and writes it to the audit stream.
+package struct TokenJournal: Sendable {
+    private let keep: @Sendable (TokenRecord) -> Bool
+
+    /// A journal that passes every record to `keep`, which returns whether it was kept.
+    package init(_ keep: @escaping @Sendable (TokenRecord) -> Bool) {
+        self.keep = keep
+    }
+
+    /// A journal that counts in `metrics` and writes to `audit`.
+    package init(audit: AuditStream, metrics: MetricsRegistry) {
+        let counters = TokenCounters(metrics)
+        self.keep = { record in
+            counters.count(record)
+            return audit.emit(record.auditEvent)
+        }
+    }
+
+    /// Keeps a record; never waits.
+    ///
+    /// - Returns: false when it could not be kept and the configuration forbids unrecorded acts (`log.audit_on_full:
+    ///   refuse`).
+    @discardableResult
+    func record(_ record: TokenRecord) -> Bool { self.keep(record) }
+
+    /// Records an outcome, and returns the one to answer with: tokens whose issue cannot be recorded are not handed out.
+    func take(_ outcome: TokenOutcome, _ record: TokenRecord) -> TokenOutcome {
+        var record = record
+        switch outcome {
+        case .issued(let tokens):
+            record.scopes = tokens.scopes
+            return self.keep(record) ? outcome : .unavailable(.gatewayOverloaded)
+        case .refused(let reason):
+            record.reason = reason
+            _ = self.keep(record)
+        case .throttled:
+            record.reason = .oauthThrottled
+            _ = self.keep(record)
+        case .unavailable: break
+        }
+        return outcome
+    }
+}
+
+/// The counters of tokens, registered once. They are rare enough for the registry's own lock.
+private struct TokenCounters: Sendable {
+    private static let success = "ok"
+    private static let refusals = Reason.allCases.filter { reason in
+        switch reason {
+        case .refreshOtherClient, .refreshReplayed, .refreshUnknown, .sessionUnknown, .sessionOtherClient,
+            .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled:
+            true
+        default: false
+        }
+    }
+
+    private let metrics: MetricsRegistry
+    private let counters: [String: CounterID]
+
+    init(_ metrics: MetricsRegistry) {
+        self.metrics = metrics
+        var counters: [String: CounterID] = [:]
+        for act in TokenRecord.Act.allCases {
+            for result in [Self.success] + Self.refusals.map(\.rawValue) {
+                counters[Self.key(act, result)] = metrics.counter(MetricNames.tokens, act.rawValue, result)
+            }
+        }
+        self.counters = counters
+    }
+
+    func count(_ record: TokenRecord) {
+        if let id = self.counters[Self.key(record.act, record.reason?.rawValue ?? Self.success)] {
+            self.metrics.increment(id)
+        }
+    }
+
+    private static func key(_ act: TokenRecord.Act, _ result: String) -> String { "\(act.rawValue) \(result)" }
+}

@@ -1,0 +1,113 @@
+internal import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// What a user has granted to a client.
+package struct Grant: Sendable {
+    /// The user, and how the user signed in.
+    package var session: Session
+    /// nil: no API.
+    package var api: APISettings?
+    package var scopes: [String]
+    /// The thumbprint of the key that the tokens are bound to (RFC 9449 5); nil: none.
+    package var keyThumbprint: String?
+
+    package init(session: Session, api: APISettings?, scopes: [String], keyThumbprint: String? = nil) {
+        self.session = session
+        self.api = api
+        self.scopes = scopes
+        self.keyThumbprint = keyThumbprint
+    }
+}
+
+extension TokenService {
+    /// Gives an access token for a native app's session token. It ends with the session.
+    ///
+    /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (ended, a browser's, or an access
+    /// token, which gives no other), `session.other_client`.
+    package func exchange(
+        _ token: Secret,
+        for api: APISettings?,
+        scopes: [String],
+        by requester: TokenRequester
+    ) async -> TokenOutcome {
+        var record = TokenRecord(.exchanged, requester, self.devices)
+        record.audience = api?.audience
+        let outcome: TokenOutcome
+        do {
+            outcome = try await self.exchange(token, api, scopes, requester, &record)
+        } catch {
+            outcome = Self.unavailable(error)
+        }
+        return self.journal.take(outcome, record)
+    }
+
+    private func exchange(
+        _ token: Secret,
+        _ api: APISettings?,
+        _ scopes: [String],
+        _ requester: TokenRequester,
+        _ record: inout TokenRecord
+    ) async throws(StoreError) -> TokenOutcome {
+        let key: RecordKey
+        switch self.authority.readSession(token.bytes) {
+        case .record(let named): key = named
+        case .otherKey: return .refused(.credentialOtherKey)
+        case .malformed: return .refused(.credentialMalformed)
+        }
+        guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
+        else { return .refused(.sessionUnknown) }
+        record.note(session.session, audience: api?.audience)
+        guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
+            return .refused(.sessionOtherClient)
+        }
+        var owner = session
+        owner.session.clientID = requester.client.clientID
+        let access = self.access(of: owner, AccessTerms(audience: api?.audience), scopes: scopes)
+        guard try await self.write(access.record, of: session) else { return .refused(.sessionUnknown) }
+        return .issued(
+            IssuedTokens(
+                access: access.token,
+                lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
+                audience: api?.audience,
+                scopes: scopes,
+                session: owner
+            )
+        )
+    }
+
+    /// The first tokens of a grant, and the records that have to be written, all in the session's lineage.
+    ///
+    /// - Parameter hasRefresh: Whether a refresh token belongs to it. Its session is kept until the family ends;
+    ///   otherwise the access token's record is all.
+    func first(_ grant: Grant, hasRefresh: Bool) -> (tokens: IssuedTokens, records: [NewRecord]) {
+        let key = self.authority.newKey(of: .session, in: grant.session.lineage)
+        let session = NewSession(key: key, session: grant.session)
+        let terms = AccessTerms(audience: grant.api?.audience, keyThumbprint: grant.keyThumbprint)
+        let access = self.access(of: session, terms, scopes: grant.scopes)
+        var tokens = IssuedTokens(
+            access: access.token,
+            lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
+            audience: terms.audience,
+            scopes: grant.scopes,
+            keyThumbprint: terms.keyThumbprint,
+            session: session
+        )
+        guard hasRefresh else {
+            var record = access.record
+            record.session.bornOf = nil
+            return (tokens, [.session(record)])
+        }
+        let token = RefreshToken(newFamilyIn: grant.session.lineage)
+        let family = RefreshFamily(
+            clientID: grant.session.clientID ?? "",
+            session: session,
+            audience: terms.audience,
+            scopes: grant.scopes,
+            keyThumbprint: terms.keyThumbprint
+        )
+        tokens.refresh = self.refreshTokens.make(token)
+        return (tokens, [.session(session), .replaceable(token.key, family), .session(access.record)])
+    }
+}

@@ -1,0 +1,75 @@
+internal import NIOCore
+package import Sessions
+internal import Settings
+package import Vocabulary
+
+/// A token that a client or an API asks about.
+package enum FoundToken: Sendable {
+    /// The token of a session, or an access token of it (`Session.access`).
+    case session(NewSession)
+    /// A refresh token that can still be used, and its family's session.
+    case refresh(RefreshFamily, NewSession)
+    /// None of this gateway, or it has ended.
+    case none
+}
+
+extension TokenService {
+    /// Finds what a token stands for.
+    package func find(_ token: Secret) async throws(StoreError) -> FoundToken {
+        if TokenAuthority.isWellFormed(.refresh, token.bytes) {
+            guard case .genuine(let refresh) = self.refreshTokens.read(token.bytes),
+                let family = try await self.family(refresh.key)?.record,
+                refresh.generation >= family.generation,
+                let session = try await self.session(family.session)
+            else { return .none }
+            return .refresh(family, session)
+        }
+        guard case .record(let key) = self.authority.readSession(token.bytes),
+            let session = try await self.session(key), session.session.kind == .native
+        else { return .none }
+        return .session(session)
+    }
+
+    /// Ends a token for the client that owns it (RFC 7009 2.1): an access token by itself; a refresh token and a session
+    /// with everything that came of it, whichever of the family's tokens is presented.
+    ///
+    /// Succeeds also for a token that has ended, was never issued, or is another client's, which stays as it is: the
+    /// client learns nothing of it.
+    ///
+    /// - Returns: Why nothing was recorded; nil when it is done.
+    package func revoke(_ token: Secret, for requester: TokenRequester) async -> Reason? {
+        do {
+            guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
+                return nil
+            }
+            if isAlone {
+                _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
+            } else {
+                try await self.end(session)
+            }
+            var record = TokenRecord(.revoked, requester, self.devices)
+            record.note(session.session, audience: session.session.access?.audience)
+            // It has ended in any case: a full queue must not keep a token alive.
+            self.journal.record(record)
+            return nil
+        } catch {
+            return error == .full ? .storeFull : .storeUnavailable
+        }
+    }
+
+    private func revocable(
+        _ token: Secret,
+        _ clientID: String
+    ) async throws(StoreError) -> (session: NewSession, isAlone: Bool)? {
+        if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
+            guard let family = try await self.family(refresh.key)?.record, family.clientID == clientID,
+                let session = try await self.session(family.session)
+            else { return nil }
+            return (session, false)
+        }
+        guard case .session(let session) = try await self.find(token), session.session.clientID == clientID else {
+            return nil
+        }
+        return (session, session.session.access != nil)
+    }
+}

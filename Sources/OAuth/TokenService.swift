@@ -1,0 +1,153 @@
+package import AddressIntelligence
+package import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Who asks for a token, as far as tokens and their records depend on it.
+package struct TokenRequester: Sendable {
+    /// The client, already authenticated.
+    package var client: ClientSettings
+    /// The user's address.
+    package var address: IPAddress
+    package var userAgent: String?
+    package var requestID: String
+
+    package init(client: ClientSettings, address: IPAddress, userAgent: String?, requestID: String) {
+        self.client = client
+        self.address = address
+        self.userAgent = userAgent
+        self.requestID = requestID
+    }
+}
+
+/// What a client gets.
+package struct IssuedTokens: Sendable {
+    /// nil if the request was for a session-transfer token, which is minted from `session`.
+    package var access: Secret?
+    /// How long the access token lives from now.
+    package var lifetime: Duration
+    package var refresh: Secret?
+    package var audience: String?
+    package var scopes: [String]
+    package var keyThumbprint: String?
+    /// The session from which the tokens are, and its key.
+    package var session: NewSession
+
+    /// Whether an id_token belongs to the answer (OpenID Connect Core 3.1.2.1).
+    package var hasIdentity: Bool { self.scopes.contains("openid") }
+}
+
+/// The result of a request for tokens.
+package enum TokenOutcome: Sendable {
+    case issued(IssuedTokens)
+    case refused(Reason)
+    /// Too many requests with the same refresh token; the next is allowed after this time.
+    case throttled(Duration)
+    /// The store or the audit stream cannot record it: 503, nothing was handed out.
+    case unavailable(Reason)
+}
+
+/// Issues, refreshes, finds and ends the tokens of OAuth clients. Acts are recorded in the audit stream before they are
+/// answered.
+package struct TokenService: Sendable {
+    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
+
+    package let apis: APIDirectory
+    package let clock: Clock
+    let authority: TokenAuthority
+    let refreshTokens: RefreshTokenAuthority
+    let lifetimes: SessionSettings.Lifetimes
+    let devices: DeviceObserver
+    let journal: TokenJournal
+    private let store: Store
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - lifetimes: Of the sessions of native apps.
+    ///   - devices: Finds the network of a client's device.
+    ///   - loops: The loops on which the store is called.
+    package init(
+        store: Store,
+        authority: TokenAuthority,
+        refreshTokens: RefreshTokenAuthority,
+        apis: APIDirectory,
+        lifetimes: SessionSettings.Lifetimes,
+        devices: DeviceObserver,
+        journal: TokenJournal,
+        loops: any EventLoopGroup,
+        clock: Clock
+    ) {
+        self.store = store
+        self.authority = authority
+        self.refreshTokens = refreshTokens
+        self.apis = apis
+        self.lifetimes = lifetimes
+        self.devices = devices
+        self.journal = journal
+        self.loops = loops
+        self.clock = clock
+    }
+
+    /// Calls the store on one of its loops.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        try await self.loops.ask(self.store, question)
+    }
+
+    /// The refusal for a store that could not answer.
+    static func unavailable(_ error: StoreError) -> TokenOutcome {
+        switch error {
+        case .unavailable: .unavailable(.storeUnavailable)
+        case .full: .unavailable(.storeFull)
+        }
+    }
+
+    /// A new access token of `session`, and its record.
+    ///
+    /// - Parameter terms: What limits it.
+    func access(
+        of session: NewSession,
+        _ terms: AccessTerms,
+        scopes: [String]
+    ) -> (token: Secret, record: NewSession) {
+        let now = self.clock.now()
+        let parent = session.session
+        let (token, key) = self.authority.make(.access, in: parent.lineage)
+        var record = parent
+        record.access = terms
+        record.scopes = scopes
+        record.issuedAt = now
+        record.expiresAt = min(now.advanced(by: self.apis.lifetime(terms.audience)), parent.expiresAt)
+        // It ends by its age alone.
+        record.idleLifetime = max(.milliseconds(1), record.expiresAt.since(now))
+        // The provider's tokens are the session's, which outlives this token.
+        record.provider?.grant = nil
+        record.provider?.renewAt = nil
+        record.provider?.tokensEndAt = nil
+        record.bornOf = parent.origin == .transfer ? session.key : nil
+        return (token, NewSession(key: key, session: record))
+    }
+
+    /// Writes the record of an access token.
+    ///
+    /// - Returns: false when the session has ended meanwhile: the token is worthless then.
+    func write(_ access: NewSession, of session: NewSession) async throws(StoreError) -> Bool {
+        if let root = access.session.familyRoot(access.key) {
+            try await self.ask { store, loop in
+                HandoffFamily.add(access.key, root: root, parent: session.session, former: nil, to: store, on: loop)
+            }
+        }
+        try await self.ask { store, loop in store.create(access, on: loop) }
+        // An end of the user's sessions before the write does not concern the new record.
+        if try await self.session(session.key) != nil { return true }
+        await self.discard(access)
+        return false
+    }
+
+    /// Ends an access token that is not handed out. If this fails, nobody knows it, and it expires.
+    func discard(_ access: NewSession) async {
+        _ = try? await self.ask { store, loop in store.end(access.key, on: loop) }
+    }
+}

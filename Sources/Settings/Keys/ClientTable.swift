@@ -1,0 +1,159 @@
+internal import Vocabulary
+
+extension Section {
+    static let client = Section([
+        SettingsKey("client_id", .text(.clientID), required: true, "The client's id, as it sends it."),
+        SettingsKey(
+            "client_secret_file",
+            .path(isSecret: true),
+            default: "none",
+            "The file with the client's secret, or two while it is rotated, one a line; a client without one is public."
+        ),
+        SettingsKey(
+            "grant_types",
+            .list(.choice(GrantType.allCases.map(\.rawValue))),
+            default: "all",
+            "What the client may present at the token endpoint."
+        ),
+        SettingsKey(
+            "refresh_token",
+            .section(.refreshToken),
+            "The client's refresh tokens; it gets one where the scope offline_access was granted."
+        ),
+        SettingsKey(
+            "is_token_endpoint_ip_header_trusted",
+            .boolean,
+            default: "false",
+            "Take the user's address from auth0-forwarded-for; only for a client with a secret, whose server asks for its users."
+        ),
+        SettingsKey(
+            "session_transfer",
+            .section(.sessionTransfer),
+            "Auth0's object of this name, and three additional keys."
+        ),
+    ])
+
+    private static let refreshToken = Section([
+        SettingsKey(
+            "rotation_type",
+            .choice(RefreshTokenSettings.Rotation.allCases.map(\.rawValue)),
+            default: "rotating",
+            "Whether each use gives a new refresh token; a public client's must rotate, so that a stolen one is noticed."
+        ),
+        SettingsKey(
+            "leeway",
+            .duration(.zero ... .seconds(600)),
+            default: "60s",
+            "How long after a rotation the former refresh token gets the same new one again, for answers that are lost."
+        ),
+        SettingsKey(
+            "token_lifetime",
+            .duration(.seconds(60) ... .seconds(366 * 86400)),
+            default: "session.native.absolute",
+            "The longest time without a new sign-in."
+        ),
+        SettingsKey(
+            "idle_token_lifetime",
+            .duration(.seconds(60) ... .seconds(366 * 86400)),
+            default: "session.native.idle",
+            "A refresh token that is not used for this long has ended."
+        ),
+        SettingsKey(
+            "issued",
+            .choice(RefreshTokenSettings.Issuing.allCases.map(\.rawValue)),
+            default: "offline_access",
+            "When the client gets one: if the scope offline_access was granted, or always."
+        ),
+    ])
+
+    private static let sessionTransfer = Section([
+        SettingsKey(
+            "can_create_session_transfer_token",
+            .boolean,
+            default: "false",
+            "Native clients: whether they may mint tokens."
+        ),
+        SettingsKey(
+            "allowed_authentication_methods",
+            .list(.choice(["cookie", "query"])),
+            default: "none",
+            "Web clients: where the token is accepted; the cookie takes precedence."
+        ),
+        SettingsKey(
+            "enforce_device_binding",
+            .choice(BindingMode.allCases.map(\.rawValue)),
+            default: "ip",
+            "Web clients: what must be equal when the token is minted and used; the README has a table."
+        ),
+        SettingsKey(
+            "binding_dry_run",
+            .boolean,
+            default: "false",
+            "Check the binding and count the result, but do not enforce it."
+        ),
+        SettingsKey(
+            "on_mismatch",
+            .choice(["burn", "keep"]),
+            default: "burn",
+            "What happens to the token when the wrong device presents it."
+        ),
+        SettingsKey(
+            "on_replay",
+            .choice(["refuse", "revoke_derived"]),
+            default: "refuse",
+            "What a second use of the token does; revoke_derived also ends the session that the first use made."
+        ),
+        SettingsKey(
+            "enforce_cascade_revocation",
+            .boolean,
+            default: "false",
+            "Auth0's default is true; this version cannot do that and refuses true."
+        ),
+        SettingsKey("allow_refresh_token", .boolean, default: "false", "This version issues none and refuses true."),
+        SettingsKey(
+            "enforce_online_refresh_tokens",
+            .boolean,
+            default: "true",
+            "This version issues no refresh tokens and refuses false."
+        ),
+        SettingsKey("delegation", .section(.delegation), "This version has no delegated access."),
+    ])
+
+    private static let delegation = Section([
+        SettingsKey("allow_delegated_access", .boolean, default: "false", "This version refuses true."),
+        SettingsKey(
+            "enforce_device_binding",
+            .choice(["ip", "asn"]),
+            default: "ip",
+            "Has no effect while allow_delegated_access is false."
+        ),
+    ])
+
+    static let api = Section([
+        SettingsKey("audience", .text(.audience), required: true, "The API's name, as clients ask for it."),
+        SettingsKey(
+            "scopes",
+            .list(.text(.scope)),
+            default: "none",
+            "The scopes that its access tokens can have; a client that names none gets all of them."
+        ),
+        SettingsKey(
+            "lifetime",
+            .duration(.seconds(60) ... .seconds(86400)),
+            default: "1h",
+            "How long an access token lives."
+        ),
+        SettingsKey(
+            "routes",
+            .list(.text(.name)),
+            default: "none",
+            "The names of the routes that accept its access tokens; other routes refuse them."
+        ),
+        SettingsKey(
+            "resource_servers",
+            .list(.text(.clientID)),
+            default: "none",
+            "The clients with a secret that may introspect its access tokens: servers of the API."
+        ),
+    ])
+}

@@ -1,0 +1,47 @@
+package import Endpoints
+internal import Settings
+internal import Vocabulary
+
+/// `/.well-known/oauth-authorization-server` (RFC 8414): what is served, and where.
+package struct ServerMetadata: Sendable {
+    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with a slash at its end as Auth0's
+    /// SDKs expect.
+    private let issuer: String
+
+    /// - Parameter origin: The origin of the first host with endpoints.
+    package init(origin: String) {
+        self.issuer = Self.issuer(origin)
+    }
+
+    /// The issuer for an origin.
+    package static func issuer(_ origin: String) -> String { origin + "/" }
+
+    package var endpoints: [Endpoint] {
+        [
+            Endpoint(path: "/.well-known/oauth-authorization-server", methods: ["GET", "HEAD"]) { _ in
+                .json(
+                    200,
+                    self.document,
+                    fields: [("cache-control", "public, max-age=300"), ("access-control-allow-origin", "*")]
+                )
+            }
+        ]
+    }
+
+    private var document: JSONValue {
+        let methods: JSONValue = ["none", "client_secret_basic", "client_secret_post"]
+        let withSecret: JSONValue = ["client_secret_basic", "client_secret_post"]
+        return [
+            "issuer": .string(self.issuer),
+            "token_endpoint": .string(self.issuer + "oauth/token"),
+            "token_endpoint_auth_methods_supported": methods,
+            "revocation_endpoint": .string(self.issuer + "oauth/revoke"),
+            "revocation_endpoint_auth_methods_supported": methods,
+            "introspection_endpoint": .string(self.issuer + "oauth/introspect"),
+            "introspection_endpoint_auth_methods_supported": withSecret,
+            "jwks_uri": .string(self.issuer + ".well-known/jwks.json"),
+            "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
+            "response_types_supported": [],
+        ]
+    }
+}

@@ -1,0 +1,58 @@
+import Endpoints
+import Handoff
+import NIOCore
+import OAuth
+import Sessions
+import Settings
+import Vocabulary
+
+/// `grant_type=urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693).
+extension TokenEndpoint {
+    func exchange(_ parameters: TokenRequest, _ requester: TokenRequester) async throws(OAuthError) -> EndpointResponse {
+        let exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
+        switch exchange.target {
+        case .transfer(let audience, let target):
+            let minted = try await self.mint(.token(exchange.subjectToken.bytes), audience, target, requester)
+            return TokenAnswer.minted(minted, besides: nil)
+        case .access(let api, let scopes):
+            let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
+            return TokenAnswer.issued(try Self.issued(outcome), type: TokenExchange.accessTokenType)
+        }
+    }
+
+    /// A session-transfer token, and how long it can be used.
+    struct MintedToken {
+        let token: Secret
+        let lifetime: Duration
+    }
+
+    func mint(
+        _ parent: MintRequest.Parent,
+        _ audience: String,
+        _ target: TransferTargets.Target,
+        _ requester: TokenRequester
+    ) async throws(OAuthError) -> MintedToken {
+        let wish = MintRequest(
+            parent: parent,
+            client: requester.client,
+            audience: audience,
+            host: target.host,
+            address: requester.address,
+            userAgent: requester.userAgent,
+            requestID: requester.requestID
+        )
+        let outcome: MintOutcome
+        do {
+            outcome = try await self.mint.mint(wish, on: self.loops.any()).get()
+        } catch {
+            throw OAuthError(.storeUnavailable)
+        }
+        switch outcome {
+        case .minted(let token, let lifetime): return MintedToken(token: token, lifetime: lifetime)
+        case .unavailable(.unavailable): throw OAuthError(.storeUnavailable)
+        case .unavailable(.full): throw OAuthError(.storeFull)
+        case .throttled(let wait): throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
+        case .refused(let reason): throw OAuthError(reason)
+        }
+    }
+}
