@@ -77,7 +77,7 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "OAuth", "Handoff", "Clients", "Sessions", "Settings", "AddressIntelligence",
+                "Endpoints", "OAuth", "SignIn", "Handoff", "Clients", "Sessions", "Settings", "AddressIntelligence",
                 "Cryptography", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
@@ -195,8 +195,9 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench",
-                "EndpointBench", "Vocabulary", "Clients", nioCore, nioPosix,
+                "TokenEndpoints", "Endpoints", "OAuth", "SignIn", "Handoff", "Sessions", "Settings",
+                "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary", "Clients", nioCore,
+                nioPosix,
             ],
             swiftSettings: strict
         ),

@@ -197,12 +197,13 @@ package struct HandoffConsumer: Sendable {
                     record: record
                 )
             }
+            let former = request.replacesExisting ? request.existing : nil
             record.sessionID = session.id
-            record.endedSessionID = request.existing?.session.id
+            record.endedSessionID = former?.session.id
             return Plan(
                 marker: transfer.success,
                 creating: NewSession(key: transfer.sessionKey, session: session),
-                outcome: .signedIn(token: transfer.token, session: session, replaces: request.existing?.key),
+                outcome: .signedIn(token: transfer.token, session: session, replaces: former?.key),
                 record: record
             )
         }

@@ -18,6 +18,8 @@ package struct HandoffRequest: Sendable {
     /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
     /// consumed.
     package var existingSuffices = true
+    /// Whether the new session takes the place of that session of the same user, which then ends.
+    package var replacesExisting = true
     /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     package var requestID: String

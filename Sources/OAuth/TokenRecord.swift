@@ -8,6 +8,7 @@ package import Vocabulary
 package struct TokenRecord: Sendable {
     /// What the client presented, or did.
     package enum Act: String, Sendable, CaseIterable {
+        case redeemed = "authorization_code"
         case refreshed = "refresh_token"
         case exchanged = "token_exchange"
         case revoked
@@ -42,6 +43,7 @@ package struct TokenRecord: Sendable {
     package var auditEvent: AuditEvent {
         let kind: AuditEvent.Kind =
             switch (self.act, self.reason) {
+            case (_, .codeReplayed): .codeReplayed
             case (_, .refreshReplayed): .refreshTokenReplayed
             case (.revoked, nil): .tokenRevoked
             case (_, nil): .tokenIssued
@@ -67,6 +69,8 @@ package struct TokenRecord: Sendable {
 
     private var code: AuditEvent.Code? {
         switch (self.act, self.reason == nil) {
+        case (.redeemed, true): .codeRedeemed
+        case (.redeemed, false): .codeRefused
         case (.refreshed, true): .minted
         case (.refreshed, false): .mintFailed
         case (.exchanged, true): .exchanged
@@ -126,7 +130,7 @@ private struct TokenCounters: Sendable {
     private static let success = "ok"
     private static let refusals = Reason.allCases.filter { reason in
         switch reason {
-        case .refreshOtherClient, .refreshReplayed, .refreshUnknown, .sessionUnknown, .sessionOtherClient,
+        case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed, .refreshUnknown, .sessionUnknown, .sessionOtherClient,
             .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled:
             true
         default: false

@@ -7,15 +7,15 @@ package import Vocabulary
 package struct Grant: Sendable {
     /// The user, and how the user signed in.
     package var session: Session
-    /// nil: no API.
-    package var api: APISettings?
+    /// The API's name; nil: no API.
+    package var audience: String?
     package var scopes: [String]
     /// The thumbprint of the key that the tokens are bound to (RFC 9449 5); nil: none.
     package var keyThumbprint: String?
 
-    package init(session: Session, api: APISettings?, scopes: [String], keyThumbprint: String? = nil) {
+    package init(session: Session, audience: String?, scopes: [String], keyThumbprint: String? = nil) {
         self.session = session
-        self.api = api
+        self.audience = audience
         self.scopes = scopes
         self.keyThumbprint = keyThumbprint
     }
@@ -72,7 +72,8 @@ extension TokenService {
                 lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
                 audience: api?.audience,
                 scopes: scopes,
-                session: owner
+                session: owner,
+                root: key
             )
         )
     }
@@ -84,7 +85,7 @@ extension TokenService {
     func first(_ grant: Grant, hasRefresh: Bool) -> (tokens: IssuedTokens, records: [NewRecord]) {
         let key = self.authority.newKey(of: .session, in: grant.session.lineage)
         let session = NewSession(key: key, session: grant.session)
-        let terms = AccessTerms(audience: grant.api?.audience, keyThumbprint: grant.keyThumbprint)
+        let terms = AccessTerms(audience: grant.audience, keyThumbprint: grant.keyThumbprint)
         let access = self.access(of: session, terms, scopes: grant.scopes)
         var tokens = IssuedTokens(
             access: access.token,
@@ -92,11 +93,13 @@ extension TokenService {
             audience: terms.audience,
             scopes: grant.scopes,
             keyThumbprint: terms.keyThumbprint,
-            session: session
+            session: session,
+            root: key
         )
         guard hasRefresh else {
             var record = access.record
             record.session.bornOf = nil
+            tokens.root = record.key
             return (tokens, [.session(record)])
         }
         let token = RefreshToken(newFamilyIn: grant.session.lineage)
@@ -108,6 +111,11 @@ extension TokenService {
             keyThumbprint: terms.keyThumbprint
         )
         tokens.refresh = self.refreshTokens.make(token)
-        return (tokens, [.session(session), .replaceable(token.key, family), .session(access.record)])
+        var records: [NewRecord] = [.session(session), .replaceable(token.key, family), .session(access.record)]
+        // The lineage is the native app's, which goes on when this family ends.
+        if grant.session.origin == .transfer {
+            records.append(HandoffFamily.record(of: access.record.key, root: session))
+        }
+        return (tokens, records)
     }
 }

@@ -30,6 +30,11 @@ extension TokenService {
         return .session(session)
     }
 
+    /// A session that `token` presents.
+    package func presented(_ session: Session, by token: Secret) -> NewSession? {
+        self.authority.key(.session, of: token.bytes).map { NewSession(key: $0, session: session) }
+    }
+
     /// Ends a token for the client that owns it (RFC 7009 2.1): an access token by itself; a refresh token and a session
     /// with everything that came of it, whichever of the family's tokens is presented.
     ///

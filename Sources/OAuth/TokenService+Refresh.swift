@@ -95,7 +95,8 @@ extension TokenService {
                     audience: family.audience,
                     scopes: access?.record.session.scopes ?? family.scopes,
                     keyThumbprint: family.keyThumbprint,
-                    session: session
+                    session: session,
+                    root: session.key
                 )
             )
         }

@@ -33,6 +33,10 @@ package struct IssuedTokens: Sendable {
     package var keyThumbprint: String?
     /// The session from which the tokens are, and its key.
     package var session: NewSession
+    /// The key of the record with which all of them end.
+    var root: RecordKey
+    /// `nonce` of the authorization request, for the id_token.
+    package var nonce: String?
 
     /// Whether an id_token belongs to the answer (OpenID Connect Core 3.1.2.1).
     package var hasIdentity: Bool { self.scopes.contains("openid") }

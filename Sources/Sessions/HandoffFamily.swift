@@ -32,6 +32,15 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
         )
     }
 
+    /// The record of a family that begins with `root` and already has another member.
+    ///
+    /// - Parameter root: The first session, which is written in the same step.
+    package static func record(of member: RecordKey, root: NewSession) -> NewRecord {
+        var family = HandoffFamily(root: root.session)
+        family.members.append(member)
+        return .replaceable(Self.key(root: root.key), family)
+    }
+
     private init(members: [RecordKey], terms: RecordTerms) {
         self.members = members
         self.terms = terms

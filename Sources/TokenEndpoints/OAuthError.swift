@@ -36,6 +36,7 @@ package struct OAuthError: Error, Sendable, Equatable {
             case .invalidClient: "Client authentication failed."
             // Auth0's SDKs compare this sentence.
             case .invalidGrant where reason.isOfRefreshToken: "Unknown or invalid refresh token."
+            case .invalidGrant where reason.isOfCode: "Invalid authorization code."
             case .invalidGrant: "Unknown or invalid session token."
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
@@ -113,6 +114,13 @@ extension Reason {
     fileprivate var isOfRefreshToken: Bool {
         switch self {
         case .refreshOtherClient, .refreshReplayed, .refreshUnknown: true
+        default: false
+        }
+    }
+
+    fileprivate var isOfCode: Bool {
+        switch self {
+        case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: true
         default: false
         }
     }

@@ -8,9 +8,14 @@ package struct ServerMetadata: Sendable {
     /// SDKs expect.
     private let issuer: String
 
-    /// - Parameter origin: The origin of the first host with endpoints.
-    package init(origin: String) {
+    private let signsIn: Bool
+
+    /// - Parameters:
+    ///   - origin: The origin of the first host with endpoints.
+    ///   - signsIn: Whether users can sign in, so that there is `/authorize`.
+    package init(origin: String, signsIn: Bool) {
         self.issuer = Self.issuer(origin)
+        self.signsIn = signsIn
     }
 
     /// The issuer for an origin.
@@ -31,7 +36,7 @@ package struct ServerMetadata: Sendable {
     private var document: JSONValue {
         let methods: JSONValue = ["none", "client_secret_basic", "client_secret_post"]
         let withSecret: JSONValue = ["client_secret_basic", "client_secret_post"]
-        return [
+        var document: [String: JSONValue] = [
             "issuer": .string(self.issuer),
             "token_endpoint": .string(self.issuer + "oauth/token"),
             "token_endpoint_auth_methods_supported": methods,
@@ -41,7 +46,14 @@ package struct ServerMetadata: Sendable {
             "introspection_endpoint_auth_methods_supported": withSecret,
             "jwks_uri": .string(self.issuer + ".well-known/jwks.json"),
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
-            "response_types_supported": [],
+            "response_types_supported": self.signsIn ? ["code"] : [],
         ]
+        if self.signsIn {
+            document["authorization_endpoint"] = .string(self.issuer + "authorize")
+            document["response_modes_supported"] = ["query", "form_post"]
+            document["code_challenge_methods_supported"] = ["S256"]
+            document["authorization_response_iss_parameter_supported"] = true
+        }
+        return .object(document)
     }
 }

@@ -57,6 +57,7 @@ package struct TokenEndpoint: Sendable {
             }
             guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
             switch grant {
+            case .authorizationCode: return try await self.redeem(parameters, requester)
             case .refreshToken: return try await self.refresh(parameters, requester)
             case .tokenExchange: return try await self.exchange(parameters, requester)
             }

@@ -22,6 +22,11 @@ package enum FormText {
         return pairs
     }
 
+    /// The pairs as a query, every byte but RFC 3986's unreserved ones escaped.
+    package static func encoded(_ pairs: [(name: String, value: String)]) -> String {
+        pairs.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }.joined(separator: "&")
+    }
+
     private static func split<Text: Collection<UInt8>>(
         _ bytes: Text
     ) -> [(name: Text.SubSequence, value: Text.SubSequence)] {

@@ -96,6 +96,12 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffNested = "handoff.nested"
     case handoffThrottled = "handoff.throttled"
 
+    // The authorization code.
+    case codeMismatch = "code.mismatch"
+    case codeOtherClient = "code.other_client"
+    case codeReplayed = "code.replayed"
+    case codeUnknown = "code.unknown"
+
     // The refresh token.
     case refreshOtherClient = "refresh.other_client"
     case refreshReplayed = "refresh.replayed"
@@ -118,6 +124,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case oauthInvalidClient = "oauth.invalid_client"
     case oauthInvalidRequest = "oauth.invalid_request"
     case oauthInvalidTarget = "oauth.invalid_target"
+    case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthThrottled = "oauth.throttled"
     case oauthUnauthorizedClient = "oauth.unauthorized_client"
     case oauthUnsupportedGrantType = "oauth.unsupported_grant_type"

@@ -124,9 +124,10 @@ package struct Refusal: Equatable, Sendable {
         // The user is sent to the sign-in page.
         case .ticketOtherUser: nil
 
+        case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: Refusal(400)
         case .refreshOtherClient, .refreshReplayed, .refreshUnknown: Refusal(400)
-        case .oauthInvalidClient, .oauthInvalidRequest, .oauthInvalidTarget, .oauthUnauthorizedClient,
-            .oauthUnsupportedGrantType:
+        case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest, .oauthInvalidTarget,
+            .oauthUnauthorizedClient, .oauthUnsupportedGrantType:
             Refusal(400)
         case .oauthThrottled: Refusal(429)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)

@@ -125,6 +125,7 @@ struct Assembly: Sendable {
                     share: share,
                     asn: asn,
                     journal: journal,
+                    handoff: handoff,
                     clients: clients
                 ).endpoints + KeySetEndpoints(signingKeys.published).endpoints,
                 forwarding: [],

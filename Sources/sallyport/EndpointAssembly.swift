@@ -25,6 +25,7 @@ struct EndpointAssembly {
     let share: HandoffShare?
     let asn: ASNDirectory?
     let journal: HandoffJournal
+    let handoff: HandoffConsumer
     let clients: ClientRegistry
 
     var endpoints: [Endpoint] {
@@ -47,7 +48,9 @@ struct EndpointAssembly {
             metrics: self.foundations.registry,
             clock: self.foundations.clock
         )
-        var endpoints = self.tokenEndpoints
+        let tokens = self.clientTokens
+        var endpoints = self.tokenEndpoints(tokens)
+        if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
         if let provider = self.roles.password {
             let passwords = self.passwords(provider, sessions)
             endpoints += self.nativeEndpoints(passwords)
@@ -134,18 +137,14 @@ struct EndpointAssembly {
         ).added(to: browser.endpoints)
     }
 
-    private var tokenEndpoints: [Endpoint] {
-        let mint = HandoffMint(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
-            limiter: self.foundations.limiter,
-            settings: self.settings.handoff,
-            asn: self.asn,
-            journal: self.journal,
-            clock: self.foundations.clock
-        )
+    /// Whether users can sign in here.
+    private var signsIn: Bool { self.roles.password != nil || self.roles.browser != nil }
+
+    private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
+
+    private var clientTokens: TokenService {
         let secrets = self.foundations.secrets
-        let tokens = TokenService(
+        return TokenService(
             store: self.foundations.store,
             authority: self.foundations.authority,
             refreshTokens: RefreshTokenAuthority(current: secrets.current, accepted: secrets.accepted),
@@ -154,6 +153,30 @@ struct EndpointAssembly {
             devices: self.devices,
             journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
             loops: self.foundations.group,
+            clock: self.foundations.clock
+        )
+    }
+
+    private func authorizationEndpoint(_ tokens: TokenService, _ sessions: SessionService) -> Endpoint {
+        AuthorizationEndpoint(
+            clients: self.clients,
+            tokens: tokens,
+            sessions: sessions,
+            handoff: self.handoff,
+            keys: self.keys,
+            loops: self.foundations.group,
+            issuer: self.issuer
+        ).endpoint
+    }
+
+    private func tokenEndpoints(_ tokens: TokenService) -> [Endpoint] {
+        let mint = HandoffMint(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            limiter: self.foundations.limiter,
+            settings: self.settings.handoff,
+            asn: self.asn,
+            journal: self.journal,
             clock: self.foundations.clock
         )
         let authentication = ClientAuthentication(clients: self.clients)
@@ -171,9 +194,9 @@ struct EndpointAssembly {
             authentication: authentication,
             limits: limits,
             tokens: tokens,
-            issuer: ServerMetadata.issuer(self.settings.issuer)
+            issuer: self.issuer
         )
         return [token.endpoint, revocation.endpoint, introspection.endpoint]
-            + ServerMetadata(origin: self.settings.issuer).endpoints
+            + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn).endpoints
     }
 }

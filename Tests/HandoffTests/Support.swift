@@ -138,7 +138,7 @@ final class World: Sendable {
         client: ClientSettings = .native
     ) throws -> MintRequest {
         MintRequest(
-            sessionToken: app.token.bytes,
+            parent: .token(app.token.bytes),
             client: client,
             audience: "urn:auth.example.com:session_transfer",
             address: try #require(IPAddress(address)),

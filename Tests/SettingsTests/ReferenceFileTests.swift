@@ -65,7 +65,8 @@ struct ReferenceFileTests {
         "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "provider.static.users[].id",
         "provider.oidc.acr_values", "provider.oidc.introspection.url", "provider.oidc.introspection.client_id",
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
-        "identity.assertion.claims",
+        "identity.assertion.claims", "clients[].refresh_token.token_lifetime",
+        "clients[].refresh_token.idle_token_lifetime",
     ]).union(
         ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in
             ["client_secret_file", "client_key_file", "client_authentication", "ca_file", "claims.traits"]
@@ -89,6 +90,7 @@ struct ReferenceFileTests {
         "password_file": "/etc/sallyport/app-password", "issuer": "https://id.example.com", "name": "id",
         "authorization_url": "https://id.example.com/a", "token_url": "https://id.example.com/t",
         "userinfo_url": "https://id.example.com/u", "claims": "{subject: id}", "subject": "id", "audiences": "[api]",
+        "audience": "https://api.example.com",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

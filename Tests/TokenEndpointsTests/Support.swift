@@ -5,49 +5,142 @@ import Endpoints
 import Handoff
 import NIOCore
 import NIOPosix
+import Cryptography
+import OAuth
 import Sessions
 import Settings
+import SignIn
 import StoreBench
+import Synchronization
 import Testing
 import TokenEndpoints
 import Vocabulary
 
-/// The token endpoint on a memory store, with a signed-in native app.
+/// The endpoints of the authorization server on a memory store, with a signed-in native app.
 final class TokenWorld: Sendable {
+    static let api = "https://api.example.com"
+    static let callback = "https://app.example.com/callback?tenant=1"
+    /// RFC 7636 appendix B
+    static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+    static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
     static let now = UnixTime(seconds: 1_800_000_000)
     static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
 
-    let authority = TokenAuthority(secret: Secret("a secret of the tests, 32 bytes or more"))
+    static let secret = Secret("a secret of the tests, 32 bytes or more")
+
+    let clock = MovableClock(startingAt: TokenWorld.now)
+    let authority = TokenAuthority(secret: TokenWorld.secret)
     let store: ScriptedStore
     let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let endpoint: TokenEndpoint
+    let revocation: RevocationEndpoint
+    let introspection: IntrospectionEndpoint
+    let authorization: AuthorizationEndpoint
+    let records = Records()
 
-    init() {
-        let clock = Clock { Self.now }
-        self.store = ScriptedStore(clock: clock)
+    /// What was recorded.
+    final class Records: Sendable {
+        private let kept = Mutex<[TokenRecord]>([])
+        let hasRoom = Atomic<Bool>(true)
+
+        var all: [TokenRecord] { self.kept.withLock { $0 } }
+
+        func keep(_ record: TokenRecord) -> Bool {
+            self.kept.withLock { $0.append(record) }
+            return self.hasRoom.load(ordering: .relaxed)
+        }
+    }
+
+    /// - Parameter change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
+    init(
+        apis: [APISettings] = [APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"])],
+        _ change: (inout ClientSettings) -> Void = { _ in }
+    ) {
+        let clock = self.clock.clock
+        let store = ScriptedStore(clock: clock)
+        self.store = store
         var native = ClientSettings(clientID: "native-app")
         native.canCreateTransferToken = true
+        native.callbacks = [Self.callback, "myapp://auth/callback", "http://127.0.0.1/cb"].compactMap(RedirectURI.init)
         var server = ClientSettings(clientID: "server app")
         server.canCreateTransferToken = true
         server.clientSecrets = [Secret("s3cr%t+:ü")]
+        var web = ClientSettings(clientID: "web")
+        web.allowsQuery = true
+        web.binding = .none
+        web.callbacks = [RedirectURI("https://web.example.com/cb")].compactMap(\.self)
+        var clients = [native, server, ClientSettings(clientID: "plain"), web]
+        for index in clients.indices { change(&clients[index]) }
+        let registry = ClientRegistry(clients)
+        let group = MultiThreadedEventLoopGroup.singleton
+        let devices = DeviceObserver(directory: nil)
+        let records = self.records
+        let tokens = TokenService(
+            store: store,
+            authority: self.authority,
+            refreshTokens: RefreshTokenAuthority(current: Self.secret),
+            apis: APIDirectory(apis),
+            lifetimes: SessionSettings().native,
+            devices: devices,
+            journal: TokenJournal { records.keep($0) },
+            loops: group,
+            clock: clock
+        )
+        let limiter = LocalRateLimiter(clock: clock)
+        let journal = HandoffJournal { _ in true }
+        let authentication = ClientAuthentication(clients: registry)
+        let limits = TokenLimits(limiter: limiter, loops: group)
         self.endpoint = TokenEndpoint(
-            clients: ClientRegistry([native, server, ClientSettings(clientID: "plain")]),
+            authentication: authentication,
+            limits: limits,
             hosts: [
                 PublicURL(isHTTPS: true, host: "auth.example.com", port: nil),
                 PublicURL(isHTTPS: true, host: "app.example.com", port: 8443),
                 PublicURL(isHTTPS: false, host: "[::1]", port: nil),
             ].enumerated().map { HostSettings(publicURL: $1, endpoints: $0 == 0, routes: []) },
+            tokens: tokens,
             mint: HandoffMint(
-                store: self.store,
+                store: store,
                 authority: self.authority,
-                limiter: LocalRateLimiter(clock: clock),
+                limiter: limiter,
                 settings: HandoffSettings(),
                 asn: nil,
-                journal: HandoffJournal { _ in true },
+                journal: journal,
                 clock: clock
             ),
-            loops: MultiThreadedEventLoopGroup.singleton
+            loops: group
+        )
+        self.revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
+        self.introspection = IntrospectionEndpoint(
+            authentication: authentication,
+            limits: limits,
+            tokens: tokens,
+            issuer: "https://auth.example.com/"
+        )
+        self.authorization = AuthorizationEndpoint(
+            clients: registry,
+            tokens: tokens,
+            sessions: SessionService(
+                store: store,
+                authority: self.authority,
+                settings: SessionSettings(),
+                devices: devices,
+                loops: group,
+                audit: { _ in true },
+                clock: clock
+            ),
+            handoff: HandoffConsumer(
+                store: store,
+                authority: self.authority,
+                sessions: SessionSettings(),
+                asn: nil,
+                journal: journal,
+                clock: clock
+            ),
+            keys: SealingKeyRing(current: Self.secret),
+            loops: group,
+            issuer: "https://auth.example.com/"
         )
     }
 
@@ -55,7 +148,9 @@ final class TokenWorld: Sendable {
     func signIn(
         kind: Session.Kind = .native,
         origin: Session.Origin = .native,
-        client: String? = nil
+        client: String? = nil,
+        host: String? = nil,
+        subject: String = "alice"
     ) async throws -> String {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
@@ -64,13 +159,14 @@ final class TokenWorld: Sendable {
             kind: kind,
             origin: origin,
             lineage: lineage,
-            identity: Identity(id: "alice", traits: [:]),
+            identity: Identity(id: subject, traits: [:]),
             clientID: client,
+            host: host,
             aal: .aal1,
             methods: ["password"],
-            authenticatedAt: Self.now,
-            issuedAt: Self.now,
-            expiresAt: Self.now.advanced(by: .seconds(3600)),
+            authenticatedAt: self.clock.now,
+            issuedAt: self.clock.now,
+            expiresAt: self.clock.now.advanced(by: .seconds(3600)),
             idleLifetime: .seconds(3600)
         )
         try await self.store.create(NewSession(key: key, session: session), on: self.loop).get()
@@ -110,11 +206,15 @@ final class TokenWorld: Sendable {
     }
 
     func post(_ body: [UInt8], fields: [(name: String, value: String)]) async -> Answer {
+        await self.post(body, fields: fields, to: self.endpoint.endpoint)
+    }
+
+    func post(_ body: [UInt8], fields: [(name: String, value: String)], to endpoint: Endpoint) async -> Answer {
         Answer(
-            response: await self.endpoint.endpoint.answer(
+            response: await endpoint.answer(
                 EndpointRequest(
                     method: "POST",
-                    path: "/oauth/token",
+                    path: endpoint.path,
                     query: [],
                     fields: fields,
                     credentials: presented(fields),
@@ -127,6 +227,93 @@ final class TokenWorld: Sendable {
                 )
             )
         )
+    }
+
+    /// A form as a client with or without a secret sends it.
+    func form(
+        _ parameters: [String: String],
+        to endpoint: Endpoint? = nil,
+        fields: [(name: String, value: String)] = []
+    ) async -> Answer {
+        let pairs = parameters.map { "\(Self.escaped($0.key))=\(Self.escaped($0.value))" }
+        return await self.post(
+            Array(pairs.joined(separator: "&").utf8),
+            fields: [("content-type", "application/x-www-form-urlencoded")] + fields,
+            to: endpoint ?? self.endpoint.endpoint
+        )
+    }
+
+    // MARK: Codes and refresh tokens
+
+    /// Sends a browser to `/authorize`.
+    func authorize(
+        _ parameters: [String: String?] = [:],
+        cookie: String? = nil,
+        fields: [(name: String, value: String)] = []
+    ) async -> Answer {
+        var all: [String: String] = [
+            "client_id": "native-app", "response_type": "code", "redirect_uri": Self.callback, "state": "a state",
+            "code_challenge": Self.challenge, "code_challenge_method": "S256", "scope": "offline_access orders:read",
+        ]
+        for (name, value) in parameters { all[name] = value }
+        let query = all.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        return await self.authorize(query, cookie: cookie, fields: fields)
+    }
+
+    func authorize(
+        _ query: [(name: String, value: String)],
+        cookie: String? = nil,
+        fields: [(name: String, value: String)] = []
+    ) async -> Answer {
+        var credentials = PresentedCredentials()
+        credentials.sessionCookies = cookie.map { [Secret($0)] } ?? []
+        return Answer(
+            response: await self.authorization.endpoint.answer(
+                EndpointRequest(
+                    method: "GET",
+                    path: "/authorize",
+                    query: query,
+                    fields: fields,
+                    credentials: credentials,
+                    body: [],
+                    address: IPAddress(v4: 0x0180_0001),
+                    origin: "https://auth.example.com",
+                    authority: "auth.example.com",
+                    isSecure: true,
+                    requestID: "req"
+                )
+            )
+        )
+    }
+
+    /// A code for a user who is signed in in a browser.
+    func code(_ parameters: [String: String?] = [:]) async throws -> String {
+        let cookie = try await self.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        return try #require(await self.authorize(parameters, cookie: cookie).redirect["code"])
+    }
+
+    func redeem(_ code: String, _ parameters: [String: String?] = [:]) async -> Answer {
+        var all = [
+            "grant_type": "authorization_code", "client_id": "native-app", "code": code,
+            "redirect_uri": Self.callback, "code_verifier": Self.verifier,
+        ]
+        for (name, value) in parameters { all[name] = value }
+        return await self.form(all)
+    }
+
+    /// The answer to a redeemed code: an access token and a refresh token.
+    func tokens() async throws -> Answer { await self.redeem(try await self.code()) }
+
+    func refresh(_ token: String, _ parameters: [String: String?] = [:]) async -> Answer {
+        var all = ["grant_type": "refresh_token", "client_id": "native-app", "refresh_token": token]
+        for (name, value) in parameters { all[name] = value }
+        return await self.form(all)
+    }
+
+    /// Whether a session or an access token is alive.
+    func lives(_ token: String) async throws -> Bool {
+        guard case .record(let key) = self.authority.readSession(Array(token.utf8)) else { return false }
+        return try await self.store.session(key, on: self.loop).get() != nil
     }
 
     /// Escapes every byte except letters and digits, as a careful client does.
@@ -150,6 +337,14 @@ struct Answer: Sendable {
     var error: String? { self.body["error"]?.string }
     var description: String? { self.body["error_description"]?.string }
     var reason: Reason? { self.response.reason }
+
+    func text(_ member: String) -> String { self.body[member]?.string ?? "" }
+
+    /// The parameters of the query of `Location`.
+    var redirect: [String: String] {
+        let query = (self.field("location") ?? "").split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        return Dictionary(FormText.pairs(Array(query.utf8)).map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+    }
 
     func field(_ name: String) -> String? {
         self.response.fields.first { $0.name == name }?.value

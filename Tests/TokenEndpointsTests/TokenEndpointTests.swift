@@ -131,7 +131,7 @@ struct TokenEndpointTests {
             parameters[name] = .null
         }
         #expect(await world.post(JSONText.encode(.object(parameters)), type: "application/json").status == 200)
-        parameters["audience"] = .null
+        parameters["subject_token"] = .null
         let answer = await world.post(JSONText.encode(.object(parameters)), type: "application/json")
         #expect(answer.error == "invalid_request")
     }
@@ -139,7 +139,7 @@ struct TokenEndpointTests {
     @Test("an unknown grant_type is unsupported_grant_type, a missing one invalid_request")
     func grantTypes() async {
         let world = TokenWorld()
-        for grant in ["password", "refresh_token", "urn:ietf:params:oauth:grant-type:TOKEN-EXCHANGE"] {
+        for grant in ["password", "client_credentials", "urn:ietf:params:oauth:grant-type:TOKEN-EXCHANGE"] {
             let answer = await world.post(json: ["grant_type": grant, "client_id": "native-app"])
             #expect(answer.status == 400)
             #expect(answer.error == "unsupported_grant_type")
@@ -204,7 +204,7 @@ struct TokenEndpointTests {
         #expect(answer.reason == .oauthInvalidTarget)
     }
 
-    @Test("a resource parameter is invalid_target")
+    @Test("a resource beside another audience is invalid_target")
     func resource() async throws {
         let world = TokenWorld()
         var parameters = world.parameters(try await world.signIn())
@@ -214,7 +214,7 @@ struct TokenEndpointTests {
 
     @Test(
         "required parameters must be present",
-        arguments: ["subject_token", "subject_token_type", "audience", "grant_type"]
+        arguments: ["subject_token", "subject_token_type", "grant_type"]
     )
     func missing(name: String) async throws {
         let world = TokenWorld()
@@ -226,12 +226,12 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "only session tokens are exchanged, only for transfer tokens, and without an actor",
+        "only session tokens and access tokens are exchanged, and without an actor",
         arguments: [
             ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token", false),
             ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token", true),
             ("requested_token_type", "urn:auth0:params:oauth:token-type:session_transfer_token", true),
-            ("requested_token_type", "urn:ietf:params:oauth:token-type:access_token", false),
+            ("requested_token_type", "urn:ietf:params:oauth:token-type:refresh_token", false),
             ("actor_token", "x", false),
             ("actor_token_type", "x", false),
         ]

@@ -7,6 +7,7 @@ package struct AuditEvent: Sendable {
     /// The stable id of the event.
     package enum Kind: String, Sendable, CaseIterable {
         case bindingMismatch = "binding.mismatch"
+        case codeReplayed = "code.replayed"
         case configReloaded = "config.reloaded"
         case configReloadFailed = "config.reload_failed"
         case hostTicketIssued = "host_ticket.issued"
@@ -48,6 +49,9 @@ package struct AuditEvent: Sendable {
         /// the audience.
         case minted = "sertft"
         case mintFailed = "fertft"
+        /// An authorization code was redeemed, or not.
+        case codeRedeemed = "seacft"
+        case codeRefused = "feacft"
         /// A token was exchanged for another (RFC 8693), or not.
         case exchanged = "secte"
         case exchangeFailed = "fecte"

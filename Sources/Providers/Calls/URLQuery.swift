@@ -6,7 +6,7 @@ enum URLQuery {
 
     /// `a=1&b=2`
     static func encoded(_ parameters: [Parameter]) -> String {
-        parameters.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }.joined(separator: "&")
+        FormText.encoded(parameters)
     }
 
     /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).

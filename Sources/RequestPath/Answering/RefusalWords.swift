@@ -138,6 +138,13 @@ package struct RefusalWords: Equatable, Sendable {
                 "Allow this site to keep cookies, then try again. If it happens again, tell the people who run this site.",
                 .signInAgain
             )
+        case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest:
+            return RefusalWords(
+                "This sign-in link does not work",
+                "The app that sent you here is not registered with this address.",
+                "Go back to the app. If this happens again, tell its makers.",
+                .none
+            )
         case .signInNotNavigation:
             return RefusalWords(
                 "Open this page once more",

@@ -10,9 +10,15 @@ extension Section {
             "The file with the client's secret, or two while it is rotated, one a line; a client without one is public."
         ),
         SettingsKey(
+            "callbacks",
+            .list(.text(.redirectURI)),
+            default: "none",
+            "Where users may be sent with a code: compared character by character, on loopback with any port."
+        ),
+        SettingsKey(
             "grant_types",
             .list(.choice(GrantType.allCases.map(\.rawValue))),
-            default: "all",
+            default: GrantType.allCases.map(\.rawValue).joined(separator: ", "),
             "What the client may present at the token endpoint."
         ),
         SettingsKey(
@@ -106,15 +112,20 @@ extension Section {
         SettingsKey(
             "enforce_cascade_revocation",
             .boolean,
-            default: "false",
-            "Auth0's default is true; this version cannot do that and refuses true."
+            default: "true",
+            "Web sessions always end with the native session or refresh token that they come from; false is refused."
         ),
-        SettingsKey("allow_refresh_token", .boolean, default: "false", "This version issues none and refuses true."),
+        SettingsKey(
+            "allow_refresh_token",
+            .boolean,
+            default: "false",
+            "Web clients: whether a sign-in by a transfer token may give a refresh token."
+        ),
         SettingsKey(
             "enforce_online_refresh_tokens",
             .boolean,
             default: "true",
-            "This version issues no refresh tokens and refuses false."
+            "Refresh tokens of a transfer always end with the native session that it comes from; false is refused."
         ),
         SettingsKey("delegation", .section(.delegation), "This version has no delegated access."),
     ])

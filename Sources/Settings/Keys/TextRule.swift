@@ -78,6 +78,15 @@ extension TextRule {
             && !(text.lowercased().hasPrefix("urn:") && text.lowercased().hasSuffix(":session_transfer"))
     }
 
+    /// Where a client's users are sent with a code.
+    static let redirectURI = TextRule(
+        "redirect URI",
+        allowed:
+            "https://app.example.com/callback, http://127.0.0.1/callback, or an app's own scheme as in com.example.app:/callback",
+        pattern: "^[A-Za-z][A-Za-z0-9+.-]*:[^#*\\s]+$",
+        mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
+    ) { text in RedirectURI(text) != nil }
+
     /// A field name (RFC 9110 5.1).
     static let fieldName = TextRule(
         "field name",

@@ -22,9 +22,11 @@ extension SettingsBuilder {
             if let written = tree.texts("grant_types") {
                 client.grantTypes = Set(written.compactMap(GrantType.init(rawValue:)))
             }
+            client.callbacks = (tree.texts("callbacks") ?? []).compactMap(RedirectURI.init)
             client.refreshToken = self.refreshToken(tree, key: key)
             client.trustsAddressField = self.trustsAddressField(tree, key: key)
             guard let transfer = tree.tree("session_transfer") else { return client }
+            client.allowsRefreshAfterTransfer = transfer.boolean("allow_refresh_token") ?? false
             client.canCreateTransferToken = transfer.boolean("can_create_session_transfer_token") ?? false
             let methods = transfer.texts("allowed_authentication_methods") ?? []
             client.allowsCookie = methods.contains("cookie")
@@ -99,13 +101,12 @@ extension SettingsBuilder {
         let delegation = transfer.tree("delegation") ?? SettingsTree(origin: .builtIn)
         let features: [(tree: SettingsTree, name: String, path: String, inert: Bool, sentence: String)] = [
             (
-                transfer, "enforce_cascade_revocation", key, false,
-                "this version does not end web sessions when the refresh token of the native app is revoked"
+                transfer, "enforce_cascade_revocation", key, true,
+                "web sessions always end with the native session or refresh token that they come from"
             ),
-            (transfer, "allow_refresh_token", key, false, "this version issues no refresh tokens to web clients"),
             (
                 transfer, "enforce_online_refresh_tokens", key, true,
-                "this version issues no refresh tokens to web clients"
+                "refresh tokens of a transfer always end with the native session that it comes from"
             ),
             (delegation, "allow_delegated_access", "\(key).delegation", false, "this version has no delegated access"),
         ]

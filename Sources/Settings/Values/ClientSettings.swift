@@ -5,6 +5,7 @@ package import Vocabulary
 /// ## Configuration keys (`clients[]`)
 /// - `client_id` (token, required).
 /// - `client_secret_file` (path): the secret, or two while it is rotated, one a line; without it the client is public.
+/// - `callbacks` (list of URIs, default: none): where users may be sent with a code.
 /// - `grant_types` (list, default: all): what the client may present at the token endpoint.
 /// - `refresh_token` (map): `rotation_type`, `leeway`, `token_lifetime`, `idle_token_lifetime`, `issued`.
 /// - `is_token_endpoint_ip_header_trusted` (boolean, default: false): take the user's address from
@@ -13,6 +14,7 @@ package import Vocabulary
 /// - `session_transfer.allowed_authentication_methods` (list of `cookie`, `query`; default: none).
 /// - `session_transfer.enforce_device_binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`,
 ///   default: ip).
+/// - `session_transfer.allow_refresh_token` (boolean, default: false): a sign-in by a transfer token may give one.
 /// - `session_transfer.binding_dry_run` (boolean, default: false): check and count, but do not enforce.
 /// - `session_transfer.on_mismatch` (`burn` | `keep`, default: burn).
 /// - `session_transfer.on_replay` (`refuse` | `revoke_derived`, default: refuse).
@@ -21,9 +23,13 @@ package struct ClientSettings: Sendable, Equatable {
     /// Each is accepted; none: the client is public.
     package var clientSecrets: [Secret]
     package var grantTypes: Set<GrantType>
+    /// Where users may be sent with a code.
+    package var callbacks: [RedirectURI]
     package var refreshToken: RefreshTokenSettings
     package var trustsAddressField: Bool
     package var canCreateTransferToken: Bool
+    /// Whether a sign-in by a transfer token may give it a refresh token.
+    package var allowsRefreshAfterTransfer: Bool
     package var allowsCookie: Bool
     package var allowsQuery: Bool
     package var binding: BindingMode
@@ -35,9 +41,11 @@ package struct ClientSettings: Sendable, Equatable {
         self.clientID = clientID
         self.clientSecrets = []
         self.grantTypes = Set(GrantType.allCases)
+        self.callbacks = []
         self.refreshToken = RefreshTokenSettings()
         self.trustsAddressField = false
         self.canCreateTransferToken = false
+        self.allowsRefreshAfterTransfer = false
         self.allowsCookie = false
         self.allowsQuery = false
         self.binding = .ip
@@ -51,6 +59,8 @@ package struct ClientSettings: Sendable, Equatable {
 
 /// What a client presents at the token endpoint (`grant_type`).
 package enum GrantType: String, Sendable, CaseIterable {
+    /// RFC 6749 4.1
+    case authorizationCode = "authorization_code"
     /// RFC 6749 6
     case refreshToken = "refresh_token"
     /// RFC 8693

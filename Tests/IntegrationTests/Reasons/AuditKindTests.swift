@@ -49,6 +49,42 @@ import Testing
                 let cookie = try world.cookie(fields: [ReasonWorld.from("10.0.0.1")])
                 _ = try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
             }
+        case .tokenIssued:
+            .act([.codeRedeemed, .minted, .exchanged]) { world in
+                _ = try world.refresh(try world.refreshToken())
+                _ = try world.tokenRequest(
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
+                    "client_id=native",
+                    "subject_token=\(try world.gateway.native())",
+                    "subject_token_type=urn:sallyport:params:oauth:token-type:session_token"
+                )
+            }
+        case .tokenRefused:
+            .act([.codeRefused, .mintFailed, .exchangeFailed]) { world in
+                _ = try world.redeem("x")
+                _ = try world.refresh("x")
+                _ = try world.tokenRequest(
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
+                    "client_id=native",
+                    "subject_token=x",
+                    "subject_token_type=urn:sallyport:params:oauth:token-type:session_token"
+                )
+            }
+        case .tokenRevoked:
+            .act([.refreshTokenRevoked]) {
+                _ = try $0.form("/oauth/revoke", "client_id=app&token=\(try $0.refreshToken())")
+            }
+        case .codeReplayed:
+            .act([.codeRefused]) { world in
+                let code = try world.code()
+                for _ in 0..<2 { _ = try world.redeem(code) }
+            }
+        case .refreshTokenReplayed:
+            .act([.mintFailed]) { world in
+                let first = try world.refreshToken()
+                _ = try world.refresh(try ReasonWorld.refreshToken(in: try world.refresh(first)))
+                _ = try world.refresh(first)
+            }
         case .transferTokenMinted: .act([.minted]) { _ = try $0.gateway.transferToken() }
         case .transferTokenMintRefused:
             .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }

@@ -109,6 +109,23 @@ extension Reason {
             .inProcess(
                 "A sid that the provider uses again works for a new sign-in, and an old logout token does not end it"
             )
+        case .codeMismatch: .request { try $0.redeem(try $0.code(), verifier: "x") }
+        case .codeOtherClient: .request { try $0.redeem(try $0.code(), client: "other") }
+        case .codeReplayed:
+            .request { world in
+                let code = try world.code()
+                _ = try world.redeem(code)
+                return try world.redeem(code)
+            }
+        case .codeUnknown: .request { try $0.redeem("x") }
+        case .refreshOtherClient: .request { try $0.refresh(try $0.refreshToken(), client: "other") }
+        case .refreshReplayed:
+            .request { world in
+                let first = try world.refreshToken()
+                _ = try world.refresh(try ReasonWorld.refreshToken(in: try world.refresh(first)))
+                return try world.refresh(first)
+            }
+        case .refreshUnknown: .request { try $0.refresh("x") }
         case .ticketExpired: .inProcess("A ticket makes a session, keeps one, or is refused")
         case .ticketMalformed:
             .inProcess("Requests that no host made, or that were made for another, are refused with a page")
@@ -240,6 +257,14 @@ extension Reason {
         case .oauthInvalidRequest: .request { try $0.tokenRequest("client_id=native") }
         case .oauthInvalidTarget:
             .request { try $0.gateway.exchange(try $0.gateway.native(), audience: "nowhere.example.com") }
+        case .oauthInvalidRedirect:
+            .request { try $0.gateway.get("/authorize?client_id=app&redirect_uri=https://evil.example.com") }
+        case .oauthThrottled:
+            .request { world in
+                for _ in 0..<500 { _ = try world.tokenRequest("client_id=other", "grant_type=x") }
+                return try world.tokenRequest("client_id=other", "grant_type=x")
+            }
+        case .oauthUnauthorizedClient: .request { try $0.gateway.exchange("x", client: "other") }
         case .oauthUnsupportedGrantType: .request { try $0.tokenRequest("client_id=native", "grant_type=password") }
         case .identityUnsafeValue:
             .request { world in

@@ -61,6 +61,12 @@ final class ReasonWorld {
             \(Config.clients())
               - client_id: query
                 session_transfer: {allowed_authentication_methods: [query]}
+              - client_id: app
+                callbacks: ["myapp://auth/callback"]
+              - client_id: other
+                grant_types: [authorization_code, refresh_token]
+            apis:
+              - {audience: "https://api.example.com", scopes: [read], routes: ["\(Request.host)/query/**"]}
             provider:
               static:
                 users:
@@ -147,6 +153,43 @@ final class ReasonWorld {
     /// Sends a token request with these parameters.
     func tokenRequest(_ parameters: String...) throws -> Answer {
         try self.form("/oauth/token", parameters.joined(separator: "&"))
+    }
+
+    /// The authorization code of a user who is signed in, for the client `app`.
+    func code() throws -> String {
+        let query =
+            "client_id=app&response_type=code&scope=offline_access&code_challenge_method=S256"
+            + "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        let answer = try self.gateway.get("/authorize?" + query, try self.cookie())
+        guard let code = answer.lines.joined().firstMatch(of: /[?&]code=([A-Za-z0-9_-]+)/) else {
+            throw BenchFailure("\(answer.lines)")
+        }
+        return String(code.1)
+    }
+
+    /// Redeems a code.
+    func redeem(_ code: String, client: String = "app", verifier: String = ReasonWorld.verifier) throws -> Answer {
+        try self.tokenRequest(
+            "grant_type=authorization_code",
+            "client_id=\(client)",
+            "code=\(code)",
+            "code_verifier=\(verifier)"
+        )
+    }
+
+    /// RFC 7636 appendix B
+    static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+    /// A new refresh token.
+    func refreshToken() throws -> String { try Self.refreshToken(in: self.redeem(try self.code())) }
+
+    static func refreshToken(in answer: Answer) throws -> String {
+        guard let token = answer.text.firstMatch(of: /spr_[A-Za-z0-9_-]+/) else { throw BenchFailure(answer.text) }
+        return String(token.0)
+    }
+
+    func refresh(_ token: String, client: String = "app") throws -> Answer {
+        try self.tokenRequest("grant_type=refresh_token", "client_id=\(client)", "refresh_token=\(token)")
     }
 
     /// Sends a `GET` of a page with a transfer token in its query.

@@ -1,0 +1,192 @@
+internal import Cryptography
+internal import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// What an authorization request asks for, judged.
+package struct CodeWish: Sendable {
+    package var client: ClientSettings
+    /// nil: no API.
+    package var api: APISettings?
+    package var scopes: [String]
+    package var redirectURI: String?
+    package var challenge: String?
+    package var nonce: String?
+    package var keyThumbprint: String?
+
+    package init(
+        client: ClientSettings,
+        api: APISettings?,
+        scopes: [String],
+        redirectURI: String?,
+        challenge: String?,
+        nonce: String?,
+        keyThumbprint: String?
+    ) {
+        self.client = client
+        self.api = api
+        self.scopes = scopes
+        self.redirectURI = redirectURI
+        self.challenge = challenge
+        self.nonce = nonce
+        self.keyThumbprint = keyThumbprint
+    }
+}
+
+/// What a client sends to redeem a code (RFC 6749 4.1.3).
+package struct CodeRedemption: Sendable {
+    package var code: Secret
+    package var redirectURI: String?
+    /// `code_verifier` (RFC 7636 4.5)
+    package var verifier: String?
+
+    package init(code: Secret, redirectURI: String?, verifier: String?) {
+        self.code = code
+        self.redirectURI = redirectURI
+        self.verifier = verifier
+    }
+
+    /// Whether it comes from the client that asked for the code (RFC 7636 4.6).
+    func fits(_ code: AuthorizationCode) -> Bool {
+        guard code.redirectURI == nil || code.redirectURI == self.redirectURI else { return false }
+        guard let challenge = code.challenge else { return self.verifier == nil }
+        guard let verifier = self.verifier else { return false }
+        let presented = SHA256.digest(Array(verifier.utf8)).base64URL
+        return constantTimeEqual(Array(presented.utf8), Array(challenge.utf8))
+    }
+}
+
+extension TokenService {
+    /// Issues a code to a signed-in user.
+    ///
+    /// The tokens that it gives end with the user's sessions ("log out everywhere"). If the user's session comes from a
+    /// transfer token, they end with the native session as well; else they outlive the browser's session.
+    ///
+    /// - Parameter user: The user's session on this gateway, and its key.
+    package func issueCode(_ wish: CodeWish, to user: NewSession) async throws(StoreError) -> Secret {
+        let now = self.clock.now()
+        let web = user.session
+        let isTransferred = web.origin == .transfer
+        let lineage = isTransferred ? web.lineage : self.authority.newLineage()
+        let settings = wish.client.refreshToken
+        let hasRefresh =
+            wish.client.grantTypes.contains(.refreshToken) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
+            && (settings.issuing == .always || wish.scopes.contains(APIDirectory.offlineAccess))
+        var session = web
+        session.id = self.authority.newSessionID()
+        session.kind = .native
+        session.origin = isTransferred ? .transfer : .native
+        session.lineage = lineage
+        session.clientID = wish.client.clientID
+        session.host = nil
+        session.scopes = hasRefresh ? wish.scopes : wish.scopes.filter { $0 != APIDirectory.offlineAccess }
+        session.issuedAt = now
+        session.expiresAt = now.advanced(by: settings.lifetime ?? self.lifetimes.absolute)
+        if isTransferred { session.expiresAt = min(session.expiresAt, web.expiresAt) }
+        session.idleLifetime = settings.idleLifetime ?? self.lifetimes.idle
+        session.device = nil
+        session.bornOf = nil
+        session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
+        let (token, key) = self.authority.make(.code, in: lineage)
+        let code = AuthorizationCode(
+            session: session,
+            audience: wish.api?.audience,
+            scopes: session.scopes,
+            hasRefresh: hasRefresh,
+            redirectURI: wish.redirectURI,
+            challenge: wish.challenge,
+            nonce: wish.nonce,
+            keyThumbprint: wish.keyThumbprint,
+            issuedAt: now,
+            parent: isTransferred ? user.key : nil
+        )
+        try await self.ask { store, loop in store.create(code, key: key, on: loop) }
+        return token
+    }
+
+    /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).
+    ///
+    /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
+    /// `code_verifier`), `code.replayed`.
+    package func redeem(_ redemption: CodeRedemption, for requester: TokenRequester) async -> TokenOutcome {
+        var record = TokenRecord(.redeemed, requester, self.devices)
+        let outcome: TokenOutcome
+        switch self.authority.read(.code, redemption.code.bytes) {
+        case .malformed: outcome = .refused(.codeUnknown)
+        case .otherKey: outcome = .refused(.credentialOtherKey)
+        case .record(let key):
+            do {
+                outcome = try await self.redeem(redemption, key, requester, &record)
+            } catch {
+                outcome = Self.unavailable(error)
+            }
+        }
+        return self.journal.take(outcome, record)
+    }
+
+    private func redeem(
+        _ redemption: CodeRedemption,
+        _ key: RecordKey,
+        _ requester: TokenRequester,
+        _ record: inout TokenRecord
+    ) async throws(StoreError) -> TokenOutcome {
+        let lookup = try await self.ask { store, loop in
+            store.singleUse(key, as: AuthorizationCode.self, on: loop)
+        }
+        let stored: Stored<AuthorizationCode>
+        switch lookup {
+        case .absent: return .refused(.codeUnknown)
+        case .spent(let marker): return try await self.refuseReplay(marker, &record)
+        case .live(let live): stored = live
+        }
+        let code = stored.record
+        record.note(code.session, audience: code.audience)
+        guard code.session.clientID == requester.client.clientID else { return .refused(.codeOtherClient) }
+        guard redemption.fits(code) else { return .refused(.codeMismatch) }
+        var session = code.session
+        session.device = self.devices.facts(address: requester.address, userAgent: requester.userAgent)
+        let grant = Grant(
+            session: session,
+            audience: code.audience,
+            scopes: code.scopes,
+            keyThumbprint: code.keyThumbprint
+        )
+        var (tokens, records) = self.first(grant, hasRefresh: code.hasRefresh)
+        tokens.nonce = code.nonce
+        let marker = Marker.used(self.authority.newAttempt(), session: tokens.root)
+        switch try await self.consume(key, stored.version, marker, records) {
+        case .done: return .issued(tokens)
+        case .spent(let other): return try await self.refuseReplay(other, &record)
+        case .changed, .quarantined: return .refused(.codeUnknown)
+        }
+    }
+
+    /// Ends what the first use of the code gave.
+    private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
+        if case .used(_, let key?) = marker, let session = try await self.session(key) {
+            record.note(session.session, audience: session.session.access?.audience)
+            try await self.end(session)
+        }
+        return .refused(.codeReplayed)
+    }
+
+    /// Consumes the code. A lost answer is asked for once more as the same attempt, because the client cannot repeat a
+    /// request that may have succeeded.
+    private func consume(
+        _ key: RecordKey,
+        _ judged: RecordVersion,
+        _ marker: Marker,
+        _ records: [NewRecord]
+    ) async throws(StoreError) -> Consumption {
+        do {
+            return try await self.ask { store, loop in
+                store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
+            }
+        } catch .unavailable {
+            return try await self.ask { store, loop in
+                store.consume(key, judged: judged, marker: marker, creating: records, on: loop)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import AddressIntelligence
+
+/// A registered `redirect_uri` of a client.
+package struct RedirectURI: Sendable, Hashable {
+    /// As it is written.
+    package let text: String
+    /// The same without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); nil for any
+    /// other.
+    private let portless: String?
+
+    /// nil if it cannot be one: it must be absolute and without fragment (RFC 6749 3.1.2), https, http on loopback, or of
+    /// an app's own scheme.
+    package init?(_ text: String) {
+        guard (1...2048).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            !text.utf8.contains(where: { #"#*"<>\^`{|}"#.utf8.contains($0) }), let colon = text.firstIndex(of: ":")
+        else { return nil }
+        let scheme = text[..<colon].lowercased()
+        let rest = text[text.index(after: colon)...]
+        guard let first = scheme.utf8.first, (0x61...0x7A).contains(first),
+            scheme.utf8.allSatisfy({ $0.isAlphanumeric || "+-.".utf8.contains($0) }),
+            !Self.unusable.contains(scheme), !rest.isEmpty
+        else { return nil }
+        self.text = text
+        guard scheme == "http" || scheme == "https" else {
+            self.portless = nil
+            return
+        }
+        guard rest.hasPrefix("//") else { return nil }
+        let authority = rest.dropFirst(2).prefix { !"/?".contains($0) }
+        guard !authority.isEmpty, !authority.contains("@"), let host = Self.host(authority) else { return nil }
+        guard scheme == "http" else {
+            self.portless = nil
+            return
+        }
+        let address = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host)
+        guard address == "localhost" || IPAddress(address)?.isLoopback == true else { return nil }
+        self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
+    }
+
+    /// Whether a request's `redirect_uri` is this one: the same characters (RFC 9700 4.1.3), but for the port on
+    /// loopback.
+    package func matches(_ presented: String) -> Bool {
+        if presented == self.text { return true }
+        guard let portless = self.portless, let other = RedirectURI(presented) else { return false }
+        return other.portless == portless
+    }
+
+    /// Schemes that a browser or the system acts on itself.
+    private static let unusable: Set<String> = [
+        "about", "blob", "data", "file", "filesystem", "ftp", "intent", "javascript", "mailto", "tel", "vbscript", "ws",
+        "wss", "view-source",
+    ]
+
+    /// The authority without its port; nil if that is not a number.
+    private static func host(_ authority: Substring) -> Substring? {
+        let end: Substring.Index
+        if authority.hasPrefix("[") {
+            guard let bracket = authority.firstIndex(of: "]") else { return nil }
+            end = authority.index(after: bracket)
+        } else {
+            end = authority.firstIndex(of: ":") ?? authority.endIndex
+        }
+        let port = authority[end...]
+        guard port.isEmpty || (port.hasPrefix(":") && UInt16(port.dropFirst()) != nil), end > authority.startIndex else {
+            return nil
+        }
+        return authority[..<end]
+    }
+}

@@ -1,0 +1,91 @@
+internal import Endpoints
+internal import Vocabulary
+
+/// An error of an authorization request, as its client learns it (RFC 6749 4.1.2.1, OpenID Connect Core 3.1.2.6).
+struct AuthorizationError: Error, Sendable, Equatable {
+    enum Code: String, Sendable {
+        case invalidRequest = "invalid_request"
+        case invalidTarget = "invalid_target"
+        case loginRequired = "login_required"
+        case requestNotSupported = "request_not_supported"
+        case requestURINotSupported = "request_uri_not_supported"
+        case serverError = "server_error"
+        case temporarilyUnavailable = "temporarily_unavailable"
+        case unauthorizedClient = "unauthorized_client"
+        case unsupportedResponseType = "unsupported_response_type"
+    }
+
+    var code: Code
+    /// A fixed sentence without quotes or backslashes.
+    var description: String
+
+    init(_ code: Code) {
+        self.code = code
+        self.description =
+            switch code {
+            case .invalidRequest: "The request is malformed."
+            case .invalidTarget: "The requested audience is not served here."
+            case .loginRequired: "Login required."
+            case .requestNotSupported: "The parameter request is not supported."
+            case .requestURINotSupported: "The parameter request_uri is not supported."
+            case .serverError, .temporarilyUnavailable: "The service is temporarily unavailable."
+            case .unauthorizedClient: "The client may not use this grant_type."
+            case .unsupportedResponseType: "The response_type is not supported."
+            }
+    }
+
+    static func invalidRequest(_ description: String) -> AuthorizationError {
+        var error = AuthorizationError(.invalidRequest)
+        error.description = description
+        return error
+    }
+
+    /// The reason for the log.
+    var reason: Reason {
+        switch self.code {
+        case .invalidTarget: .oauthInvalidTarget
+        case .loginRequired: .credentialMissing
+        case .serverError, .temporarilyUnavailable: .storeUnavailable
+        case .unauthorizedClient: .oauthUnauthorizedClient
+        default: .oauthInvalidRequest
+        }
+    }
+}
+
+/// How the answer to an authorization request reaches its client: by the browser.
+struct AuthorizationAnswer: Sendable {
+    /// `response_mode`
+    enum Mode: Sendable {
+        case query
+        /// A page whose form posts the answer (OAuth 2.0 Form Post Response Mode).
+        case formPost
+    }
+
+    /// A registered URI.
+    let redirectURI: String
+    let state: String?
+    let mode: Mode
+    /// `iss`: the client of several servers sees whose answer it is (RFC 9207).
+    let issuer: String
+
+    func code(_ code: Secret) -> EndpointResponse {
+        self.answer([("code", String(decoding: code.bytes, as: UTF8.self))], reason: nil)
+    }
+
+    func error(_ error: AuthorizationError) -> EndpointResponse {
+        self.answer([("error", error.code.rawValue), ("error_description", error.description)], reason: error.reason)
+    }
+
+    private func answer(_ parameters: [(name: String, value: String)], reason: Reason?) -> EndpointResponse {
+        var parameters = parameters
+        if let state = self.state { parameters.append(("state", state)) }
+        parameters.append(("iss", self.issuer))
+        switch self.mode {
+        case .query:
+            let separator = self.redirectURI.contains("?") ? "&" : "?"
+            return .seeOther(self.redirectURI + separator + FormText.encoded(parameters), reason: reason)
+        case .formPost:
+            return FormPostPage.response(to: self.redirectURI, parameters, reason: reason)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+internal import Clients
+internal import OAuth
+internal import Settings
+internal import Vocabulary
+
+/// An authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1), judged.
+struct AuthorizationRequest: Sendable {
+    /// What the client says of asking the user.
+    enum Prompt: Sendable, Equatable {
+        /// As needed.
+        case any
+        /// Never: an answer at once.
+        case none
+        /// In any case, also a user who is signed in.
+        case login
+    }
+
+    let wish: CodeWish
+    let answer: AuthorizationAnswer
+    let prompt: Prompt
+    /// The longest time since the user authenticated, in seconds; nil: any.
+    let maxAge: Int64?
+    /// A session-transfer token in the query.
+    let transferToken: Secret?
+
+    /// The longest value of `state` and `nonce`, in bytes.
+    private static let longestText = 2048
+
+    /// Reads the parameters of a request.
+    ///
+    /// - Parameter parameters: Of the query or of the form, each with its value.
+    /// - Throws: `Failure`.
+    init(
+        _ parameters: [(name: String, value: String)],
+        clients: ClientSnapshot,
+        apis: APIDirectory,
+        issuer: String
+    ) throws(Failure) {
+        let values = Parameters(parameters)
+        let (client, target) = try Self.destination(values, clients)
+        let redirect = values["redirect_uri"]
+        let answer = AuthorizationAnswer(
+            redirectURI: target,
+            state: values["state"],
+            mode: values["response_mode"] == "form_post" ? .formPost : .query,
+            issuer: issuer
+        )
+        do throws(AuthorizationError) {
+            if let name = values.repeated { throw .invalidRequest("The parameter \(name) must not be repeated.") }
+            guard (values["state"] ?? "").utf8.count <= Self.longestText,
+                (values["nonce"] ?? "").utf8.count <= Self.longestText
+            else { throw .invalidRequest("state and nonce must not be longer than 2048 bytes.") }
+            guard values["request"] == nil else { throw AuthorizationError(.requestNotSupported) }
+            guard values["request_uri"] == nil else { throw AuthorizationError(.requestURINotSupported) }
+            guard let type = values["response_type"] else { throw .invalidRequest("The parameter response_type is missing.") }
+            guard type == "code" else { throw AuthorizationError(.unsupportedResponseType) }
+            guard ["query", "form_post", nil].contains(values["response_mode"]) else {
+                throw .invalidRequest("The response_mode is not supported.")
+            }
+            guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
+            let api: APISettings?
+            switch apis.target(values["audience"] ?? values["resource"]) {
+            case .api(let found): api = found
+            case .none: api = nil
+            case .unknown: throw AuthorizationError(.invalidTarget)
+            }
+            let wanted = values["scope"]?.split(separator: " ").map(String.init)
+            self.wish = CodeWish(
+                client: client,
+                api: api,
+                scopes: APIDirectory.granted(wanted, of: api, hasRefresh: true),
+                redirectURI: redirect,
+                challenge: try Self.challenge(values, client),
+                nonce: values["nonce"],
+                keyThumbprint: nil
+            )
+            guard values["dpop_jkt"] == nil else { throw .invalidRequest("dpop_jkt is not supported.") }
+            self.prompt = try Self.prompt(values["prompt"])
+            self.maxAge = try Self.maxAge(values["max_age"])
+        } catch {
+            throw .redirect(answer, error)
+        }
+        self.answer = answer
+        self.transferToken = values["session_transfer_token"].map { Secret($0) }
+    }
+
+    /// Why a request gets no code.
+    enum Failure: Error {
+        /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1).
+        case page(Reason)
+        case redirect(AuthorizationAnswer, AuthorizationError)
+    }
+
+    // MARK: Parts
+
+    private static func destination(
+        _ values: Parameters,
+        _ clients: ClientSnapshot
+    ) throws(Failure) -> (ClientSettings, String) {
+        guard values.repeated != "client_id", let id = values["client_id"], let client = clients.client(id) else {
+            throw .page(.oauthInvalidClient)
+        }
+        guard values.repeated != "redirect_uri" else { throw .page(.oauthInvalidRedirect) }
+        if let presented = values["redirect_uri"] {
+            guard client.callbacks.contains(where: { $0.matches(presented) }) else { throw .page(.oauthInvalidRedirect) }
+            return (client, presented)
+        }
+        guard client.callbacks.count == 1 else { throw .page(.oauthInvalidRedirect) }
+        return (client, client.callbacks[0].text)
+    }
+
+    /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
+    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String? {
+        guard let challenge = values["code_challenge"] else {
+            guard values["code_challenge_method"] == nil else {
+                throw .invalidRequest("The parameter code_challenge is missing.")
+            }
+            guard !client.isPublic else { throw .invalidRequest("A public client must send a code_challenge (PKCE).") }
+            return nil
+        }
+        guard values["code_challenge_method"] == "S256" else {
+            throw .invalidRequest("The code_challenge_method must be S256.")
+        }
+        let isBase64URL = challenge.utf8.allSatisfy { byte in
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+        guard challenge.utf8.count == 43, isBase64URL else { throw .invalidRequest("The code_challenge is malformed.") }
+        return challenge
+    }
+
+    private static func prompt(_ text: String?) throws(AuthorizationError) -> Prompt {
+        let words = Set((text ?? "").split(separator: " ").map(String.init))
+        guard words.isSubset(of: ["none", "login", "consent", "select_account"]) else {
+            throw .invalidRequest("The prompt is not supported.")
+        }
+        guard words.contains("none") else {
+            // To choose another account, a user has to sign in again.
+            return words.isDisjoint(with: ["login", "select_account"]) ? .any : .login
+        }
+        guard words.count == 1 else { throw .invalidRequest("prompt=none must stand alone.") }
+        return .none
+    }
+
+    private static func maxAge(_ text: String?) throws(AuthorizationError) -> Int64? {
+        guard let text else { return nil }
+        guard (1...9).contains(text.utf8.count), let seconds = Int64(text), seconds >= 0 else {
+            throw .invalidRequest("The max_age must be a number of seconds.")
+        }
+        return seconds
+    }
+
+    /// The parameters by name. One without a value counts as absent, unknown ones are ignored (RFC 6749 3.1).
+    private struct Parameters {
+        private var values: [String: String] = [:]
+        /// The name of a parameter that is repeated.
+        private(set) var repeated: String?
+
+        init(_ parameters: [(name: String, value: String)]) {
+            for (name, value) in parameters where !value.isEmpty {
+                // `resource` may be repeated (RFC 8707 2), but there is one audience.
+                if self.values.updateValue(value, forKey: name) != nil { self.repeated = name }
+            }
+        }
+
+        subscript(name: String) -> String? { self.values[name] }
+    }
+}

@@ -1,0 +1,35 @@
+internal import Cryptography
+internal import Endpoints
+internal import Vocabulary
+
+/// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0): at once where scripts run, else by
+/// its button.
+enum FormPostPage {
+    private static let script = "document.forms[0].submit()"
+    private static let scriptDigest = Base64.encode(SHA256.digest(Array(script.utf8)).bytes)
+
+    static func response(
+        to target: String,
+        _ parameters: [(name: String, value: String)],
+        reason: Reason?
+    ) -> EndpointResponse {
+        let inputs = parameters.map { name, value in
+            #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
+        }
+        let page = WebPage(
+            title: "One moment",
+            content: """
+                <form method="post" action="\(HTMLText.escaped(target))">
+                \(inputs.joined(separator: "\n"))
+                <button type="submit">Continue</button>
+                </form>
+                <script>\(self.script)</script>
+                """
+        )
+        var response = EndpointResponse.page(200, page, reason: reason)
+        for index in response.fields.indices where response.fields[index].name == "content-security-policy" {
+            response.fields[index].value += "; script-src 'sha256-\(self.scriptDigest)'"
+        }
+        return response
+    }
+}
