@@ -156,7 +156,7 @@ extension Section {
         ),
         SettingsKey(
             "routes",
-            .list(.text(.name)),
+            .list(.text(.text)),
             default: "none",
             "The names of the routes that accept its access tokens; other routes refuse them."
         ),
