@@ -50,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
-                "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
+                "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -140,6 +140,8 @@ let package = Package(
             dependencies: ["CMaxMindDB", "Vocabulary"],
             swiftSettings: strict
         ),
+        // Proofs that the sender of a token has its key (RFC 9449).
+        .target(name: "DPoP", dependencies: ["JOSE", "Cryptography", "Vocabulary"], swiftSettings: strict),
         // Signed tokens and key sets (RFC 7515, 7517, 7519).
         .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
         .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
@@ -160,6 +162,11 @@ let package = Package(
         .testTarget(
             name: "JOSETests",
             dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "DPoPTests",
+            dependencies: ["DPoP", "JOSE", "Cryptography", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
