@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "Providers",
             dependencies: [
-                "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioHTTP1,
-                nioPosix, nioSSL,
+                "DPoP", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+                nioHTTP1, nioPosix, nioSSL,
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
             ],
             swiftSettings: strict

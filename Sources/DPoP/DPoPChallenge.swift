@@ -34,6 +34,8 @@ package struct DPoPChallenge: Sendable {
     }
 
     private func challenge(_ error: String, _ description: String) -> String {
-        #"DPoP error="\#(error)", error_description="\#(description)", algs="\#(self.algorithms)""#
+        // Clients split at commas, and the words of a `JOSEError` may have some.
+        let description = description.filter { $0 != "," }
+        return #"DPoP error="\#(error)", error_description="\#(description)", algs="\#(self.algorithms)""#
     }
 }

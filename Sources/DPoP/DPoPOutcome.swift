@@ -37,7 +37,7 @@ package enum DPoPNonceNeed: Error, Sendable, Hashable {
 }
 
 extension DPoPNonceNeed: CustomStringConvertible {
-    /// A sentence for developers, without commas: clients split the challenge at them.
+    /// A sentence for developers.
     package var description: String {
         switch self {
         case .required: "The DPoP proof needs a nonce of this server."
@@ -79,7 +79,7 @@ package enum DPoPFault: Error, Sendable, Hashable {
 }
 
 extension DPoPFault: CustomStringConvertible {
-    /// A sentence for developers, without commas: clients split the challenge at them. It repeats nothing of the proof.
+    /// A sentence for developers. It repeats nothing of the proof.
     package var description: String {
         switch self {
         case .missing: "The token is bound to a key: a DPoP proof is needed."

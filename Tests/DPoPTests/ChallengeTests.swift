@@ -5,7 +5,8 @@ import Testing
 @Suite struct ChallengeTests {
     private let challenge = DPoPChallenge()
     private static let faults: [DPoPFault] = [
-        .missing, .several, .tooLong, .header(JOSEError("the header has jku")), .type, .otherKey, .claims, .id, .method,
+        .missing, .several, .tooLong, .header(JOSEError("the key is too short, too long or weak")), .type, .otherKey,
+        .claims, .id, .method,
         .target, .accessToken, .signature,
     ]
     private static let needs: [DPoPNonceNeed] = [.required, .unusable, .clock]
@@ -24,7 +25,10 @@ import Testing
             let parts = text.split(separator: ", ")
             #expect(parts.count == 3 && parts[0].hasPrefix(#"DPoP error=""#), "\(text)")
             #expect(parts[1].hasPrefix(#"error_description=""#) && parts[2] == #"algs="ES256 EdDSA""#, "\(text)")
-            #expect(text.filter { $0 == "\"" }.count == 6 && !text.contains("\\"), "\(text)")
+            #expect(
+                text.filter { $0 == "\"" }.count == 6 && text.filter { $0 == "," }.count == 2 && !text.contains("\\"),
+                "\(text)"
+            )
             #expect(text.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "\(text)")
         }
     }

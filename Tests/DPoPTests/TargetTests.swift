@@ -1,5 +1,7 @@
 import DPoP
+import TestSupport
 import Testing
+import Vocabulary
 
 @Suite struct TargetTests {
     private func matches(_ htu: String, _ path: String, origin: String = Bench.origin) -> Bool {
@@ -76,5 +78,51 @@ import Testing
         #expect(self.matches("http://[::1]:8080/a", "/a", origin: "http://[::1]:8080"))
         #expect(self.matches("https://[2001:DB8::1]:443/a", "/a", origin: "https://[2001:db8::1]"))
         #expect(!self.matches("https://[2001:db8::2]/a", "/a", origin: "https://[2001:db8::1]"))
+    }
+
+    private static let pieces = [
+        "a", "B", "/", "//", "%2F", "%2f", ".", "..", "%2e", "%2E", "ä", "%C3%A4", "%c3%a4", "%", "%4", "%41", "%25",
+        " ",
+        "%20", "@", ":", "%40", ";", "\\", "%5C", "+", "~", "%7E", "日",
+    ]
+
+    private static func path(_ numbers: inout SeededNumbers, of pieces: [String] = Self.pieces) -> String {
+        "/"
+            + (0..<Int.random(in: 0...8, using: &numbers)).map { _ in
+                pieces[Int.random(in: pieces.indices, using: &numbers)]
+            }
+            .joined()
+    }
+
+    @Test func everyPathEqualsItselfAndEqualityHasTwoSides() {
+        var numbers = SeededNumbers(seed: 9449)
+        for _ in 0..<5000 {
+            let (one, other) = (Self.path(&numbers), Self.path(&numbers))
+            #expect(self.matches(Bench.origin + one, one), "\(one)")
+            // The fast path must not be the only one that finds it.
+            #expect(self.matches("https://APP.example.com:443" + one, one), "\(one)")
+            #expect(
+                self.matches(Bench.origin + one, other) == self.matches(Bench.origin + other, one),
+                "\(one) \(other)"
+            )
+            #expect(!self.matches("https://evil.example" + one, one), "\(one)")
+        }
+    }
+
+    /// Auth0.Android (DPoPUtil.kt) builds `htu` by `java.net.URI` of several arguments: that decodes the path, then encodes
+    /// `%` and what a URI cannot hold, but neither reserved characters nor what is not ASCII.
+    @Test func aPathThatIsDecodedAndEncodedAsByJavaIsEqual() throws {
+        var numbers = SeededNumbers(seed: 9449)
+        let kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'():@&=+$,;/"
+        // Without dot segments, which a path on its way through the gateway does not have, and without what is no URL.
+        let left = [".", "..", "%2e", "%2E", "%", "%4", "ä", "日", " ", "\\"]
+        let pieces = Self.pieces.filter { !left.contains($0) } + ["%3F", "%23", "%26", "%E6%97%A5"]
+        for _ in 0..<5000 {
+            let path = Self.path(&numbers, of: pieces)
+            let decoded = try #require(PercentCoding.decoded(bytes(path), plusIsSpace: false))
+            let text = try #require(String(validating: decoded, as: UTF8.self))
+            let htu = text.map { $0.isASCII && !kept.contains($0) ? PercentCoding.encoded("\($0)") : "\($0)" }.joined()
+            #expect(self.matches(Bench.origin + htu, path), "\(path) \(htu)")
+        }
     }
 }
