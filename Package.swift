@@ -335,7 +335,9 @@ let package = Package(
         // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
         .target(
             name: "FuzzTargets",
-            dependencies: ["RedisStore", "RequestPath", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
+            dependencies: [
+                "RedisStore", "RequestPath", "Settings", "DPoP", "JOSE", "Cryptography", "Vocabulary", nioCore,
+            ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict
         ),

@@ -1,4 +1,4 @@
-import JOSE
+package import JOSE
 
 /// The keys of clients that proved themselves before, by the text of their proofs' headers, which is the same in every
 /// proof of a client: its key is not read, and its thumbprint not computed, again. Confined to one event loop.
@@ -19,7 +19,7 @@ package final class DPoPKeyCache {
     package var count: Int { self.young.count + self.old.count }
 
     /// What this header says; nil if it is not known.
-    func head(of text: ArraySlice<UInt8>) -> SelfSignedToken.Head? {
+    package func head(of text: ArraySlice<UInt8>) -> SelfSignedToken.Head? {
         let text = Array(text)
         if let head = self.young[text] { return head }
         guard let head = self.old.removeValue(forKey: text) else { return nil }

@@ -52,6 +52,14 @@ struct Bench {
         return signed + bytes("." + Base64URL.encode(self.key.signature(of: signed)))
     }
 
+    /// The proof with another character at `index`; nil: in its signature.
+    static func forged(_ proof: [UInt8], at index: Int? = nil) -> [UInt8] {
+        var proof = proof
+        let index = index ?? proof.count - 10
+        proof[index] = proof[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        return proof
+    }
+
     func judge(_ proof: [UInt8]) -> DPoPOutcome {
         DPoPJudge(nonces: self.nonces, algorithms: self.algorithms)
             .judge(proof, for: self.demand, keys: self.keys, now: self.now, epoch: self.epoch)

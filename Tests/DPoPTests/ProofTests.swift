@@ -111,8 +111,7 @@ import Vocabulary
 
     @Test mutating func comparesTheKeyBeforeItVerifiesTheSignature() {
         self.bench.demand.thumbprint = SigningKey.generated(.es256).publicKey.thumbprint
-        var proof = self.bench.proof()
-        proof[proof.count - 10] ^= 1
+        let proof = Bench.forged(self.bench.proof())
         #expect(self.bench.judge(proof).fault == .otherKey)
         self.bench.demand.thumbprint = nil
         #expect(self.bench.judge(proof).fault == .signature)
@@ -146,9 +145,7 @@ import Vocabulary
     @Test func refusesAProofWithAnyChangedByte() {
         let proof = self.bench.proof()
         for index in stride(from: 0, to: proof.count, by: 5) {
-            var changed = proof
-            changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
-            #expect(self.bench.judge(changed).accepted == nil, "byte \(index)")
+            #expect(self.bench.judge(Bench.forged(proof, at: index)).accepted == nil, "byte \(index)")
         }
     }
 
@@ -333,8 +330,7 @@ import Vocabulary
         let again = self.bench.judge([:])
         #expect(again.accepted?.thumbprint == self.bench.key.publicKey.thumbprint && self.bench.keys?.count == 1)
         #expect(self.bench.judge(["htm": "GET"]).fault == .method)
-        var forged = self.bench.proof()
-        forged[forged.count - 10] ^= 1
+        let forged = Bench.forged(self.bench.proof())
         #expect(self.bench.judge(forged).fault == .signature)
         self.bench.demand.thumbprint = "another"
         #expect(self.bench.judge([:]).fault == .otherKey)
@@ -345,20 +341,27 @@ import Vocabulary
 
     @Test mutating func remembersOnlyKeysThatSigned() {
         self.bench.keys = DPoPKeyCache()
-        var forged = self.bench.proof()
-        forged[forged.count - 10] ^= 1
+        let forged = Bench.forged(self.bench.proof())
         _ = self.bench.judge(forged)
         _ = self.bench.judge(["iat": 0])
         #expect(self.bench.keys?.count == 0)
     }
 
-    @Test func theCacheIsBoundedAndKeepsWhatIsUsed() throws {
+    @Test mutating func theCacheIsBoundedAndKeepsWhatIsUsed() throws {
         let keys = DPoPKeyCache(capacity: 8)
-        for number in 0..<100 {
+        func header(_ proof: [UInt8]) -> ArraySlice<UInt8> { proof.prefix { $0 != UInt8(ascii: ".") } }
+        self.bench.keys = keys
+        var first: [UInt8] = []
+        for number in 0..<40 {
+            #expect(number == 0 || keys.head(of: header(self.bench.proof())) != nil, "\(number): it is in use")
+            #expect(self.bench.judge([:]).accepted != nil)
             var visitor = Bench(key: .generated(.edDSA))
             visitor.keys = keys
-            #expect(visitor.judge([:]).accepted != nil, "\(number)")
+            let proof = visitor.proof()
+            #expect(visitor.judge(proof).accepted != nil && keys.head(of: header(proof)) != nil)
+            if number == 0 { first = proof }
             #expect(keys.count <= 8)
         }
+        #expect(keys.head(of: header(first)) == nil, "it was not used for long")
     }
 }
