@@ -50,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff", "Clients",
-                "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
+                "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "Providers",
             dependencies: [
-                "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioHTTP1,
-                nioPosix, nioSSL,
+                "DPoP", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
+                nioHTTP1, nioPosix, nioSSL,
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
             ],
             swiftSettings: strict
@@ -148,6 +148,8 @@ let package = Package(
             dependencies: ["CMaxMindDB", "Vocabulary"],
             swiftSettings: strict
         ),
+        // Proofs that the sender of a token has its key (RFC 9449).
+        .target(name: "DPoP", dependencies: ["JOSE", "Cryptography", "Vocabulary"], swiftSettings: strict),
         // Signed tokens and key sets (RFC 7515, 7517, 7519).
         .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
         .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
@@ -168,6 +170,11 @@ let package = Package(
         .testTarget(
             name: "JOSETests",
             dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "DPoPTests",
+            dependencies: ["DPoP", "JOSE", "Cryptography", "TestSupport", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -337,7 +344,9 @@ let package = Package(
         // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
         .target(
             name: "FuzzTargets",
-            dependencies: ["RedisStore", "RequestPath", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
+            dependencies: [
+                "RedisStore", "RequestPath", "Settings", "DPoP", "JOSE", "Cryptography", "Vocabulary", nioCore,
+            ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict
         ),

@@ -11,6 +11,11 @@ package struct JWK: Sendable, Hashable {
     package let value: JSONValue
     /// The SHA-256 of the key's required members in base64url (RFC 7638).
     package let thumbprint: String
+    /// The members that make the key (RFC 7638 3.2), without those that describe it.
+    package var required: JSONValue {
+        guard case .object(let members) = self.value else { return self.value }
+        return .object(members.filter { !["kid", "alg", "use"].contains($0.key) })
+    }
 
     let key: PublicKey
     /// The algorithms that this key may be used with.

@@ -48,11 +48,8 @@ package struct JWS: Sendable {
         _ token: [UInt8],
         allowing: Set<JWSAlgorithm>
     ) throws(JOSEError) -> (JWS, JWK) {
-        let token = try UnverifiedToken(token, allowing: allowing, allowingKey: true)
-        guard let value = token.header.value["jwk"] else { throw JOSEError("the header has no jwk") }
-        let key = try JWK(value)
-        guard key.algorithms.contains(token.header.algorithm) else { throw JOSEError("alg does not fit the key") }
-        return (try token.verified(with: [key]), key)
+        let token = try SelfSignedToken(token, allowing: allowing)
+        return (try token.verified(), token.key)
     }
 }
 
@@ -62,10 +59,9 @@ struct UnverifiedToken {
     private let parts: CompactToken
     private let signature: [UInt8]
 
-    /// - Parameter allowingKey: Whether the header may hold a key (`jwk`).
-    init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, allowingKey: Bool = false) throws(JOSEError) {
+    init(_ token: [UInt8], allowing: Set<JWSAlgorithm>) throws(JOSEError) {
         let parts = try CompactToken(token)
-        try self.init(parts, JWSHeader(parts.header, allowingKey: allowingKey), allowing: allowing)
+        try self.init(parts, JWSHeader(parts.header), allowing: allowing)
     }
 
     /// - Parameter headers: Has read headers before.
@@ -74,7 +70,7 @@ struct UnverifiedToken {
         try self.init(parts, headers.header(of: parts.header), allowing: allowing)
     }
 
-    private init(_ parts: CompactToken, _ header: JWSHeader, allowing: Set<JWSAlgorithm>) throws(JOSEError) {
+    init(_ parts: CompactToken, _ header: JWSHeader, allowing: Set<JWSAlgorithm>) throws(JOSEError) {
         self.parts = parts
         self.header = header
         guard allowing.contains(self.header.algorithm) else {
@@ -106,10 +102,15 @@ struct UnverifiedToken {
 
     private func verified(_ isGenuine: Bool) throws(JOSEError) -> JWS {
         guard isGenuine else { throw JOSEError("the signature is wrong", kind: .signature) }
+        return JWS(self.header, try self.payload())
+    }
+
+    /// The payload, which anybody may have written.
+    func payload() throws(JOSEError) -> [UInt8] {
         guard let payload = Base64URL.decoded(self.parts.payload) else {
             throw JOSEError("the payload is not base64url")
         }
-        return JWS(self.header, payload)
+        return payload
     }
 
     private func candidates(in keys: JWKSet) throws(JOSEError) -> [JWK] {
@@ -133,7 +134,7 @@ struct UnverifiedToken {
 }
 
 /// The three parts of a token in compact form.
-private struct CompactToken {
+struct CompactToken {
     private let bytes: [UInt8]
     private let payloadStart: Int
     private let payloadEnd: Int

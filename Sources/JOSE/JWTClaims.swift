@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The claims of a JWT (RFC 7519 4), read from a verified payload.
+/// The claims of a JWT (RFC 7519 4). They say nothing before the signature is verified.
 package struct JWTClaims: Sendable {
     package let value: JSONValue
     /// `iss`

@@ -59,6 +59,18 @@ package final class SigningKey: Sendable {
     /// The key as PKCS #8 in DER.
     package var pkcs8: Secret { self.key.pkcs8 }
 
+    /// The key as PKCS #8 in PEM (RFC 7468 10).
+    package var pem: Secret {
+        var rest = Base64.encoded(self.pkcs8.bytes)[...]
+        var text = Array("-----BEGIN PRIVATE KEY-----\n".utf8)
+        while !rest.isEmpty {
+            text += rest.prefix(64)
+            text.append(UInt8(ascii: "\n"))
+            rest = rest.dropFirst(64)
+        }
+        return Secret(text + Array("-----END PRIVATE KEY-----\n".utf8))
+    }
+
     /// The token in compact form. Its header has `alg`, then `kid` unless `header` holds `jwk`, and the members of
     /// `header`.
     package func sign(_ payload: [UInt8], header: [(String, JSONValue)] = []) -> [UInt8] {

@@ -8,7 +8,7 @@ struct Sallyport: AsyncParsableCommand {
         abstract: "A session gateway: native-to-web single sign-on in front of any web app.",
         subcommands: [
             RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
-            KeysCommand.self, VerifyCommand.self,
+            KeysCommand.self, VerifyCommand.self, DPoPProofCommand.self,
         ]
     )
 }

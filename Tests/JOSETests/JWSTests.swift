@@ -64,6 +64,20 @@ import Vocabulary
         #expect(JOSETests.refusal { _ = try JWS.header(of: token) } != nil)
     }
 
+    @Test func aKnownHeaderIsNotReadAgainAndItsAlgorithmIsJudgedAgain() throws {
+        let key = Keys.otherES256
+        let token = key.sign(bytes("{}"), header: [("jwk", key.publicKey.value)])
+        let head = try SelfSignedToken(token, allowing: [.es256]).head
+        var asked: [[UInt8]] = []
+        let again = try SelfSignedToken(token, allowing: [.es256]) { text in
+            asked.append(Array(text))
+            return head
+        }
+        #expect(asked == [Array(again.headerText)] && Array(again.headerText) == Array(token.prefix { $0 != 0x2E }))
+        #expect(try again.verified().payload == bytes("{}"))
+        #expect(JOSETests.refusal { _ = try SelfSignedToken(token, allowing: [.edDSA]) { _ in head } } != nil)
+    }
+
     @Test func verifiesAnEmbeddedKeyWhereItIsAskedFor() throws {
         let key = Keys.otherES256
         let token = key.sign(bytes("{}"), header: [("jwk", key.publicKey.value), ("typ", "dpop+jwt")])

@@ -44,6 +44,16 @@ import Vocabulary
         )
     }
 
+    @Test(arguments: JWSAlgorithm.asymmetric)
+    func readsThePEMThatItWrites(_ algorithm: JWSAlgorithm) throws {
+        let key = SigningKey.generated(algorithm)
+        let copy = try SigningKey(pem: key.pem, algorithm: algorithm)
+        #expect(copy.publicKey == key.publicKey)
+        let lines = String(decoding: key.pem.bytes, as: UTF8.self).split(separator: "\n")
+        #expect(lines.first == "-----BEGIN PRIVATE KEY-----" && lines.last == "-----END PRIVATE KEY-----")
+        #expect(lines.allSatisfy { $0.count <= 64 })
+    }
+
     @Test(arguments: [
         "", "text", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", PEM.publicKey, PEM.encrypted,
         PEM.secp256k1, PEM.rsa1024, PEM.ed448,

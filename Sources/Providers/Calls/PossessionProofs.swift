@@ -1,4 +1,4 @@
-import Cryptography
+import DPoP
 import JOSE
 import Synchronization
 import Vocabulary
@@ -50,22 +50,14 @@ final class PossessionProofs: Sendable {
         return answer
     }
 
-    /// RFC 9449 4.2.
     private func proof(method: String, _ url: ProviderURL, _ key: SigningKey, _ accessToken: Secret?) -> String {
-        var claims: [String: JSONValue] = [
-            "jti": .string(Random.base64URL(16)), "htm": .string(method),
-            "htu": .string(String(url.text.prefix { $0 != "?" })), "iat": .integer(self.clock.now().seconds),
-        ]
-        claims["nonce"] = self.nonces.withLock { $0[url.origin] }.map(JSONValue.string)
-        claims["ath"] = accessToken.map { .string(SHA256.digest($0.bytes).base64URL) }
-        let header: [(String, JSONValue)] = [("typ", "dpop+jwt"), ("jwk", Self.bare(key.publicKey))]
-        return String(decoding: key.sign(JSONText.encode(.object(claims)), header: header), as: UTF8.self)
-    }
-
-    /// The members that make the key, without those that describe it.
-    private static func bare(_ key: JWK) -> JSONValue {
-        guard case .object(let members) = key.value else { return key.value }
-        return .object(members.filter { !["kid", "alg", "use"].contains($0.key) })
+        DPoPProofMaker(key).proof(
+            method: method,
+            url: url.text,
+            accessToken: accessToken,
+            nonce: self.nonces.withLock { $0[url.origin] },
+            at: self.clock.now()
+        )
     }
 }
 

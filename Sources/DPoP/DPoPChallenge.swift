@@ -1,0 +1,41 @@
+package import JOSE
+
+/// The values of `WWW-Authenticate` that speak of proofs (RFC 9449 7.1 and 9).
+///
+/// `error` is the first parameter of a single challenge, because SDKs look for it there: an answer must have one such
+/// field and no other challenge in it.
+package struct DPoPChallenge: Sendable {
+    /// The names of the algorithms that proofs may have, joined by spaces.
+    private let algorithms: String
+
+    package init(algorithms: Set<JWSAlgorithm> = DPoPJudge.usualAlgorithms) {
+        // In the order of the specifications, so that answers do not differ from process to process.
+        self.algorithms = JWSAlgorithm.allCases.filter(algorithms.contains).map(\.rawValue).joined(separator: " ")
+    }
+
+    /// For a request without credentials, which gets no error code (RFC 6750 3.1).
+    package var anyScheme: String { #"Bearer, DPoP algs="\#(self.algorithms)""# }
+
+    /// For a request whose proof must be repeated with a nonce. `DPoP-Nonce` brings it.
+    package func nonceNeeded(_ need: DPoPNonceNeed) -> String {
+        self.challenge("use_dpop_nonce", need.description)
+    }
+
+    /// For a request whose proof is refused.
+    package func refused(_ fault: DPoPFault) -> String {
+        self.challenge(fault.error, fault.description)
+    }
+
+    /// For a request whose access token is refused, and for a bound token that came as `Bearer`.
+    ///
+    /// - Parameter description: A sentence without quotes, backslashes and commas.
+    package func invalidToken(_ description: StaticString) -> String {
+        self.challenge("invalid_token", "\(description)")
+    }
+
+    private func challenge(_ error: String, _ description: String) -> String {
+        // Clients split at commas, and the words of a `JOSEError` may have some.
+        let description = description.filter { $0 != "," }
+        return #"DPoP error="\#(error)", error_description="\#(description)", algs="\#(self.algorithms)""#
+    }
+}

@@ -1,0 +1,136 @@
+import Vocabulary
+
+/// The URL that a proof must be made for (`htu`, RFC 9449 4.3): the configured public URL and the request's path.
+///
+/// Two URLs are compared after the normalisation of RFC 3986 6.2.2 and 6.2.3. In addition a path counts as equal if
+/// both are the same after percent-decoding, as Auth0.Android writes `htu` from the decoded path: `%2F` becomes `/`, and
+/// what is not ASCII stands there unencoded. That a proof is then also good for the path with the other kind of slash
+/// costs nothing: it is used once, by the holder of the key, with the same method.
+package struct DPoPTarget: Sendable {
+    /// Scheme, host and port as the settings name them, without a path.
+    private let origin: String
+    /// The path as the client sent it, without query and fragment.
+    private let path: [UInt8]
+
+    /// - Parameters:
+    ///   - origin: From the configured `public_url`, e.g. `https://app.example.com`; never from `Host` or from a
+    ///     forwarding field.
+    ///   - path: The path as the client sent it. A query or fragment is dropped.
+    package init(origin: String, path: some Collection<UInt8>) {
+        self.origin = origin
+        self.path = Array(path.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+    }
+
+    /// Whether `htu` names this URL. Its own query and fragment are ignored, although a client should not send them.
+    package func matches(_ htu: String) -> Bool {
+        var htu = htu
+        // Nearly every client writes the URL as it calls it.
+        let isEqual = htu.withUTF8 { htu in
+            htu.count == self.origin.utf8.count + self.path.count && htu.starts(with: self.origin.utf8)
+                && htu.suffix(self.path.count).elementsEqual(self.path)
+        }
+        if isEqual { return true }
+        guard let theirs = NormalURL(Array(htu.utf8)[...]), let ours = NormalURL(Array(self.origin.utf8) + self.path)
+        else { return false }
+        return theirs.origin == ours.origin && (theirs.path == ours.path || theirs.decodedPath == ours.decodedPath)
+    }
+}
+
+/// A URL of http or https, normalised.
+private struct NormalURL {
+    /// Scheme and authority, without the scheme's own port.
+    let origin: [UInt8]
+    let path: [UInt8]
+
+    /// nil unless it is an absolute URL of http or https with a host and without a user.
+    init?(_ url: ArraySlice<UInt8>) {
+        let lowered = url.prefix(8).map(Self.lowered)
+        let scheme = ["https://", "http://"].first { lowered.starts(with: $0.utf8) }
+        guard let scheme else { return nil }
+        let rest = url.dropFirst(scheme.utf8.count)
+        let authority = rest.prefix { !"/?#".utf8.contains($0) }
+        guard !authority.isEmpty, !authority.contains(UInt8(ascii: "@")) else { return nil }
+        let isSecure = scheme == "https://"
+        self.origin = Array(scheme.utf8) + Self.host(authority.map(Self.lowered), port: isSecure ? ":443" : ":80")
+        self.path = Self.normalised(rest.dropFirst(authority.count).prefix { !"?#".utf8.contains($0) })
+    }
+
+    init?(_ url: [UInt8]) {
+        self.init(url[...])
+    }
+
+    /// The path with its reserved characters decoded, too.
+    var decodedPath: [UInt8] { PercentCoding.leniently(self.path, plusIsSpace: false) }
+
+    private static func lowered(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+
+    /// The authority without an empty port and without the scheme's own (RFC 3986 6.2.3).
+    private static func host(_ authority: [UInt8], port: String) -> [UInt8] {
+        if authority.last == UInt8(ascii: ":") { return authority.dropLast() }
+        let suffix = authority.suffix(port.utf8.count)
+        return suffix.elementsEqual(port.utf8) ? authority.dropLast(suffix.count) : authority
+    }
+
+    /// The path by RFC 3986 6.2.2: escapes in upper case, unreserved characters decoded, all others encoded that a path
+    /// cannot hold, dot segments removed. An empty path is `/` (6.2.3).
+    private static func normalised(_ path: ArraySlice<UInt8>) -> [UInt8] {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(path.count + 1)
+        var rest = path
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first, let low = rest.dropFirst().first,
+                let value = Hexadecimal.byte(high, low)
+            {
+                rest = rest.dropFirst(2)
+                Self.append(value, to: &encoded, where: Self.isUnreserved(value))
+            } else {
+                Self.append(byte, to: &encoded, where: Self.isOfPaths(byte))
+            }
+        }
+        return Self.withoutDotSegments(encoded)
+    }
+
+    /// Appends `byte` as it is or, unless `isPlain`, as an escape.
+    private static func append(_ byte: UInt8, to bytes: inout [UInt8], where isPlain: Bool) {
+        if isPlain {
+            bytes.append(byte)
+        } else {
+            Hexadecimal.appendEscape(of: byte, to: &bytes)
+        }
+    }
+
+    /// RFC 3986 5.2.4.
+    private static func withoutDotSegments(_ path: [UInt8]) -> [UInt8] {
+        var kept: [ArraySlice<UInt8>] = []
+        // The first element is what stands before the first slash: nothing.
+        let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
+        for (index, segment) in zip(segments.indices, segments) {
+            let isLast = index == segments.endIndex - 1
+            if segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8) {
+                if segment.count == 2 { _ = kept.popLast() }
+                if isLast { kept.append([]) }
+            } else {
+                kept.append(segment)
+            }
+        }
+        return kept.isEmpty ? [UInt8(ascii: "/")] : kept.flatMap { [UInt8(ascii: "/")] + $0 }
+    }
+
+    /// RFC 3986 2.3.
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// What a path may hold unencoded (`pchar` and `/`, RFC 3986 3.3).
+    private static func isOfPaths(_ byte: UInt8) -> Bool {
+        Self.isUnreserved(byte) || "!$&'()*+,;=:@/".utf8.contains(byte)
+    }
+}

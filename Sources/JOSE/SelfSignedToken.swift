@@ -1,0 +1,50 @@
+import Vocabulary
+
+/// A token whose header holds the key that verifies it (`jwk`, RFC 9449 4.2). Its signature is not verified yet; the
+/// signature proves that the sender has the private key, and nothing else.
+package struct SelfSignedToken: Sendable {
+    /// A header with its key.
+    package struct Head: Sendable {
+        package let header: JWSHeader
+        package let key: JWK
+    }
+
+    /// The base64url text of the header. A sender's tokens have the same one until its key changes.
+    package let headerText: ArraySlice<UInt8>
+    /// What stands in it.
+    package let head: Head
+    private let token: UnverifiedToken
+
+    /// Reads a token in compact form. The key is read after everything else in the header, as that costs the most.
+    ///
+    /// - Parameter known: What a header of this very text was read as before; nil: it must be read.
+    package init(
+        _ token: [UInt8],
+        allowing: Set<JWSAlgorithm>,
+        known: (_ headerText: ArraySlice<UInt8>) -> Head? = { _ in nil }
+    ) throws(JOSEError) {
+        let parts = try CompactToken(token)
+        self.headerText = parts.header
+        if let known = known(parts.header) {
+            self.token = try UnverifiedToken(parts, known.header, allowing: allowing)
+            self.head = known
+            return
+        }
+        let header = try JWSHeader(parts.header, allowingKey: true)
+        self.token = try UnverifiedToken(parts, header, allowing: allowing)
+        guard let value = header.value["jwk"] else { throw JOSEError("the header has no jwk") }
+        let key = try JWK(value)
+        guard key.algorithms.contains(header.algorithm) else { throw JOSEError("alg does not fit the key") }
+        self.head = Head(header: header, key: key)
+    }
+
+    package var header: JWSHeader { self.head.header }
+    /// The key in the header.
+    package var key: JWK { self.head.key }
+
+    /// The payload, which anybody may have written.
+    package func unverifiedPayload() throws(JOSEError) -> [UInt8] { try self.token.payload() }
+
+    /// The token, verified with its key.
+    package func verified() throws(JOSEError) -> JWS { try self.token.verified(with: [self.key]) }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import DPoP
+import Foundation
+import JOSE
+import Vocabulary
+
+/// `sallyport dpop-proof`: a proof for one request, for trying out routes and endpoints with curl.
+struct DPoPProofCommand: ParsableCommand {
+    /// Far more than a key in PEM has.
+    private static let longestKey = 65_536
+    /// More than fits into a header field.
+    private static let longestToken = 65_536
+
+    static let configuration = CommandConfiguration(
+        commandName: "dpop-proof",
+        abstract: "Print a DPoP proof (RFC 9449) for one request, to try out endpoints and routes.",
+        discussion: """
+            The key file is made if it does not exist: EC P-256 in PEM, mode 0600. Each proof is good for one request, \
+            and for about five minutes. The first answer may be use_dpop_nonce: make another proof with the value of \
+            its DPoP-Nonce field.
+
+            curl -H "Authorization: DPoP $TOKEN" \
+            -H "DPoP: $(sallyport dpop-proof --key k.pem --method GET --url $URL --token-file token)" $URL
+            """
+    )
+
+    @Option(help: ArgumentHelp("The file with the private key.", valueName: "file"))
+    var key: String
+
+    @Option(help: ArgumentHelp("The method of the request.", valueName: "name"))
+    var method: String = "GET"
+
+    @Option(help: ArgumentHelp("The URL of the request.", valueName: "url"))
+    var url: String?
+
+    @Option(
+        name: .customLong("token-file"),
+        help: ArgumentHelp(
+            "The file with the access token that the request carries; - is standard input. Without it the proof is for the token endpoint.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
+    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server.", valueName: "text"))
+    var nonce: String?
+
+    @Flag(help: "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof.")
+    var thumbprint = false
+
+    func validate() throws {
+        if self.thumbprint { return }
+        guard let url = self.url else { throw ValidationError("--url is missing, or --thumbprint.") }
+        guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
+            throw ValidationError("--url must begin with https:// or http://.")
+        }
+    }
+
+    func run() throws {
+        do {
+            let maker = DPoPProofMaker(try self.signingKey())
+            guard !self.thumbprint, let url = self.url else {
+                Console.say(maker.thumbprint)
+                return
+            }
+            let proof = maker.proof(
+                method: self.method,
+                url: url,
+                accessToken: try self.token(),
+                nonce: self.nonce,
+                at: Clock.system.now()
+            )
+            Console.say(proof)
+        } catch let failure as PrivateFileFailure {
+            Console.complain(failure.description)
+            throw ExitCode.failure
+        }
+    }
+
+    /// The key in the file, which is made if there is none.
+    private func signingKey() throws -> SigningKey {
+        guard FileManager.default.fileExists(atPath: self.key) else {
+            let key = SigningKey.generated(.es256)
+            try PrivateFile.make(at: self.key, with: key.pem.bytes)
+            return key
+        }
+        do {
+            return try SigningKey(pem: Secret(Self.content(self.key, limit: Self.longestKey)))
+        } catch let error as JOSEError {
+            throw PrivateFileFailure("\(self.key): \(error.detail)")
+        }
+    }
+
+    /// The access token, without line breaks at its end.
+    private func token() throws -> Secret? {
+        guard let file = self.tokenFile else { return nil }
+        var token = try Self.content(file, limit: Self.longestToken)
+        while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
+        guard !token.isEmpty else {
+            throw PrivateFileFailure("\(file == "-" ? "standard input" : file) holds no access token")
+        }
+        return Secret(token)
+    }
+
+    private static func content(_ path: String, limit: Int) throws -> [UInt8] {
+        let bytes: Data?
+        do {
+            let file = path == "-" ? .standardInput : try FileHandle(forReadingFrom: URL(filePath: path))
+            bytes = try file.read(upToCount: limit + 1)
+        } catch {
+            throw PrivateFileFailure("\(path) cannot be read")
+        }
+        guard let bytes else { return [] }
+        guard bytes.count <= limit else { throw PrivateFileFailure("\(path) has more than \(limit) bytes") }
+        return Array(bytes)
+    }
+}

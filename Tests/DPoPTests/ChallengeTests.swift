@@ -1,0 +1,47 @@
+import DPoP
+import JOSE
+import Testing
+
+@Suite struct ChallengeTests {
+    private let challenge = DPoPChallenge()
+    private static let faults: [DPoPFault] = [
+        .missing, .several, .tooLong, .header(JOSEError("the key is too short, too long or weak")), .type, .otherKey,
+        .claims, .id, .method,
+        .target, .accessToken, .signature,
+    ]
+    private static let needs: [DPoPNonceNeed] = [.required, .unusable, .clock]
+
+    @Test func asksForANonceInTheFormThatSDKsRead() {
+        #expect(
+            self.challenge.nonceNeeded(.required)
+                == #"DPoP error="use_dpop_nonce", error_description="The DPoP proof needs a nonce of this server.", algs="ES256 EdDSA""#
+        )
+    }
+
+    /// Auth0.Android splits at `, ` and wants `DPoP error` first; Auth0.swift takes the first `error=`.
+    @Test func everyChallengeIsOneWithErrorFirst() {
+        let all = Self.needs.map(self.challenge.nonceNeeded) + Self.faults.map(self.challenge.refused)
+        for text in all + [self.challenge.invalidToken("The token has ended.")] {
+            let parts = text.split(separator: ", ")
+            #expect(parts.count == 3 && parts[0].hasPrefix(#"DPoP error=""#), "\(text)")
+            #expect(parts[1].hasPrefix(#"error_description=""#) && parts[2] == #"algs="ES256 EdDSA""#, "\(text)")
+            #expect(
+                text.filter { $0 == "\"" }.count == 6 && text.filter { $0 == "," }.count == 2 && !text.contains("\\"),
+                "\(text)"
+            )
+            #expect(text.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "\(text)")
+        }
+    }
+
+    @Test func aProofOfAnotherKeyMakesTheTokenInvalidAndAllElseTheProof() {
+        for fault in Self.faults {
+            let error = fault == .otherKey ? "invalid_token" : "invalid_dpop_proof"
+            #expect(self.challenge.refused(fault).hasPrefix(#"DPoP error="\#(error)","#))
+        }
+    }
+
+    @Test func withoutCredentialsBothSchemesAreNamedAndNoError() {
+        #expect(self.challenge.anyScheme == #"Bearer, DPoP algs="ES256 EdDSA""#)
+        #expect(DPoPChallenge(algorithms: [.rs256, .es256]).anyScheme == #"Bearer, DPoP algs="RS256 ES256""#)
+    }
+}
