@@ -65,6 +65,11 @@ extension Section {
         SettingsKey("upstreams", .named(.upstream), "Apps by name, for apps that need more than a URL."),
         SettingsKey("clients", .sections(.client), "OAuth clients that may mint or consume session-transfer tokens."),
         SettingsKey("provider", .section(.provider), "How users sign in."),
+        SettingsKey(
+            "native_social",
+            .section(.nativeSocial),
+            "Native apps may sign users in by what the kits of Google, Apple and Facebook gave them."
+        ),
         SettingsKey("session", .section(.session), "How long sessions live, and their cookie."),
         SettingsKey("store", .section(.store), "Where sessions are kept."),
         SettingsKey("handoff", .section(.handoff), "Where a session-transfer token is accepted and how long it lives."),

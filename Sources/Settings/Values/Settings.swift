@@ -31,6 +31,8 @@ package struct Settings: Sendable, Equatable {
     package var upstreams: [UpstreamSettings]
     package var clients: [ClientSettings]
     package var provider: ProviderSettings?
+    /// nil: what Google, Apple and Facebook give to native apps is not accepted.
+    package var nativeSocial: NativeSocialSettings?
     package var session: SessionSettings
     package var store: StoreSettings
     package var handoff: HandoffSettings
@@ -56,6 +58,7 @@ package struct Settings: Sendable, Equatable {
         self.upstreams = upstreams
         self.clients = []
         self.provider = nil
+        self.nativeSocial = nil
         self.session = SessionSettings()
         self.store = StoreSettings()
         self.handoff = HandoffSettings()
