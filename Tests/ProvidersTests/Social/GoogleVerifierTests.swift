@@ -95,7 +95,7 @@ struct GoogleVerifierTests {
             let verdict = try await desk.verify(.google, Secret(token))
             #expect(verdict.refusal?.contains(words) == true, "\(token.prefix(40)): \(verdict)")
         }
-        let other = network.googleToken(by: .generated(.rs256), header: [("kid", keyID)])
+        let other = network.googleToken(by: SocialNetwork.strangeKey, header: [("kid", keyID)])
         #expect(try await desk.verify(.google, other).refusal != nil)
         #expect(
             try await desk.verify(.google, network.googleToken(by: .generated(.es256))).refusal?.contains("ES256")
@@ -112,7 +112,7 @@ struct GoogleVerifierTests {
         desk.network.rotateGoogleKey()
         #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
         #expect(desk.network.requests(of: .googleKeys).count == 2)
-        let unknown = desk.network.googleToken(by: .generated(.rs256))
+        let unknown = desk.network.googleToken(by: SocialNetwork.strangeKey)
         for _ in 0..<5 {
             #expect(try await desk.verify(.google, unknown).refusal?.contains("kid") == true)
         }
@@ -132,6 +132,16 @@ struct GoogleVerifierTests {
         #expect(try await desk.verify(.google, desk.network.googleToken()).outage?.contains("keys") == true)
         desk.network.breakDown(.googleKeys, with: nil)
         desk.clock.advance(by: .seconds(2))
+        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
+    }
+
+    @Test("While the keys cannot be read, a token by an unknown key may be good")
+    func outageOfRotation() async throws {
+        let desk = try SocialDesk()
+        #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
+        desk.network.breakDown(.googleKeys, with: .answer(503, ""))
+        let unknown = desk.network.googleToken(by: SocialNetwork.strangeKey)
+        #expect(try await desk.verify(.google, unknown).outage != nil)
         #expect(try await desk.verify(.google, desk.network.googleToken()).user != nil)
     }
 

@@ -13,7 +13,6 @@ struct SocialServerTests {
         let server = try SocialServer()
         let network = server.network
         let client = ProviderHTTPClient(group: MultiThreadedEventLoopGroup.singleton)
-        defer { Task { await client.shutdown() } }
         let verifiers = try SocialVerifiers(
             NativeSocialSettings(network),
             transport: try client.transport(),
@@ -34,5 +33,6 @@ struct SocialServerTests {
             let verdict = try await #require(verifiers[kind]).verify(SocialSignIn(artefact: artefact))
             #expect(verdict.outage != nil, "\(verdict)")
         }
+        await client.shutdown()
     }
 }

@@ -25,6 +25,7 @@ extension SocialNetwork.Registration {
 extension SocialNetwork {
     package static let appleSubject = "001999.0123456789abcdef0123456789abcdef.1234"
     package static let appleIssuer = "https://appleid.apple.com"
+    private static let appleAccessToken = "apple-access"
 
     /// A code for an app, good for one redemption.
     package func appleCode(
@@ -71,12 +72,13 @@ extension SocialNetwork {
         let claims: [String: JSONValue] = [
             "iss": .string(Self.appleIssuer), "aud": .string(client), "sub": .string(Self.appleSubject),
             "iat": .integer(now), "exp": .integer(now + 86_400), "auth_time": .integer(now),
+            "at_hash": .string(Base64URL.encode(SHA2.sha256.digest(of: Array(Self.appleAccessToken.utf8)).prefix(16))),
             "email": "x7@privaterelay.appleid.com", "email_verified": "true", "is_private_email": "true",
         ]
         return .json(
             200,
             [
-                "access_token": "apple-access", "token_type": "Bearer", "expires_in": 3600,
+                "access_token": .string(Self.appleAccessToken), "token_type": "Bearer", "expires_in": 3600,
                 "refresh_token": "apple-refresh",
                 "id_token": .string(Self.signed(claims, code.claims, by: code.key ?? key, header: [])),
             ]

@@ -15,9 +15,9 @@ extension SocialNetwork {
         ]
         for (name, value) in changes { data[name] = value == .null ? nil : value }
         return self.state.withLock { [data] state in
-            let token = "XAAGsecretpart\(state.tokens.count)ZDZD"
+            let token = "XAAGsecretpart\(state.tokens.count)"
             state.tokens[token] = .object(data)
-            return Secret(token)
+            return Secret(token + "ZDZD")
         }
     }
 
@@ -39,7 +39,10 @@ extension SocialNetwork {
             self.complain("appsecret_proof is wrong")
             return failure("GraphMethodException", 100, "Invalid appsecret_proof provided in the API argument")
         }
-        guard let token = request["input_token"], let data = self.state.withLock({ $0.tokens[token] }) else {
+        // The padding at the end of a token means nothing.
+        guard let token = request["input_token"]?.replacing("ZD", with: ""),
+            let data = self.state.withLock({ $0.tokens[token] })
+        else {
             return .json(
                 200,
                 ["data": ["error": ["code": 190, "message": "as scripted"], "is_valid": false, "scopes": []]]

@@ -36,6 +36,11 @@ package final class SocialNetwork: Sendable {
     package let clock: Clock
     let state: Mutex<State>
 
+    /// RSA keys take long to make, so that all doubles of a run begin with the same ones.
+    private static let keys = (google: SigningKey.generated(.rs256), apple: SigningKey.generated(.rs256))
+    /// A key of nobody.
+    package static let strangeKey = SigningKey.generated(.rs256)
+
     package init(
         base: String = "https://social.example.com",
         _ registration: Registration = Registration(),
@@ -44,7 +49,7 @@ package final class SocialNetwork: Sendable {
         self.base = base
         self.registration = registration
         self.clock = clock
-        self.state = Mutex(State(google: [.generated(.rs256)], apple: [.generated(.rs256)]))
+        self.state = Mutex(State(google: [Self.keys.google], apple: [Self.keys.apple]))
     }
 
     package func url(_ endpoint: SocialEndpoint) -> String { self.base + endpoint.rawValue }
