@@ -239,6 +239,13 @@ let package = Package(
             path: "Tests/TestSupport/OpenIDBench",
             swiftSettings: strict
         ),
+        // Google, Apple and Facebook, as far as native apps are signed in by them.
+        .target(
+            name: "SocialBench",
+            dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
+            path: "Tests/TestSupport/SocialBench",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "OpenIDBenchTests",
             dependencies: ["OpenIDBench", "GatewayBench", "StoreBench", "JOSE", "Cryptography", "Vocabulary"],
@@ -318,7 +325,7 @@ let package = Package(
         .testTarget(
             name: "ProvidersTests",
             dependencies: [
-                "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "Settings",
+                "Providers", "JOSE", "Sessions", "StoreBench", "RedisServers", "SocialBench", "Settings",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict

@@ -73,10 +73,12 @@ package final class SigningKey: Sendable {
 
     /// The token in compact form. Its header has `alg`, then `kid` unless `header` holds `jwk`, and the members of
     /// `header`.
-    package func sign(_ payload: [UInt8], header: [(String, JSONValue)] = []) -> [UInt8] {
+    ///
+    /// - Parameter keyID: The `kid` under which the verifier knows the key; nil: the thumbprint.
+    package func sign(_ payload: [UInt8], header: [(String, JSONValue)] = [], keyID: String? = nil) -> [UInt8] {
         var members = Dictionary(header, uniquingKeysWith: { $1 })
         members["alg"] = .string(self.algorithm.rawValue)
-        if members["jwk"] == nil { members["kid"] = self.publicKey.keyID.map(JSONValue.string) }
+        if members["jwk"] == nil { members["kid"] = (keyID ?? self.publicKey.keyID).map(JSONValue.string) }
         let dot = UInt8(ascii: ".")
         var token = Base64URL.encoded(JSONText.encode(.object(members)))
         token.append(dot)

@@ -82,4 +82,9 @@ import Vocabulary
         let header = try JWS.header(of: token)
         #expect(header.algorithm == .es256 && header.keyID == Keys.es256.publicKey.keyID && header.type == "JWT")
     }
+
+    @Test func aVerifierMayKnowTheKeyByAnotherName() throws {
+        let token = Keys.es256.sign([], header: [("kid", "x")], keyID: "A1B2C3D4E5")
+        #expect(try JWS.header(of: token).keyID == "A1B2C3D4E5")
+    }
 }

@@ -18,6 +18,8 @@ struct Fixture {
             "-----BEGIN PRIVATE KEY-----\n\(canary)\n-----END PRIVATE KEY-----\n".utf8
         ),
         "/etc/sallyport/provider.secret": Array("\(canary)\n".utf8),
+        "/etc/sallyport/apple.p8": Array("-----BEGIN PRIVATE KEY-----\n\(canary)\n-----END PRIVATE KEY-----\n".utf8),
+        "/etc/sallyport/facebook.secret": Array("\(canary)\n".utf8),
         "/var/lib/sallyport/GeoLite2-ASN.mmdb": [],
         "/etc/sallyport/users.yaml": Array("- identifier: ada\n  password_hash: \(passwordHash)\n".utf8),
     ]

@@ -91,6 +91,9 @@ struct ReferenceFileTests {
         "authorization_url": "https://id.example.com/a", "token_url": "https://id.example.com/t",
         "userinfo_url": "https://id.example.com/u", "claims": "{subject: id}", "subject": "id", "audiences": "[api]",
         "audience": "https://api.example.com",
+        "bundle_ids": "[com.example.app]", "team_id": "TTTTTTTTTT", "key_id": "KKKKKKKKKK",
+        "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
+        "app_secret_file": "/etc/sallyport/facebook.secret",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

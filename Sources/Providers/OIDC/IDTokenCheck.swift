@@ -51,7 +51,7 @@ struct IDTokenCheck: Sendable {
     }
 
     /// Whether `typ` says that the token is made for something else, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
-    private static func isOfAnotherKind(_ type: String) -> Bool {
+    static func isOfAnotherKind(_ type: String) -> Bool {
         let type = type.lowercased()
         return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }

@@ -66,6 +66,11 @@ extension Section {
         SettingsKey("clients", .sections(.client), "The OAuth clients."),
         SettingsKey("apis", .sections(.api), "What access tokens are issued for."),
         SettingsKey("provider", .section(.provider), "How users sign in."),
+        SettingsKey(
+            "native_social",
+            .section(.nativeSocial),
+            "Native apps may sign users in by what the kits of Google, Apple and Facebook gave them."
+        ),
         SettingsKey("session", .section(.session), "How long sessions live, and their cookie."),
         SettingsKey("store", .section(.store), "Where sessions are kept."),
         SettingsKey("handoff", .section(.handoff), "Where a session-transfer token is accepted and how long it lives."),

@@ -42,6 +42,7 @@ struct SettingsBuilder {
         self.setTrust(&settings)
         self.checkUnnamedProxy(settings)
         settings.provider = self.provider(settings)
+        settings.nativeSocial = self.nativeSocial()
         settings.session = self.session()
         settings.store = self.store(hasSecret: settings.secrets != nil)
         settings.handoff = self.handoff(besides: settings.session)

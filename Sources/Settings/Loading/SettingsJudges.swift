@@ -6,6 +6,8 @@ package struct SettingsJudges: Sendable {
     package var redisURL: @Sendable (_ url: Secret) -> String? = { _ in nil }
     /// What is wrong with the private key of a PEM file, in a sentence; nil: nothing.
     package var privateKey: @Sendable (_ pem: Secret) -> String? = { _ in nil }
+    /// The same of a key that must be one on P-256.
+    package var p256Key: @Sendable (_ pem: Secret) -> String? = { _ in nil }
 
     /// Accepts every value.
     package init() {}

@@ -32,6 +32,8 @@ package struct Settings: Sendable, Equatable {
     package var clients: [ClientSettings]
     package var apis: [APISettings]
     package var provider: ProviderSettings?
+    /// nil: what Google, Apple and Facebook give to native apps is not accepted.
+    package var nativeSocial: NativeSocialSettings?
     package var session: SessionSettings
     package var store: StoreSettings
     package var handoff: HandoffSettings
@@ -58,6 +60,7 @@ package struct Settings: Sendable, Equatable {
         self.clients = []
         self.apis = []
         self.provider = nil
+        self.nativeSocial = nil
         self.session = SessionSettings()
         self.store = StoreSettings()
         self.handoff = HandoffSettings()

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import JOSE
 import Settings
+import Vocabulary
 
 /// The options by which a command finds the settings.
 struct SettingsOptions: ParsableArguments {
@@ -31,15 +32,18 @@ extension SettingsJudges {
     static var gateway: SettingsJudges {
         var judges = SettingsJudges()
         judges.redisURL = RedisBacking.fault(inURL:)
-        judges.privateKey = { pem in
-            do throws(JOSEError) {
-                _ = try SigningKey(pem: pem)
-                return nil
-            } catch {
-                return error.detail
-            }
-        }
+        judges.privateKey = { Self.fault(in: $0) }
+        judges.p256Key = { Self.fault(in: $0, for: .es256) }
         return judges
+    }
+
+    private static func fault(in pem: Secret, for algorithm: JWSAlgorithm? = nil) -> String? {
+        do throws(JOSEError) {
+            _ = try SigningKey(pem: pem, algorithm: algorithm)
+            return nil
+        } catch {
+            return error.detail
+        }
     }
 }
 

@@ -1,0 +1,35 @@
+import JOSE
+import Settings
+import Vocabulary
+
+/// Makes the client secrets by which the gateway proves itself to Apple: tokens signed with the team's key, each good for
+/// a few minutes.
+struct AppleClientSecret: Sendable {
+    /// Apple would take months. A secret that leaks from a log of a proxy is worth nothing this soon.
+    private static let lifetime: Duration = .seconds(300)
+
+    private let key: SigningKey
+    private let keyID: String
+    private let teamID: String
+    private let audience: String
+
+    /// - Throws: `ProviderSetUpError` when the key is none on P-256.
+    init(_ settings: AppleSettings) throws(ProviderSetUpError) {
+        do throws(JOSEError) {
+            self.key = try SigningKey(pem: settings.privateKey, algorithm: .es256)
+        } catch {
+            throw ProviderSetUpError(description: "apple.private_key_file: \(error.detail)")
+        }
+        self.keyID = settings.keyID
+        self.teamID = settings.teamID
+        self.audience = settings.issuer
+    }
+
+    func make(for bundleID: String, now: UnixTime) -> String {
+        let claims: JSONValue = [
+            "iss": .string(self.teamID), "sub": .string(bundleID), "aud": .string(self.audience),
+            "iat": .integer(now.seconds), "exp": .integer(now.advanced(by: Self.lifetime).seconds),
+        ]
+        return String(decoding: self.key.sign(JSONText.encode(claims), keyID: self.keyID), as: UTF8.self)
+    }
+}

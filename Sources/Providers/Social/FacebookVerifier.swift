@@ -1,0 +1,119 @@
+import Cryptography
+package import Settings
+package import Vocabulary
+
+/// Asks Facebook whose a session-info access token is. The token gives no access to the user's data: who the user is
+/// Facebook says, and what they are called only the app.
+package struct FacebookVerifier: SocialVerifier {
+    /// The longest token in bytes: it is a part of a URL.
+    private static let longestToken = 1024
+    /// The clocks of Facebook and of the gateway may differ by this.
+    private static let leeway: Duration = .seconds(60)
+
+    private let appID: String
+    /// The app's own access token, and the proof that whoever uses it knows the app's secret: its code under that secret.
+    /// Facebook asks for the proof where the app is set up so.
+    private let accessToken: Secret
+    private let proof: Secret
+    private let debugURL: ProviderURL
+    private let transport: any ProviderTransport
+    private let clock: Clock
+    private let calls = CallLimit()
+    private let account = SocialAccount(kind: .facebook)
+
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: FacebookSettings,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        let accessToken = Array("\(settings.appID)|".utf8) + settings.appSecret.bytes
+        var proof: [UInt8] = []
+        for byte in HMACKey(settings.appSecret.bytes).sha256(accessToken).bytes {
+            Hexadecimal.append(byte, to: &proof)
+        }
+        self.appID = settings.appID
+        self.accessToken = Secret(accessToken)
+        self.proof = Secret(proof)
+        self.debugURL = try ProviderURL(settings.debugURL, of: "facebook.debug_url")
+        self.transport = transport
+        self.clock = clock
+    }
+
+    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+        let token = signIn.artefact.bytes
+        guard (1...Self.longestToken).contains(token.count), token.allSatisfy(Self.isOfToken) else {
+            return .refused(detail: "the token is empty or too long, or has characters that no token has")
+        }
+        guard signIn.nonce == nil else {
+            return .refused(detail: "a nonce is demanded, and Facebook's tokens have none")
+        }
+        guard self.calls.begin() else { return .unavailable(detail: "too many calls to Facebook are under way") }
+        defer { self.calls.end() }
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            answer = try await self.transport.send(self.call(about: token))
+        } catch {
+            return .unavailable(detail: "Facebook: \(error.detail)")
+        }
+        let now = self.clock.now()
+        let state = FacebookTokenState(answer, appID: self.appID, now: now, leeway: Self.leeway)
+        switch state {
+        case .refused(let detail): return .refused(detail: "Facebook: \(detail)")
+        case .unavailable(let detail): return .unavailable(detail: "Facebook: \(detail)")
+        case .live(let user, let end): return self.verdict(user, until: end, signIn, now: now)
+        }
+    }
+
+    private func verdict(
+        _ user: String,
+        until end: UnixTime,
+        _ signIn: SocialSignIn,
+        now: UnixTime
+    ) -> SocialVerdict {
+        do throws(ClaimsError) {
+            return .authenticated(
+                try self.account.authentication(user, .object([:]), signIn.profile, now: now),
+                self.account.evidence,
+                self.account.artefact(
+                    Self.withoutPadding(signIn.artefact.bytes),
+                    of: self.appID,
+                    until: end,
+                    now: now
+                )
+            )
+        } catch {
+            return .refused(detail: "Facebook: \(error.detail)")
+        }
+    }
+
+    /// Facebook wants all of it in the query.
+    private func call(about token: [UInt8]) -> ProviderCall {
+        let parameters = [
+            ("input_token", token), ("access_token", self.accessToken.bytes), ("appsecret_proof", self.proof.bytes),
+        ].map { (name: $0.0, value: String(decoding: $0.1, as: UTF8.self)) }
+        return ProviderCall(
+            "GET",
+            URLQuery.appending(parameters, to: self.debugURL),
+            for: .introspection,
+            fields: [("accept", "application/json")]
+        )
+    }
+
+    private static func isOfToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+            UInt8(ascii: "|"):
+            true
+        default: false
+        }
+    }
+
+    /// Tokens end with padding, `ZD` each. Should a token be good without it too, it is still the same one.
+    private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
+        var rest = token[...]
+        while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }
+        return Array(rest)
+    }
+}

@@ -1,0 +1,104 @@
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// Verifies Google's id_tokens by Google's keys.
+///
+/// `aud` is the web client id for which the app asked, and `azp` the client id of the Android or iOS app itself.
+package struct GoogleVerifier: SocialVerifier {
+    /// The clocks of Google and of the gateway may differ by this.
+    private static let leeway: Duration = .seconds(60)
+
+    private let settings: GoogleSettings
+    private let keys: SocialKeys
+    private let clock: Clock
+    private let account = SocialAccount(kind: .google)
+
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: GoogleSettings,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        let url = try ProviderURL(settings.keysURL, of: "google.jwks_url")
+        self.settings = settings
+        self.keys = SocialKeys(url, transport: transport, clock: clock)
+        self.clock = clock
+    }
+
+    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+        switch await self.keys.verify(signIn.artefact) {
+        case .invalid(let detail): return .refused(detail: "id_token: \(detail)")
+        case .unknownKey: return .refused(detail: "id_token: Google publishes no key with its kid")
+        case .unavailable: return .unavailable(detail: "Google: \(self.keys.outage)")
+        case .valid(let token):
+            let now = self.clock.now()
+            do throws(IDTokenFault) {
+                let (claims, end) = try self.claims(of: token, signIn, now: now)
+                let user = try self.user(claims, signIn, now: now)
+                // The signature is left out: the rest has one spelling only, or it would not be verified.
+                let signed = signIn.artefact.bytes.prefix(
+                    signIn.artefact.bytes.lastIndex(of: UInt8(ascii: ".")) ?? signIn.artefact.bytes.count
+                )
+                let artefact = self.account.artefact(Array(signed), of: claims.issuer ?? "", until: end, now: now)
+                return .authenticated(user, self.account.evidence, artefact)
+            } catch {
+                return .refused(detail: "id_token: \(error.detail)")
+            }
+        }
+    }
+
+    /// The claims, once they are checked (OpenID Connect Core 3.1.3.7), and until when the token is good.
+    private func claims(
+        of token: JWS,
+        _ signIn: SocialSignIn,
+        now: UnixTime
+    ) throws(IDTokenFault) -> (JWTClaims, end: UnixTime) {
+        if let type = token.type, IDTokenCheck.isOfAnotherKind(type) {
+            throw IDTokenFault("typ is that of another kind of token")
+        }
+        let claims: JWTClaims
+        do throws(JOSEError) {
+            claims = try JWTClaims(token.payload)
+            try claims.checkTimes(now: now, leeway: Self.leeway)
+        } catch {
+            throw IDTokenFault(error.detail)
+        }
+        guard claims.issuer.map({ $0.isExactlyOne(of: self.settings.issuers) }) == true else {
+            throw IDTokenFault("iss is not Google", isForeign: true)
+        }
+        // Every audience must be known: a token that is also for another service may come from there.
+        guard !claims.audience.isEmpty,
+            claims.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.audiences) })
+        else { throw IDTokenFault("aud is not in audiences", isForeign: true) }
+        if let party = claims["azp"] {
+            let parties = self.settings.audiences + self.settings.authorizedParties
+            guard party.string?.isExactlyOne(of: parties) == true else {
+                throw IDTokenFault("azp is neither in audiences nor in authorized_parties", isForeign: true)
+            }
+        }
+        guard claims.issuedAt != nil, let end = claims.expiresAt else { throw IDTokenFault("iat is missing") }
+        if let nonce = signIn.nonce {
+            guard claims.nonce?.isExactly(nonce) == true else {
+                throw IDTokenFault("nonce is missing, or not the one that was sent")
+            }
+        }
+        return (claims, end.advanced(by: Self.leeway))
+    }
+
+    private func user(
+        _ claims: JWTClaims,
+        _ signIn: SocialSignIn,
+        now: UnixTime
+    ) throws(IDTokenFault) -> Authentication {
+        do throws(ClaimsError) {
+            return try self.account.authentication(claims.subject ?? "", claims.value, signIn.profile, now: now)
+        } catch {
+            throw IDTokenFault(error.detail)
+        }
+    }
+}
+
+extension String {
+    fileprivate func isExactlyOne(of texts: [String]) -> Bool { texts.contains { $0.isExactly(self) } }
+}

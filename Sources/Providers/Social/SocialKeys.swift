@@ -1,0 +1,50 @@
+import JOSE
+import Vocabulary
+
+/// The published keys of a social provider, all of which sign with RS256.
+struct SocialKeys: Sendable {
+    /// How long the keys that were good last are used while they cannot be read.
+    private static let maxStale: Duration = .seconds(86_400)
+
+    private let cache: JWKSetCache
+
+    init(_ url: ProviderURL, transport: any ProviderTransport, clock: Clock) {
+        self.cache = JWKSetCache(clock: clock, maxStale: Self.maxStale) {
+            try await Self.fetch(url, transport)
+        }
+    }
+
+    /// Verifies the signature. Only RS256 counts: the keys of others, and codes of a shared secret, must not be mixed up
+    /// with it (RFC 8725 3.1).
+    func verify(_ token: Secret) async -> SignatureVerdict {
+        do throws(JOSEError) {
+            guard let verified = try await self.cache.verify(token.bytes, allowing: [.rs256]) else {
+                return .unavailable
+            }
+            return .valid(verified)
+        } catch {
+            return error.kind == .unknownKey ? .unknownKey : .invalid(error.detail)
+        }
+    }
+
+    /// Why the keys are not known, for logs.
+    var outage: String { "the keys are not known: \(self.cache.failure ?? "they were not read yet")" }
+
+    private static func fetch(_ url: ProviderURL, _ transport: any ProviderTransport) async throws -> [UInt8] {
+        let call = ProviderCall(
+            "GET",
+            url.text,
+            for: .keys,
+            fields: [("accept", "application/json")],
+            bodyLimit: JOSELimits.keySet
+        )
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            answer = try await transport.send(call)
+        } catch {
+            throw JOSEError(error.detail)
+        }
+        guard answer.status == 200 else { throw JOSEError("\(url) answered with status \(answer.status)") }
+        return answer.body
+    }
+}

@@ -1,0 +1,100 @@
+package import Vocabulary
+
+/// What an app says about a user (`user_profile`), because the provider tells it only to the app: Apple a name, at the
+/// first sign-in only; Facebook's session-info token says nothing. Nobody has verified it.
+package struct SocialProfile: Sendable, Hashable {
+    /// The largest profile in bytes.
+    private static let largest = 8192
+    private static let longestName = 256
+    /// RFC 5321 4.5.3.1: 64 and 255, and the `@`.
+    private static let longestAddress = 320
+
+    package let givenName: String?
+    package let familyName: String?
+    package let name: String?
+    package let email: String?
+
+    /// Reads an object, or a text that holds one. Members that are not known are left out, and null or an empty text means
+    /// absent.
+    ///
+    /// The names stand in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
+    /// kits write what Apple tells.
+    package init(_ value: JSONValue) throws(SocialProfileError) {
+        let members = try Self.members(of: value)
+        let parts = members["name"] ?? .null
+        var name: String?
+        if case .object = parts {
+            // The whole name is made of its parts.
+        } else {
+            name = try Self.text(parts, "name", upTo: 2 * Self.longestName)
+        }
+        let first = try Self.text(parts["firstName"], "name.firstName", upTo: Self.longestName)
+        let last = try Self.text(parts["lastName"], "name.lastName", upTo: Self.longestName)
+        if first != nil || last != nil { name = [first, last].compactMap { $0 }.joined(separator: " ") }
+        self.name = name
+        self.givenName = try Self.text(members["given_name"], "given_name", upTo: Self.longestName) ?? first
+        self.familyName = try Self.text(members["family_name"], "family_name", upTo: Self.longestName) ?? last
+        self.email = try Self.address(members["email"])
+    }
+
+    /// As claims. Whatever the app says of `email_verified`, the address is not.
+    var claims: JSONValue {
+        var members: [String: JSONValue] = [:]
+        members["given_name"] = self.givenName.map(JSONValue.string)
+        members["family_name"] = self.familyName.map(JSONValue.string)
+        members["name"] = self.name.map(JSONValue.string)
+        members["email"] = self.email.map(JSONValue.string)
+        if self.email != nil { members["email_verified"] = false }
+        return .object(members)
+    }
+
+    private static func members(of value: JSONValue) throws(SocialProfileError) -> [String: JSONValue] {
+        var value = value
+        if case .string(let text) = value {
+            if text.isEmpty { return [:] }
+            guard text.utf8.count <= Self.largest else { throw SocialProfileError("it is too large") }
+            guard let document = JSONText.decode(Array(text.utf8), maxDepth: 8) else {
+                throw SocialProfileError("it is a text, but not one in JSON")
+            }
+            value = document
+        }
+        switch value {
+        case .null: return [:]
+        case .object(let members):
+            guard JSONText.encode(value).count <= Self.largest else { throw SocialProfileError("it is too large") }
+            return members
+        default: throw SocialProfileError("it is no object")
+        }
+    }
+
+    private static func text(
+        _ value: JSONValue?,
+        _ name: String,
+        upTo longest: Int
+    ) throws(SocialProfileError) -> String? {
+        guard let value, value != .null, value != "" else { return nil }
+        guard let text = value.string else { throw SocialProfileError("\(name) is not a text") }
+        guard text.isPlain(upTo: longest) else {
+            throw SocialProfileError("\(name) is too long, or has control characters")
+        }
+        return text
+    }
+
+    private static func address(_ value: JSONValue?) throws(SocialProfileError) -> String? {
+        guard let text = try Self.text(value, "email", upTo: Self.longestAddress) else { return nil }
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), !text.contains(where: \.isWhitespace) else {
+            throw SocialProfileError("email is no address")
+        }
+        return text
+    }
+}
+
+/// What is wrong with a `user_profile`, as the end of a sentence that begins with it. It does not quote the profile.
+package struct SocialProfileError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,55 @@
+package import Sessions
+package import Vocabulary
+
+/// Says who the user is of whom a native app presents an artefact: an id_token, a code or a token, which the kit of a
+/// social provider gave to the app.
+package protocol SocialVerifier: Sendable {
+    /// Verifies the artefact, with the provider where that is needed, and with its own time limit.
+    func verify(_ signIn: SocialSignIn) async -> SocialVerdict
+}
+
+/// A sign-in as the app asks for it.
+package struct SocialSignIn: Sendable {
+    package var artefact: Secret
+    /// What the app says about the user.
+    package var profile: SocialProfile?
+    /// The app's bundle id, as the client is registered; nil: the client has none.
+    package var bundleID: String?
+    /// The nonce that must stand in the id_token; nil: none is demanded.
+    package var nonce: String?
+
+    package init(
+        artefact: Secret,
+        profile: SocialProfile? = nil,
+        bundleID: String? = nil,
+        nonce: String? = nil
+    ) {
+        self.artefact = artefact
+        self.profile = profile
+        self.bundleID = bundleID
+        self.nonce = nonce
+    }
+}
+
+/// The answer to a sign-in. A detail is for logs: which check failed, never a part of the artefact or of a secret.
+package enum SocialVerdict: Sendable, Equatable {
+    /// The user, once the artefact is marked as presented. Whoever accepts it a second time accepts a replay.
+    case authenticated(Authentication, ProviderEvidence, SocialArtefact)
+    /// The artefact is not good: `invalid_grant`.
+    case refused(detail: String)
+    /// It is not known whether the artefact is good, because the provider cannot be asked or does not answer as it should,
+    /// or does not accept the gateway's own credentials: 503 with `Retry-After`, never `invalid_grant`.
+    case unavailable(detail: String)
+}
+
+/// By what a second presentation of the same artefact is recognised.
+package struct SocialArtefact: Sendable, Hashable {
+    package var id: OnceID
+    /// How long the artefact could be presented again, by the clocks of both sides.
+    package var lifetime: Duration
+
+    package init(id: OnceID, lifetime: Duration) {
+        self.id = id
+        self.lifetime = lifetime
+    }
+}

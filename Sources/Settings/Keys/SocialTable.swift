@@ -1,0 +1,125 @@
+extension Section {
+    static let nativeSocial = Section(
+        [
+            SettingsKey("google", .section(.google), "Google's id_tokens (google-id-token)."),
+            SettingsKey("apple", .section(.apple), "Apple's authorization codes (apple-authz-code)."),
+            SettingsKey(
+                "facebook",
+                .section(.facebook),
+                "Facebook's session-info access tokens (facebook-info-session-access-token)."
+            ),
+        ],
+        isOption: true
+    )
+
+    static let google = Section(
+        [
+            SettingsKey(
+                "audiences",
+                .list(.text(.registeredID)),
+                required: true,
+                "The web client ids for which apps request tokens (aud). A token for another was meant for another service."
+            ),
+            SettingsKey(
+                "authorized_parties",
+                .list(.text(.registeredID)),
+                default: "none",
+                "The client ids of the Android and iOS apps (azp), accepted besides audiences."
+            ),
+            SettingsKey(
+                "issuers",
+                .list(.text(.text)),
+                default: GoogleSettings.issuers.joined(separator: ", "),
+                "The accepted values of iss; Google writes either."
+            ),
+            SettingsKey("jwks_url", .text(.providerURL), default: GoogleSettings.keysURL, "Google's keys."),
+        ],
+        isOption: true
+    )
+
+    static let apple = Section(
+        [
+            SettingsKey(
+                "bundle_ids",
+                .list(.text(.bundleID)),
+                required: true,
+                "The apps whose codes are redeemed. Several apps need the bundle id of each client."
+            ),
+            SettingsKey("team_id", .text(.appleID), required: true, "The developer team; it issues the client secret."),
+            SettingsKey("key_id", .text(.appleID), required: true, "The id of the key for Sign in with Apple."),
+            SettingsKey(
+                "private_key_file",
+                .path(isSecret: true),
+                required: true,
+                "That key as Apple handed it out (.p8): it signs a short-lived client secret for every call."
+            ),
+            SettingsKey("token_url", .text(.providerURL), default: AppleSettings.tokenURL, "Where codes are redeemed."),
+            SettingsKey("jwks_url", .text(.providerURL), default: AppleSettings.keysURL, "Apple's keys."),
+            SettingsKey(
+                "issuer",
+                .text(.issuer),
+                default: AppleSettings.issuer,
+                "The iss of Apple's id_tokens, and the audience of the client secret."
+            ),
+        ],
+        isOption: true
+    )
+
+    static let facebook = Section(
+        [
+            SettingsKey(
+                "app_id",
+                .text(.number),
+                required: true,
+                "The app at Facebook. A token that another app got is refused."
+            ),
+            SettingsKey(
+                "app_secret_file",
+                .path(isSecret: true),
+                required: true,
+                "A file with the app's secret, by which the gateway asks about tokens."
+            ),
+            SettingsKey(
+                "debug_url",
+                .text(.providerURL),
+                default: FacebookSettings.debugURL,
+                "Says whose a token is."
+            ),
+        ],
+        isOption: true
+    )
+}
+
+/// Rules for the keys of `native_social`.
+extension TextRule {
+    /// The bundle id of an app, or the id of a Services ID.
+    static let bundleID = TextRule(
+        "bundle id",
+        allowed: "a bundle id such as com.example.app: letters, digits, - and dots",
+        pattern: "^[A-Za-z0-9.-]{1,155}$",
+        mend: "copy it from the app's identifier at Apple, without the team id in front of it"
+    ) { text in
+        (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isNameByte && $0 != 0x5F && $0 != 0x7E }
+    }
+
+    /// The id of a team or of a key at Apple.
+    static let appleID = TextRule(
+        "Apple id",
+        allowed: "10 capital letters and digits, such as A1B2C3D4E5",
+        pattern: "^[A-Z0-9]{10}$",
+        mend: "copy it from the developer account"
+    ) { text in
+        text.utf8.count == 10
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+    }
+
+    /// A number that names something. It is no quantity, and stands in quotes in YAML.
+    static let number = TextRule(
+        "number",
+        allowed: "1 to 32 digits",
+        pattern: "^[0-9]{1,32}$",
+        mend: "write the digits only"
+    ) { text in
+        (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+}

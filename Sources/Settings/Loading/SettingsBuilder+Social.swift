@@ -1,0 +1,92 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    // MARK: Native social sign-in
+
+    mutating func nativeSocial() -> NativeSocialSettings? {
+        guard let tree = self.tree.tree("native_social") else { return nil }
+        let settings = NativeSocialSettings(
+            google: tree.tree("google").flatMap { self.google($0) },
+            apple: tree.tree("apple").flatMap { self.apple($0) },
+            facebook: tree.tree("facebook").flatMap { self.facebook($0) }
+        )
+        if tree.entries.isEmpty, !self.isPartial {
+            self.report(
+                tree.origin,
+                "native_social",
+                found: "an empty mapping",
+                allowed: "one or more of google, apple and facebook",
+                mend: "add one, or remove native_social"
+            )
+        }
+        let providers = self.tree.tree("provider")?.entries ?? []
+        for (name, _) in providers where self.tree.setting(at: ["provider", name, "allow"]) != nil {
+            self.warnings.append(
+                "provider.\(name).allow does not apply to native_social: everybody with an account there can sign in"
+            )
+        }
+        return settings
+    }
+
+    private mutating func google(_ tree: SettingsTree) -> GoogleSettings? {
+        let key = "native_social.google"
+        self.reportMissingKeys(of: tree, in: Section.google, key: key)
+        let audiences = self.someTexts("audiences", of: tree, key: key)
+        let issuers = self.someTexts("issuers", of: tree, key: key)
+        guard let audiences else { return nil }
+        var settings = GoogleSettings(audiences: audiences)
+        settings.authorizedParties = tree.texts("authorized_parties") ?? []
+        settings.issuers = issuers ?? settings.issuers
+        settings.keysURL = tree.text("jwks_url") ?? settings.keysURL
+        return settings
+    }
+
+    private mutating func apple(_ tree: SettingsTree) -> AppleSettings? {
+        let key = "native_social.apple"
+        self.reportMissingKeys(of: tree, in: Section.apple, key: key)
+        let bundleIDs = self.someTexts("bundle_ids", of: tree, key: key)
+        let privateKey = self.appleKey(tree, key: "\(key).private_key_file")
+        guard let bundleIDs, let privateKey, let teamID = tree.text("team_id"), let keyID = tree.text("key_id") else {
+            return nil
+        }
+        var settings = AppleSettings(bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKey: privateKey)
+        settings.tokenURL = tree.text("token_url") ?? settings.tokenURL
+        settings.keysURL = tree.text("jwks_url") ?? settings.keysURL
+        settings.issuer = tree.text("issuer") ?? settings.issuer
+        return settings
+    }
+
+    private mutating func appleKey(_ tree: SettingsTree, key: String) -> Secret? {
+        guard let setting = tree["private_key_file"],
+            let pem = self.secret("private_key_file", of: tree, key: key, minBytes: 1)
+        else { return nil }
+        guard let fault = self.judges.p256Key(pem) else { return pem }
+        self.report(
+            setting.origin,
+            key,
+            found: "a file that cannot be used: \(fault)",
+            allowed: "the .p8 file of a key for Sign in with Apple",
+            mend: "make a key in the developer account and download it; Apple hands it out once"
+        )
+        return nil
+    }
+
+    private mutating func facebook(_ tree: SettingsTree) -> FacebookSettings? {
+        let key = "native_social.facebook"
+        self.reportMissingKeys(of: tree, in: Section.facebook, key: key)
+        let secret = self.secret("app_secret_file", of: tree, key: "\(key).app_secret_file", minBytes: 1)
+        if let secret, !secret.bytes.allSatisfy({ (0x21...0x7E).contains($0) }) {
+            self.report(
+                tree["app_secret_file"]?.origin ?? tree.origin,
+                "\(key).app_secret_file",
+                found: "a secret with other characters than visible ASCII",
+                allowed: "a file with the app's secret on one line",
+                mend: "copy the secret alone, without spaces and further lines"
+            )
+        }
+        guard let appID = tree.text("app_id"), let secret else { return nil }
+        var settings = FacebookSettings(appID: appID, appSecret: secret)
+        settings.debugURL = tree.text("debug_url") ?? settings.debugURL
+        return settings
+    }
+}

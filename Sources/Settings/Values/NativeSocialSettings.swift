@@ -1,0 +1,87 @@
+package import Vocabulary
+
+/// Sign-in by what the sign-in kits of Google, Apple and Facebook hand to a native app.
+///
+/// ## Configuration keys (`native_social`)
+/// - `google`, `apple`, `facebook` (maps): the kinds that are accepted; at least one.
+package struct NativeSocialSettings: Sendable, Equatable {
+    package var google: GoogleSettings?
+    package var apple: AppleSettings?
+    package var facebook: FacebookSettings?
+
+    package init(google: GoogleSettings? = nil, apple: AppleSettings? = nil, facebook: FacebookSettings? = nil) {
+        self.google = google
+        self.apple = apple
+        self.facebook = facebook
+    }
+}
+
+/// Google's id_tokens.
+///
+/// ## Configuration keys (`native_social.google`)
+/// - `audiences` (list, required): the client ids that may stand in `aud`.
+/// - `authorized_parties` (list, default: none): the client ids that may stand in `azp` besides `audiences`.
+/// - `issuers` (list, default: https://accounts.google.com, accounts.google.com): the values of `iss`.
+/// - `jwks_url` (URL, default: https://www.googleapis.com/oauth2/v3/certs).
+package struct GoogleSettings: Sendable, Equatable {
+    /// Google's own spellings of `iss`.
+    package static let issuers = ["https://accounts.google.com", "accounts.google.com"]
+    package static let keysURL = "https://www.googleapis.com/oauth2/v3/certs"
+
+    package var audiences: [String]
+    package var authorizedParties: [String] = []
+    package var issuers = Self.issuers
+    package var keysURL = Self.keysURL
+
+    package init(audiences: [String]) {
+        self.audiences = audiences
+    }
+}
+
+/// Apple's authorization codes.
+///
+/// ## Configuration keys (`native_social.apple`)
+/// - `bundle_ids` (list, required): the apps whose codes are redeemed.
+/// - `team_id`, `key_id` (Apple id, required), `private_key_file` (path, required): what signs the client secret.
+/// - `token_url` (URL, default: https://appleid.apple.com/auth/token).
+/// - `jwks_url` (URL, default: https://appleid.apple.com/auth/keys).
+/// - `issuer` (issuer, default: https://appleid.apple.com).
+package struct AppleSettings: Sendable, Equatable {
+    package static let tokenURL = "https://appleid.apple.com/auth/token"
+    package static let keysURL = "https://appleid.apple.com/auth/keys"
+    package static let issuer = "https://appleid.apple.com"
+
+    package var bundleIDs: [String]
+    package var teamID: String
+    package var keyID: String
+    /// The bytes of the PEM file.
+    package var privateKey: Secret
+    package var tokenURL = Self.tokenURL
+    package var keysURL = Self.keysURL
+    package var issuer = Self.issuer
+
+    package init(bundleIDs: [String], teamID: String, keyID: String, privateKey: Secret) {
+        self.bundleIDs = bundleIDs
+        self.teamID = teamID
+        self.keyID = keyID
+        self.privateKey = privateKey
+    }
+}
+
+/// Facebook's session-info access tokens.
+///
+/// ## Configuration keys (`native_social.facebook`)
+/// - `app_id` (number, required), `app_secret_file` (path, required): the app whose tokens are accepted.
+/// - `debug_url` (URL, default: https://graph.facebook.com/debug_token).
+package struct FacebookSettings: Sendable, Equatable {
+    package static let debugURL = "https://graph.facebook.com/debug_token"
+
+    package var appID: String
+    package var appSecret: Secret
+    package var debugURL = Self.debugURL
+
+    package init(appID: String, appSecret: Secret) {
+        self.appID = appID
+        self.appSecret = appSecret
+    }
+}

@@ -1,0 +1,110 @@
+import JOSE
+import Providers
+import Sessions
+import Settings
+import SocialBench
+import StoreBench
+import Vocabulary
+
+/// The verifiers, and the doubles of what they ask: what a test does not change is a sign-in that succeeds.
+final class SocialDesk: Sendable {
+    let network: SocialNetwork
+    let clock: MovableClock
+    let verifiers: SocialVerifiers
+
+    init(
+        _ registration: SocialNetwork.Registration = .init(),
+        change: (inout NativeSocialSettings) -> Void = { _ in }
+    ) throws {
+        let clock = MovableClock()
+        let network = SocialNetwork(registration, clock: clock.clock)
+        var settings = NativeSocialSettings(network)
+        change(&settings)
+        self.clock = clock
+        self.network = network
+        self.verifiers = try SocialVerifiers(settings, transport: SocialWire(network), clock: clock.clock)
+    }
+
+    func verify(_ kind: SocialSubjectToken, _ signIn: SocialSignIn) async -> SocialVerdict {
+        await self.verifiers[kind]?.verify(signIn) ?? .unavailable(detail: "not configured")
+    }
+
+    func verify(_ kind: SocialSubjectToken, _ artefact: Secret, _ profile: JSONValue? = nil) async throws
+        -> SocialVerdict
+    {
+        await self.verify(
+            kind,
+            SocialSignIn(artefact: artefact, profile: try profile.map { try SocialProfile($0) })
+        )
+    }
+}
+
+extension NativeSocialSettings {
+    /// The settings that fit what is registered at the doubles.
+    init(_ network: SocialNetwork) {
+        let registration = network.registration
+        self.init(
+            google: GoogleSettings(audiences: [registration.googleAudience]),
+            apple: AppleSettings(
+                bundleIDs: registration.bundleIDs,
+                teamID: registration.teamID,
+                keyID: registration.keyID,
+                privateKey: registration.applePEM
+            ),
+            facebook: FacebookSettings(
+                appID: registration.facebookAppID,
+                appSecret: Secret(registration.facebookSecret)
+            )
+        )
+        self.google?.keysURL = network.url(.googleKeys)
+        self.apple?.tokenURL = network.url(.appleToken)
+        self.apple?.keysURL = network.url(.appleKeys)
+        self.facebook?.debugURL = network.url(.facebookDebug)
+    }
+}
+
+/// Brings calls to the doubles without a network.
+private struct SocialWire: ProviderTransport {
+    private let network: SocialNetwork
+
+    init(_ network: SocialNetwork) {
+        self.network = network
+    }
+
+    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
+        let request = SocialRequest(call.method, call.url, base: self.network.base, body: call.body)
+        guard let answer = self.network.answer(to: request) else {
+            throw ProviderCallError(isUnsent: false, detail: "no answer in time", cause: .time)
+        }
+        return ProviderAnswer(status: answer.status, fields: [("content-type", "application/json")], body: answer.body)
+    }
+}
+
+extension SocialVerdict {
+    var user: Authentication? {
+        guard case .authenticated(let user, _, _) = self else { return nil }
+        return user
+    }
+
+    var evidence: ProviderEvidence? {
+        guard case .authenticated(_, let evidence, _) = self else { return nil }
+        return evidence
+    }
+
+    var artefact: SocialArtefact? {
+        guard case .authenticated(_, _, let artefact) = self else { return nil }
+        return artefact
+    }
+
+    /// Why the artefact is refused; nil for anything else.
+    var refusal: String? {
+        guard case .refused(let detail) = self else { return nil }
+        return detail
+    }
+
+    /// Why nobody knows; nil for anything else.
+    var outage: String? {
+        guard case .unavailable(let detail) = self else { return nil }
+        return detail
+    }
+}

@@ -1,0 +1,31 @@
+import Providers
+import Settings
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Many artefacts at once")
+struct SocialFloodTests {
+    @Test("A flood of invented tokens is not passed on without limit, and its end makes room")
+    func flood() async throws {
+        let transport = ScriptedTransport()
+        let settings = NativeSocialSettings(
+            facebook: FacebookSettings(appID: "1", appSecret: Secret("secret"))
+        )
+        let verifiers = try SocialVerifiers(settings, transport: transport, clock: MovableClock().clock)
+        let verifier = try #require(verifiers[.facebook])
+        @Sendable func verify() async -> SocialVerdict {
+            await verifier.verify(SocialSignIn(artefact: Secret("invented")))
+        }
+        transport.hold()
+        await withTaskGroup(of: SocialVerdict.self) { group in
+            for _ in 0..<64 { group.addTask { await verify() } }
+            while transport.calls.count < 64 { await Task.yield() }
+            #expect(await verify().outage?.contains("too many calls") == true)
+            #expect(transport.calls.count == 64)
+            transport.release()
+            for await verdict in group { #expect(verdict.outage?.contains("no server") == true) }
+        }
+        #expect(await verify().outage?.contains("no server") == true)
+    }
+}
