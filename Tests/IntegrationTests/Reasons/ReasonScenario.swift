@@ -261,7 +261,7 @@ extension Reason {
             .request { try $0.gateway.get("/authorize?client_id=app&redirect_uri=https://evil.example.com") }
         case .oauthThrottled:
             .request { world in
-                for _ in 0..<500 { _ = try world.tokenRequest("client_id=other", "grant_type=x") }
+                for _ in 0..<700 { _ = try world.tokenRequest("client_id=other", "grant_type=x") }
                 return try world.tokenRequest("client_id=other", "grant_type=x")
             }
         case .oauthUnauthorizedClient: .request { try $0.gateway.exchange("x", client: "other") }
