@@ -50,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "Handoff", "Clients",
-                "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
+                "IDTokens", "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -115,6 +115,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The id_tokens that the gateway issues: their keys and their claims.
+        .target(
+            name: "IDTokens",
+            dependencies: ["JOSE", "Sessions", "Cryptography", "Vocabulary", nioCore],
+            swiftSettings: strict
+        ),
         // The registered OAuth clients.
         .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
@@ -160,6 +166,13 @@ let package = Package(
         .testTarget(
             name: "JOSETests",
             dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "IDTokensTests",
+            dependencies: [
+                "IDTokens", "JOSE", "Sessions", "Cryptography", "StoreBench", "Vocabulary", nioCore, nioPosix,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -265,7 +278,7 @@ let package = Package(
             name: "RedisStoreTests",
             dependencies: [
                 "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "Sessions", "Cryptography",
-                "AddressIntelligence",
+                "AddressIntelligence", "IDTokens", "JOSE",
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
