@@ -56,6 +56,7 @@ package final class IDTokenKeys: Sendable {
         /// What was read may be old: read again.
         var isDirty = false
         var timer: RepeatedTask?
+        var isStopped = false
         /// Since the keys were last read by the timer.
         var idleTurns = 0
     }
@@ -140,9 +141,14 @@ package final class IDTokenKeys: Sendable {
         if isDue { self.readSoon() }
     }
 
-    /// Stops to read by itself.
-    package func stop() {
-        self.state.withLock { $0.timer }?.cancel()
+    /// Reads no more. Returns when nothing uses the store and the loops any longer.
+    package func stop() async {
+        let (timer, reading) = self.state.withLock { state in
+            state.isStopped = true
+            return (state.timer, state.reading)
+        }
+        timer?.cancel()
+        await reading?.value
     }
 
     /// Reads the keys, and makes one if there is none. Returns when that is done or has failed.
@@ -171,7 +177,7 @@ package final class IDTokenKeys: Sendable {
     private func readUntilClean() async {
         while true {
             let makesKeys: Bool? = self.state.withLock { state in
-                guard state.isDirty else {
+                guard state.isDirty, !state.isStopped else {
                     state.reading = nil
                     return nil
                 }

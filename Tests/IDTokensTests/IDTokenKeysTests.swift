@@ -104,7 +104,6 @@ struct IDTokenKeysTests {
         let bench = KeyBench()
         let (keys, notices) = bench.gateway()
         keys.start(following: bench.caches)
-        defer { keys.stop() }
         let first = try await keys.signerID
         let rotation = try await bench.gateway().keys.rotate(after: Self.hour)
         while keys.publishedIDs != [first, rotation.keyID] { await Task.yield() }
@@ -112,6 +111,22 @@ struct IDTokenKeysTests {
         #expect(try await bench.store.delete(key, on: bench.loops.next()).get())
         while !notices.all.contains(.restored) { await Task.yield() }
         #expect(try await bench.gateway().keys.signerID == first, "a store that lost the keys gets them back")
+        await keys.stop()
+    }
+
+    @Test("Once it is stopped it asks the store no more, and knows its keys still")
+    func stopped() async throws {
+        let bench = KeyBench()
+        let keys = bench.gateway().keys
+        keys.start(following: bench.caches)
+        let first = try await keys.signerID
+        await keys.stop()
+        _ = try await bench.gateway().keys.rotate(after: Self.hour)
+        await keys.refresh()
+        #expect(try await keys.signerID == first && keys.publishedIDs == [first])
+        let other = bench.gateway().keys
+        await other.stop()
+        await #expect(throws: IDTokenKeyFailure.unavailable) { try await other.signer() }
     }
 
     // MARK: Rotation

@@ -54,7 +54,7 @@ struct IDTokenKeysTests {
                 #expect(try await member.signer == names[0])
             }
             for member in [one, two] {
-                member.keys.stop()
+                await member.keys.stop()
                 try await member.store.shutDown()
             }
         }
