@@ -50,6 +50,8 @@ package final class IDTokenKeys: Sendable {
         var hasRead = false
         /// Whether a missing key is made.
         var makesKeys = false
+        /// A new key that the store has not taken yet: while it refuses writes, every try would cost a key.
+        var candidate: SigningKey?
         /// When it was last seen to that the keys are sealed under the current secret.
         var sealsSeenAt: UnixTime?
         var reading: Task<Void, Never>?
@@ -106,10 +108,10 @@ package final class IDTokenKeys: Sendable {
         return plan.signer(self.clock.now())
     }
 
-    /// The public keys; empty if no key was made yet, nil if that is unknown.
+    /// The public keys; empty if there are none and none is to be made, nil if they are not known yet.
     package var published: JWKSet? {
-        let (plan, hasRead) = self.state.withLock { ($0.plan, $0.hasRead) }
-        return plan?.published(self.clock.now()) ?? (hasRead ? JWKSet(keys: []) : nil)
+        let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
+        return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
     }
 
     // MARK: Life
@@ -214,9 +216,12 @@ package final class IDTokenKeys: Sendable {
             case .absent:
                 let known = self.state.withLock { $0.plan }
                 guard known != nil || makesKeys else { return nil }
-                let plan = known ?? KeyPlan(first: SigningKey.generated(.rs256), now: self.clock.now())
+                let plan = known ?? KeyPlan(first: self.candidate(), now: self.clock.now())
                 guard try await self.put(plan, judged: nil) else { continue }
-                self.state.withLock { $0.sealsSeenAt = self.clock.now() }
+                self.state.withLock {
+                    $0.sealsSeenAt = self.clock.now()
+                    $0.candidate = nil
+                }
                 self.report(
                     known == nil ? .made(keyID: plan.signer(self.clock.now()).publicKey.thumbprint) : .restored
                 )
@@ -224,6 +229,13 @@ package final class IDTokenKeys: Sendable {
             }
         }
         throw .unavailable
+    }
+
+    private func candidate() -> SigningKey {
+        if let made = self.state.withLock({ $0.candidate }) { return made }
+        let key = SigningKey.generated(.rs256)
+        self.state.withLock { $0.candidate = key }
+        return key
     }
 
     private enum Standing {
@@ -291,29 +303,6 @@ package final class IDTokenKeys: Sendable {
         }
         self.state.withLock { $0.sealsSeenAt = now }
         return plan
-    }
-}
-
-/// Where the keys of id_tokens come from.
-package enum IDTokenSigning: Sendable {
-    /// From `signing_key_file`; the store's are not used.
-    case file(SigningKeyRing)
-    case store(IDTokenKeys)
-
-    /// The key that signs now.
-    package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
-        switch self {
-        case .file(let ring): ring.current
-        case .store(let keys): try await keys.signer()
-        }
-    }
-
-    /// The public keys; nil if they are unknown.
-    package var published: JWKSet? {
-        switch self {
-        case .file(let ring): ring.published
-        case .store(let keys): keys.published
-        }
     }
 }
 

@@ -62,7 +62,9 @@ struct Assembly: Sendable {
         let devices = DeviceObserver(directory: asn)
         let keyFile = try Self.keyFile(settings)
         let signingKeys = keyFile?.assertions ?? SigningKeyRing(foundations.secrets)
-        let idTokens = keyFile?.idTokens.map { .file($0) } ?? IDTokenSigning.store(foundations.idTokenKeys)
+        let idTokens =
+            keyFile?.idTokens.map { .file($0) }
+            ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !settings.clients.isEmpty)
         self.idTokens = idTokens
         let identity = IdentityProfile(
             settings.identity,
@@ -133,7 +135,7 @@ struct Assembly: Sendable {
                     asn: asn,
                     journal: journal,
                     clients: clients
-                ).endpoints + KeySetEndpoints(signingKeys.published) { idTokens.published }.endpoints,
+                ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
                 forwarding: [],
                 on: routes,
                 upstreams: settings.upstreams.map(\.name)

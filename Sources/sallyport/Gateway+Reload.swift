@@ -32,7 +32,6 @@ extension Gateway {
             }
             self.foundations.grants.adopt(assembly.refreshing)
             self.startProvider(assembly.provider)
-            self.prepareIDTokens(assembly, loaded.settings)
             self.gate.adopt(loaded.settings.limits, trusted: loaded.settings.trustedProxies)
             self.state.withLock {
                 $0.settings = loaded.settings

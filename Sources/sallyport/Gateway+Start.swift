@@ -137,7 +137,6 @@ extension Gateway {
         )
         try await backing.start()
         foundations.idTokenKeys.start(following: caches)
-        gateway.prepareIDTokens(assembly, settings)
         gateway.startProvider(assembly.provider)
         watch.start()
         for target in assembly.configuration.targets { target.refresh() }
@@ -174,12 +173,6 @@ extension Gateway {
     func startProvider(_ provider: AssembledProvider) {
         self.watch.adopt(provider.issuer)
         provider.start()
-    }
-
-    /// Makes the first key of id_tokens, if there is none, before a client needs it: only where there are clients.
-    func prepareIDTokens(_ assembly: Assembly, _ settings: Settings) {
-        guard !settings.clients.isEmpty, case .store(let keys) = assembly.idTokens else { return }
-        Task.detached { await keys.prepare() }
     }
 
     func listen(_ settings: Settings) async throws {

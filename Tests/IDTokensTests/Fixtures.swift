@@ -14,19 +14,22 @@ final class UnsteadyDocuments: DocumentStore {
         var isAway = false
         /// Lists are refused, as a store does that cannot open one of the documents.
         var refusesLists = false
+        var refusesWrites = false
         /// Runs once, before the next write reaches the store.
         var beforePut: (@Sendable () async -> Void)?
     }
 
     let base: MemoryStore
     private let script = Mutex(Script())
-    private let putCount = Mutex(0)
+    private let written = Mutex<[[UInt8]]>([])
 
     init(_ base: MemoryStore) {
         self.base = base
     }
 
-    var puts: Int { self.putCount.withLock { $0 } }
+    var puts: Int { self.written.withLock { $0.count } }
+    /// What each write was to write, written or not.
+    var attempts: [[UInt8]] { self.written.withLock { $0 } }
 
     func change(_ body: @Sendable (inout Script) -> Void) { self.script.withLock { body(&$0) } }
 
@@ -63,7 +66,10 @@ final class UnsteadyDocuments: DocumentStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
         self.guarded(loop) {
-            self.putCount.withLock { $0 += 1 }
+            var writer = CompactWriter()
+            document.write(to: &writer)
+            self.written.withLock { $0.append(writer.bytes) }
+            if self.script.withLock({ $0.refusesWrites }) { return loop.makeFailedFuture(StoreError.unavailable) }
             let before = self.script.withLock { script in
                 defer { script.beforePut = nil }
                 return script.beforePut

@@ -85,6 +85,21 @@ struct IDTokenKeysTests {
         #expect(notices.all.last == .made(keyID: name))
     }
 
+    @Test("While the store refuses writes one key waits for it, which no cache takes for none")
+    func refusedWrites() async throws {
+        let bench = KeyBench()
+        let keys = bench.gateway().keys
+        bench.store.change { $0.refusesWrites = true }
+        for _ in 0..<3 {
+            await #expect(throws: IDTokenKeyFailure.unavailable) { try await keys.signer() }
+        }
+        #expect(keys.published == nil)
+        bench.store.change { $0.refusesWrites = false }
+        let name = Array(try await keys.signerID.utf8)
+        #expect(bench.store.attempts.count == 4)
+        for attempt in bench.store.attempts { #expect(attempt.contains(sequence: name[...])) }
+    }
+
     @Test("The last keys are used while the store is away, and the next ones when their time has come")
     func outage() async throws {
         let bench = KeyBench()

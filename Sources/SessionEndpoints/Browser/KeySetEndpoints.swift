@@ -12,10 +12,10 @@ package struct KeySetEndpoints: Sendable {
     package static let settlingTime = Duration.seconds(3600)
 
     private let assertions: JWKSet
-    private let idTokens: @Sendable () -> JWKSet?
+    private let idTokens: @Sendable () async -> JWKSet?
 
     /// - Parameter idTokens: The public keys of id_tokens now; nil if they are unknown.
-    package init(_ assertions: JWKSet, idTokens: @escaping @Sendable () -> JWKSet? = { JWKSet(keys: []) }) {
+    package init(_ assertions: JWKSet, idTokens: @escaping @Sendable () async -> JWKSet? = { JWKSet(keys: []) }) {
         self.assertions = assertions
         self.idTokens = idTokens
     }
@@ -24,7 +24,7 @@ package struct KeySetEndpoints: Sendable {
         [
             self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
             self.endpoint("/.well-known/jwks.json", on: .endpointHosts) {
-                let idTokens = self.idTokens()
+                let idTokens = await self.idTokens()
                 // A cache must not keep what lacks keys: clients would refuse the tokens of other gateways.
                 return Self.answer(
                     JWKSet(keys: self.assertions.keys + (idTokens?.keys ?? [])),
@@ -37,10 +37,10 @@ package struct KeySetEndpoints: Sendable {
     private func endpoint(
         _ path: String,
         on scope: EndpointScope,
-        _ answer: @escaping @Sendable () -> EndpointResponse
+        _ answer: @escaping @Sendable () async -> EndpointResponse
     ) -> Endpoint {
         Endpoint(path: path, methods: ["GET", "HEAD", "OPTIONS"], scope: scope, bodyLimit: 0) { request in
-            request.method == "OPTIONS" ? Self.preflight : answer()
+            request.method == "OPTIONS" ? Self.preflight : await answer()
         }
     }
 

@@ -53,7 +53,7 @@ struct RotateSigningKey: AsyncParsableCommand {
         guard settings.store.redis != nil, let secrets = settings.secrets else {
             throw Self.refusal(
                 """
-                store.memory keeps no key: each gateway makes one at its start, which ends with it. Configure store.redis, \
+                store.memory keeps no key: each gateway makes one of its own, which ends with it. Configure store.redis, \
                 or write an RSA key into signing_key_file (openssl genrsa 2048)
                 """
             )

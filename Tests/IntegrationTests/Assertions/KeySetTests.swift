@@ -108,16 +108,33 @@ import Testing
         return String(made.output[start.lowerBound...])
     }
 
-    @Test(
-        "A gateway with clients publishes an RSA key for id_tokens beside the keys of assertions, at the usual path alone"
-    )
+    @Test("A gateway without clients makes no key for id_tokens")
+    func noClients() throws {
+        let settings = """
+            public_url: \(Request.origin)
+            listen: 127.0.0.1:0
+            admin: {listen: "127.0.0.1:0"}
+            upstream: http://127.0.0.1:9
+            drain: {delay: 0s}
+            routes: [{path: /**, auth: public}]
+            """
+        try Gateway.with(settings) { gateway throws in
+            #expect(try Self.clientKeys(gateway) == [])
+            #expect(!gateway.output.contains("id_tokens"))
+        }
+    }
+
+    @Test("A gateway with clients publishes an RSA key for id_tokens, at the usual path alone, made on demand")
     func idTokenKey() throws {
         try Gateway.with(Config.file(upstream: 9)) { gateway throws in
-            #expect(eventually { (try? Self.clientKeys(gateway).count) == 1 })
-            let key = try #require(try Self.clientKeys(gateway).first)
+            let made = "id_tokens: there was no signing key, so one was made"
+            #expect(!gateway.output.contains(made))
+            let keys = try Self.clientKeys(gateway)
+            #expect(try keys.count == 1 && Self.clientKeys(gateway) == keys)
+            let key = try #require(keys.first)
             #expect(key.keys.sorted() == ["alg", "e", "kid", "kty", "n", "use"])
             #expect(key["alg"] == "RS256" && key["use"] == "sig" && key["n"]?.count == 342)
-            #expect(gateway.output.contains("id_tokens: there was no signing key, so one was made"))
+            #expect(eventually { gateway.output.contains(made) })
             let answer = try gateway.get("/.well-known/jwks.json")
             #expect(answer.text.contains("ES256") && answer.value("cache-control") == "public, max-age=300")
             #expect(try !gateway.get("/.sallyport/jwks.json").text.contains("RSA"))
