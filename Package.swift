@@ -171,7 +171,8 @@ let package = Package(
         .testTarget(
             name: "IDTokensTests",
             dependencies: [
-                "IDTokens", "JOSE", "Sessions", "Cryptography", "StoreBench", "Vocabulary", nioCore, nioPosix,
+                "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "Vocabulary", nioCore,
+                nioPosix,
             ],
             swiftSettings: strict
         ),
