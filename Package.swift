@@ -50,7 +50,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff", "Clients",
-                "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
+                "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -123,6 +123,12 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // The id_tokens that the gateway issues: their keys and their claims.
+        .target(
+            name: "IDTokens",
+            dependencies: ["JOSE", "Sessions", "Cryptography", "Vocabulary", nioCore],
+            swiftSettings: strict
+        ),
         // The registered OAuth clients.
         .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
         .target(
@@ -175,6 +181,14 @@ let package = Package(
         .testTarget(
             name: "DPoPTests",
             dependencies: ["DPoP", "JOSE", "Cryptography", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
+        .testTarget(
+            name: "IDTokensTests",
+            dependencies: [
+                "IDTokens", "JOSE", "Sessions", "Cryptography", "GatewayBench", "StoreBench", "Vocabulary", nioCore,
+                nioPosix,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -288,7 +302,7 @@ let package = Package(
             name: "RedisStoreTests",
             dependencies: [
                 "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "Sessions", "Cryptography",
-                "AddressIntelligence",
+                "AddressIntelligence", "IDTokens", "JOSE",
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],

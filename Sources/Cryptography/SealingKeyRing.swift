@@ -88,6 +88,11 @@ package struct SealingKeyRing: Sendable {
         return plaintext
     }
 
+    /// Whether it was sealed under the current secret. What was sealed under another one is lost when that is dropped.
+    package func isCurrent(_ sealed: [UInt8]) -> Bool {
+        sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
+    }
+
     /// Names for `text` that do not reveal it, one for each secret of the ring, the current one's first. A record under
     /// an old name must still be found after a rotation.
     package func names(of text: String) -> [String] {

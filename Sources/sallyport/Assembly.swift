@@ -3,6 +3,7 @@ import Clients
 import Cryptography
 import Endpoints
 import Handoff
+import IDTokens
 import JOSE
 import NIOCore
 import Observability
@@ -33,6 +34,8 @@ struct Foundations: Sendable {
     /// The connections to providers.
     let providerClient: ProviderHTTPClient
     let secrets: SecretRing
+    /// The keys of id_tokens in the store.
+    let idTokenKeys: IDTokenKeys
     let registry: MetricsRegistry
     let audit: AuditStream
     /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
@@ -50,13 +53,19 @@ struct Assembly: Sendable {
     /// Reads providers' tokens; nil if no field of the identity names them.
     let tokenReader: (any SessionTokenReader)?
     let asn: ASNDirectory?
+    let idTokens: IDTokenSigning
 
     /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
     init(_ settings: Settings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let asn = try Self.asn(settings.asn)
         let devices = DeviceObserver(directory: asn)
-        let signingKeys = try Self.signingKeys(settings, foundations.secrets)
+        let keyFile = try Self.keyFile(settings)
+        let signingKeys = keyFile?.assertions ?? SigningKeyRing(foundations.secrets)
+        let idTokens =
+            keyFile?.idTokens.map { .file($0) }
+            ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !settings.clients.isEmpty)
+        self.idTokens = idTokens
         let identity = IdentityProfile(
             settings.identity,
             assertion: settings.identity.assertion.map {
@@ -127,7 +136,7 @@ struct Assembly: Sendable {
                     journal: journal,
                     handoff: handoff,
                     clients: clients
-                ).endpoints + KeySetEndpoints(signingKeys.published).endpoints,
+                ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
                 forwarding: [],
                 on: routes,
                 upstreams: settings.upstreams.map(\.name)
@@ -156,11 +165,10 @@ struct Assembly: Sendable {
         }
     }
 
-    /// The keys of `signing_key_file`, else those of the secrets.
-    private static func signingKeys(_ settings: Settings, _ secrets: SecretRing) throws -> SigningKeyRing {
-        guard let pem = settings.signingKeys else { return SigningKeyRing(secrets) }
-        do {
-            return try SigningKeyRing(pem: pem)
+    /// The keys of `signing_key_file`.
+    private static func keyFile(_ settings: Settings) throws -> SigningKeyFile? {
+        do throws(JOSEError) {
+            return try settings.signingKeys.map { (pem) throws(JOSEError) in try SigningKeyFile(pem: pem) }
         } catch {
             throw StartRefusal(description: "signing_key_file: \(error.detail)")
         }

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Cryptography
+import IDTokens
 import Logging
 import NIOCore
 import NIOPosix
@@ -76,6 +77,13 @@ extension Gateway {
             grants: grants,
             providerClient: ProviderHTTPClient(group: group),
             secrets: secrets,
+            idTokenKeys: IDTokenKeys(
+                store: store,
+                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+                loops: group,
+                clock: clock,
+                report: { $0.log(to: logger) }
+            ),
             registry: registry,
             audit: audit,
             clock: clock
@@ -128,6 +136,7 @@ extension Gateway {
             reload: reload
         )
         try await backing.start()
+        foundations.idTokenKeys.start(following: caches)
         gateway.startProvider(assembly.provider)
         watch.start()
         for target in assembly.configuration.targets { target.refresh() }
@@ -197,6 +206,19 @@ extension Gateway {
                 self.backing.collectExpired()
                 self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
             }
+        }
+    }
+}
+
+extension IDTokenKeys.Notice {
+    fileprivate func log(to logger: Logger) {
+        switch self {
+        case .made(let keyID):
+            logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
+        case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
+        case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
+        case .failed(.unavailable): logger.warning("id_tokens: \(IDTokenKeyFailure.unavailable.sentence)")
+        case .failed(.unreadable): logger.error("id_tokens: \(IDTokenKeyFailure.unreadable.sentence)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import IDTokens
 import Logging
 import NIOCore
 import Observability
@@ -57,6 +58,7 @@ extension Gateway {
         await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
         self.watch.shutDown()
         await self.foundations.providerClient.shutdown()
+        await self.foundations.idTokenKeys.stop()
         await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their

@@ -125,6 +125,16 @@ import Vocabulary
         #expect(SealingKeyRing(current: old, accepted: [old]).names(of: "alice").count == 1)
     }
 
+    @Test("What another secret than the current one has sealed is known without opening it")
+    func current() {
+        let (old, new) = (Secret("the old secret"), Secret("the new secret"))
+        let before = SealingKeyRing(current: old, accepted: [new])
+        let after = SealingKeyRing(current: new, accepted: [old])
+        let sealed = before.seal([1, 2, 3], for: self.place)
+        #expect(before.isCurrent(sealed) && !after.isCurrent(sealed))
+        #expect(!before.isCurrent([]) && !before.isCurrent(Array(sealed.prefix(5))))
+    }
+
     @Test("SHA-1 names a script as Redis does")
     func scriptName() {
         #expect(SHA1.hex(Array("return 1".utf8)) == "e0e1f9fabfc9d4800c877a703b823ac0578ff8db")

@@ -57,7 +57,7 @@ struct SigningKeyRingTests {
 
     private func fault(_ text: String) -> String? {
         do throws(JOSEError) {
-            _ = try SigningKeyRing(pem: Secret(text))
+            _ = try SigningKeyFile(pem: Secret(text))
             return nil
         } catch {
             return error.detail
@@ -68,16 +68,29 @@ struct SigningKeyRingTests {
     func file() throws {
         let (one, two) = (SigningKey.generated(.es256), SigningKey.generated(.es256))
         let text = "a comment\n" + self.pem(one) + "\r\n" + self.pem(two).replacing("\n", with: "\r\n")
-        let ring = try SigningKeyRing(pem: Secret(text))
-        #expect(ring.current.publicKey == one.publicKey)
-        #expect(ring.published.keys == [one.publicKey, two.publicKey])
+        let file = try SigningKeyFile(pem: Secret(text))
+        #expect(file.assertions?.current.publicKey == one.publicKey && file.idTokens == nil)
+        #expect(file.assertions?.published.keys == [one.publicKey, two.publicKey])
+    }
+
+    @Test("EC keys sign assertions and RSA keys id_tokens, in whatever order they stand in the file")
+    func kinds() throws {
+        let (curve, one, two) = (
+            SigningKey.generated(.es256), SigningKey.generated(.rs256), SigningKey.generated(.rs256)
+        )
+        let both = try SigningKeyFile(pem: Secret(self.pem(one, curve, two)))
+        #expect(both.assertions?.published.keys == [curve.publicKey])
+        #expect(both.idTokens?.current.publicKey == one.publicKey)
+        #expect(both.idTokens?.published.keys == [one.publicKey, two.publicKey])
+        let alone = try SigningKeyFile(pem: Secret(self.pem(one)))
+        #expect(alone.assertions == nil && alone.idTokens?.current.publicKey == one.publicKey)
     }
 
     @Test("The name of the curve, which `openssl ecparam -genkey` writes before the key, is no key")
     func curveName() throws {
         let curve = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
         let key = SigningKey.generated(.es256)
-        #expect(try SigningKeyRing(pem: Secret(curve + self.pem(key))).published.keys == [key.publicKey])
+        #expect(try SigningKeyFile(pem: Secret(curve + self.pem(key))).assertions?.published.keys == [key.publicKey])
         #expect(self.fault(curve)?.contains("no private key") == true)
     }
 
@@ -88,12 +101,12 @@ struct SigningKeyRingTests {
         let cases: [(String, String)] = [
             ("", "no private key"), ("canary", "no private key"),
             (self.pem(SigningKey.generated(.es384)), "key 1 is for ES384"),
-            (text + self.pem(SigningKey.generated(.rs256)), "key 2 is for RS256"),
+            (text + self.pem(SigningKey.generated(.es512)), "key 2 is for ES512"),
             (self.pem(SigningKey.generated(.edDSA)), "key 1 is for EdDSA"),
             (text + text, "key 2 is there a second time"),
             (String(text.dropLast(20)), "without an end"), (text.dropLast(20) + "\n" + text, "without an end"),
             (Self.pem(key, label: "ENCRYPTED PRIVATE KEY"), "an encrypted key"),
-            (Self.pem(key, label: "CERTIFICATE"), "not an EC private key"),
+            (Self.pem(key, label: "CERTIFICATE"), "not a private key"),
             (text.replacing("M", with: "!"), "key 1"),
             ((0..<17).map { _ in self.pem(SigningKey.generated(.es256)) }.joined(), "more than 16"),
         ]

@@ -2,6 +2,7 @@ import AddressIntelligence
 import Endpoints
 import JOSE
 import SessionEndpoints
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -54,6 +55,24 @@ struct KeySetEndpointsTests {
             #expect(preflight.fields.contains { $0.name == "access-control-allow-origin" && $0.value == "*" })
             #expect(preflight.fields.contains { $0.name == "access-control-allow-methods" && $0.value.contains("GET") })
         }
+    }
+
+    @Test("The keys of id_tokens are at the usual path alone, and no cache keeps a set that lacks them")
+    func idTokens() async throws {
+        let rsa = SigningKey.generated(.rs256).publicKey
+        let known = Mutex<JWKSet?>(JWKSet(keys: []))
+        let endpoints = KeySetEndpoints(Self.keys) { known.withLock { $0 } }.endpoints
+        func asked(_ index: Int) async -> (keys: JSONValue?, cache: String?) {
+            let answer = await self.answer("GET", endpoints[index])
+            return (JSONText.decode(answer.body), answer.fields.first { $0.name == "cache-control" }?.value)
+        }
+        #expect(await asked(1) == (Self.keys.value, "public, max-age=300"))
+        known.withLock { $0 = JWKSet(keys: [rsa]) }
+        #expect(await asked(0) == (Self.keys.value, "public, max-age=300"))
+        #expect(await asked(1) == (JWKSet(keys: Self.keys.keys + [rsa]).value, "public, max-age=300"))
+        known.withLock { $0 = nil }
+        #expect(await asked(0).cache == "public, max-age=300")
+        #expect(await asked(1) == (Self.keys.value, "no-store"))
     }
 
     @Test("A key is known everywhere long before the instructions let it sign")

@@ -2,8 +2,8 @@ package import Endpoints
 package import JOSE
 internal import Vocabulary
 
-/// The gateway's public keys as a JWK set (RFC 7517 5), for apps and services that verify its assertions: on every host,
-/// and at the usual path on hosts with endpoints.
+/// The gateway's public keys as JWK sets (RFC 7517 5): on every host those of its assertions, for apps and services behind
+/// it; at the usual path on hosts with endpoints also those of its id_tokens, for clients.
 package struct KeySetEndpoints: Sendable {
     /// How long a cache may keep the set.
     package static let maxAge = Duration.seconds(300)
@@ -11,34 +11,48 @@ package struct KeySetEndpoints: Sendable {
     /// at their own pace, mod_auth_openidc for example once an hour.
     package static let settlingTime = Duration.seconds(3600)
 
-    private let document: JSONValue
+    private let assertions: JWKSet
+    private let idTokens: @Sendable () async -> JWKSet?
 
-    package init(_ keys: JWKSet) {
-        self.document = keys.value
+    /// - Parameter idTokens: The public keys of id_tokens now; nil if they are unknown.
+    package init(_ assertions: JWKSet, idTokens: @escaping @Sendable () async -> JWKSet? = { JWKSet(keys: []) }) {
+        self.assertions = assertions
+        self.idTokens = idTokens
     }
 
     package var endpoints: [Endpoint] {
         [
-            self.endpoint("/.sallyport/jwks.json", on: .everyHost),
-            self.endpoint("/.well-known/jwks.json", on: .endpointHosts),
+            self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
+            self.endpoint("/.well-known/jwks.json", on: .endpointHosts) {
+                let idTokens = await self.idTokens()
+                // A cache must not keep what lacks keys: clients would refuse the tokens of other gateways.
+                return Self.answer(
+                    JWKSet(keys: self.assertions.keys + (idTokens?.keys ?? [])),
+                    isWhole: idTokens != nil
+                )
+            },
         ]
     }
 
-    private func endpoint(_ path: String, on scope: EndpointScope) -> Endpoint {
+    private func endpoint(
+        _ path: String,
+        on scope: EndpointScope,
+        _ answer: @escaping @Sendable () async -> EndpointResponse
+    ) -> Endpoint {
         Endpoint(path: path, methods: ["GET", "HEAD", "OPTIONS"], scope: scope, bodyLimit: 0) { request in
-            request.method == "OPTIONS" ? Self.preflight : self.keys
+            request.method == "OPTIONS" ? Self.preflight : await answer()
         }
     }
 
-    private var keys: EndpointResponse {
+    private static func answer(_ keys: JWKSet, isWhole: Bool = true) -> EndpointResponse {
         EndpointResponse(
             status: 200,
             fields: [
                 ("content-type", "application/json"),
-                ("cache-control", "public, max-age=\(Self.maxAge.components.seconds)"),
+                ("cache-control", isWhole ? "public, max-age=\(Self.maxAge.components.seconds)" : "no-store"),
                 ("x-content-type-options", "nosniff"),
             ] + Self.readable,
-            body: JSONText.encode(self.document)
+            body: JSONText.encode(keys.value)
         )
     }
 

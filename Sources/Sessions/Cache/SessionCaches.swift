@@ -14,6 +14,7 @@ package final class SessionCaches: Sendable {
 
     private struct State: Sendable {
         var members: [Member] = []
+        var followers: [@Sendable (Invalidation) -> Void] = []
         var confidence: Confidence
     }
 
@@ -35,6 +36,23 @@ package final class SessionCaches: Sendable {
         cache.adopt(confidence)
     }
 
+    /// Calls `follower` for every `.document`, and with `.all` when changes of documents may have been missed. It is
+    /// called on any thread, and must not wait.
+    package func followDocuments(_ follower: @escaping @Sendable (Invalidation) -> Void) {
+        self.state.withLock { $0.followers.append(follower) }
+    }
+
+    private func tellFollowers(of changes: [Invalidation]) {
+        let documents = changes.filter {
+            switch $0 {
+            case .document, .all: true
+            default: false
+            }
+        }
+        guard !documents.isEmpty else { return }
+        for follower in self.state.withLock({ $0.followers }) { documents.forEach(follower) }
+    }
+
     /// Whether a doubt has begun and not ended.
     package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
 
@@ -53,6 +71,7 @@ package final class SessionCaches: Sendable {
             return state
         }
         guard let changed else { return }
+        if !isDoubting { self.tellFollowers(of: [.all]) }
         for member in changed.members {
             if member.loop.inEventLoop {
                 member.cache.value.adopt(changed.confidence)
@@ -65,12 +84,14 @@ package final class SessionCaches: Sendable {
     /// Reports an end to every cache. The future succeeds when every loop has applied it, so that none serves it any
     /// more; it fails with `StoreError.unavailable` when a loop cannot confirm. May be called from any thread.
     package func invalidate(_ ended: Invalidation, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
+        self.tellFollowers(of: [ended])
+        return self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
     /// Reports several ends to every cache, in one hop for each loop, and returns at once. May be called from any
     /// thread.
     package func invalidate(_ ended: [Invalidation]) {
+        self.tellFollowers(of: ended)
         let endings = Endings(ended)
         for member in self.state.withLock({ $0.members }) {
             member.loop.execute { member.cache.value.invalidate(endings) }

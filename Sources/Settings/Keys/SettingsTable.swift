@@ -46,8 +46,8 @@ extension Section {
         SettingsKey(
             "signing_key_file",
             .path(isSecret: true),
-            default: "keys derived from the secret",
-            "A PEM file with EC P-256 keys for assertions instead; the first signs, and jwks.json publishes all."
+            default: "keys derived from the secret, and an RSA key in the store",
+            "A PEM file with keys instead: EC P-256 for assertions, RSA for id_tokens; the first of a kind signs."
         ),
         SettingsKey(
             "trusted_proxies",

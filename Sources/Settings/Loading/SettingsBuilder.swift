@@ -129,7 +129,7 @@ struct SettingsBuilder {
 
     /// The content of `signing_key_file`, which only JOSE can judge further.
     private mutating func signingKeys() -> Secret? {
-        let allowed = "a PEM file with one EC P-256 key or more"
+        let allowed = "a PEM file with one EC P-256 or RSA key or more"
         guard let setting = self.tree["signing_key_file"] else { return nil }
         return self.content(setting, key: "signing_key_file", allowed: allowed).map { Secret($0) }
     }

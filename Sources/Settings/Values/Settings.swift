@@ -14,8 +14,8 @@ package import Vocabulary
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
 /// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
 ///   seals, all are accepted.
-/// - `signing_key_file` (path, default: keys derived from the secret): the EC P-256 keys of assertions in PEM; the first
-///   signs, all are published.
+/// - `signing_key_file` (path, default: keys derived from the secret, and an RSA key in the store): in PEM, the EC P-256
+///   keys of assertions and the RSA keys of id_tokens; the first of each kind signs, all are published.
 /// - `trusted_proxies` (list of CIDR, default: none): proxies whose forwarding field is believed.
 /// - `forwarded_header` (`x-forwarded-for` | `forwarded`, default: x-forwarded-for): the field that names the client.
 package struct Settings: Sendable, Equatable {
@@ -23,7 +23,8 @@ package struct Settings: Sendable, Equatable {
     package var adminListen: ListenAddress?
     package var eventLoops: Int
     package var secrets: SecretRing?
-    /// The content of `signing_key_file`; nil: the keys are derived from the secrets.
+    /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens
+    /// is kept in the store.
     package var signingKeys: Secret?
     package var trustedProxies: [CIDRBlock]
     package var forwardedHeader: ForwardedHeader

@@ -1,3 +1,5 @@
+import Cryptography
+import IDTokens
 import NIOPosix
 import Observability
 import Providers
@@ -37,6 +39,12 @@ struct Draft {
             ),
             providerClient: ProviderHTTPClient(group: group),
             secrets: secrets,
+            idTokenKeys: IDTokenKeys(
+                store: store,
+                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+                loops: group,
+                clock: .system
+            ),
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
             clock: .system

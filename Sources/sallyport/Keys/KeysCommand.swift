@@ -16,8 +16,12 @@ struct KeysCommand: ParsableCommand {
         discussion: """
             A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
             them one by one. Each step says what comes next and when. Secrets are never printed.
+
+            rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
             """,
-        subcommands: [MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self]
+        subcommands: [
+            MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self, RotateSigningKey.self,
+        ]
     )
 }
 
@@ -152,7 +156,7 @@ struct ListKeys: ParsableCommand {
 }
 
 /// What the steps share.
-private enum KeysStep {
+enum KeysStep {
     /// How long the published keys may be cached, and how long to wait until verifiers know a new one.
     static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
     static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"

@@ -1,0 +1,383 @@
+package import Cryptography
+package import JOSE
+package import NIOCore
+package import Sessions
+internal import Synchronization
+package import Vocabulary
+
+/// Why no id_token can be signed now. Callers answer 503.
+package enum IDTokenKeyFailure: Error, Sendable, Hashable {
+    /// The store does not answer, and this process has never read a key.
+    case unavailable
+    /// The store holds keys that were sealed under a secret which this process does not accept.
+    case unreadable
+
+    /// For logs and the command line.
+    package var sentence: String {
+        switch self {
+        case .unavailable: "the store does not answer, and no signing key of id_tokens was read from it yet"
+        case .unreadable:
+            """
+            the signing keys of id_tokens in the store are sealed under a secret that is not accepted here: put that \
+            secret back into secret_file, as one that is accepted; if it is lost, make new keys with \
+            `sallyport keys rotate-signing --discard`, after which no client can verify earlier id_tokens
+            """
+        }
+    }
+}
+
+/// The RSA keys with which the gateway signs id_tokens, kept in the store: every gateway of a store signs with the same
+/// key, which the first of them makes.
+///
+/// The last keys that were read are used while the store is away. A document that cannot be opened is never overwritten:
+/// clients may hold tokens that only its keys verify.
+package final class IDTokenKeys: Sendable {
+    /// What an operator may want to know.
+    package enum Notice: Sendable, Hashable {
+        /// There was no key, so one was made.
+        case made(keyID: String)
+        /// The store had lost the keys, so they were written again.
+        case restored
+        /// The keys were sealed under an older secret, and are now under the current one.
+        case resealed
+        case failed(IDTokenKeyFailure)
+    }
+
+    private struct State {
+        var plan: KeyPlan?
+        var failure: IDTokenKeyFailure?
+        /// Whether the store has answered at least once, be it that there is no key.
+        var hasRead = false
+        /// Whether a missing key is made.
+        var makesKeys = false
+        /// A new key that the store has not taken yet: while it refuses writes, every try would cost a key.
+        var candidate: SigningKey?
+        /// When it was last seen to that the keys are sealed under the current secret.
+        var sealsSeenAt: UnixTime?
+        var reading: Task<Void, Never>?
+        /// What was read may be old: read again.
+        var isDirty = false
+        var timer: RepeatedTask?
+        var isStopped = false
+        /// Since the keys were last read by the timer.
+        var idleTurns = 0
+    }
+
+    /// How often the keys are read after a failure, and how many times as long it takes until they are read when no
+    /// change is reported.
+    private static let interval = TimeAmount.seconds(5)
+    private static let patience = 12
+    /// How often the keys may be sealed again. While a new secret is rolled out, gateways have different current ones; they
+    /// must not seal the keys in turns, and those that start last have the new one.
+    private static let sealPause = Duration.seconds(86_400)
+    /// How often a step is repeated because another gateway was faster.
+    private static let tries = 8
+
+    private let store: any DocumentStore
+    private let ring: SealingKeyRing
+    private let loops: any EventLoopGroup
+    private let clock: Clock
+    private let report: @Sendable (Notice) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - clock: The clock that all gateways of the store share.
+    ///   - report: Called once for each change, on any thread.
+    package init(
+        store: any DocumentStore,
+        ring: SealingKeyRing,
+        loops: any EventLoopGroup,
+        clock: Clock,
+        report: @escaping @Sendable (Notice) -> Void = { _ in }
+    ) {
+        self.store = store
+        self.ring = ring
+        self.loops = loops
+        self.clock = clock
+        self.report = report
+    }
+
+    // MARK: For requests
+
+    /// The key that signs now. Waits only while none was read yet.
+    package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
+        if let plan = self.state.withLock({ $0.plan }) { return plan.signer(self.clock.now()) }
+        await self.prepare()
+        let (plan, failure) = self.state.withLock { ($0.plan, $0.failure) }
+        guard let plan else { throw failure ?? .unavailable }
+        return plan.signer(self.clock.now())
+    }
+
+    /// The public keys; empty if there are none and none is to be made, nil if they are not known yet.
+    package var published: JWKSet? {
+        let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
+        return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
+    }
+
+    // MARK: Life
+
+    /// Reads the keys from now on: at once, when `caches` reports that they changed, and every minute.
+    package func start(following caches: SessionCaches) {
+        let names = Set(self.store.names(of: SigningKeyDocument.key))
+        caches.followDocuments { [weak self] change in
+            switch change {
+            case .document(let name): if names.contains(name) { self?.readSoon() }
+            case .all: self?.readSoon()
+            default: break
+            }
+        }
+        let timer = self.loops.next().scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) {
+            [weak self] _ in self?.turn()
+        }
+        self.state.withLock { $0.timer = timer }
+        self.readSoon()
+    }
+
+    private func turn() {
+        let isDue = self.state.withLock { state in
+            state.idleTurns += 1
+            guard state.failure != nil || state.idleTurns >= Self.patience else { return false }
+            state.idleTurns = 0
+            return true
+        }
+        if isDue { self.readSoon() }
+    }
+
+    /// Reads no more. Returns when nothing uses the store and the loops any longer.
+    package func stop() async {
+        let (timer, reading) = self.state.withLock { state in
+            state.isStopped = true
+            return (state.timer, state.reading)
+        }
+        timer?.cancel()
+        await reading?.value
+    }
+
+    /// Reads the keys, and makes one if there is none. Returns when that is done or has failed.
+    package func prepare() async {
+        self.state.withLock { $0.makesKeys = true }
+        await self.refresh()
+    }
+
+    /// Reads the keys. Returns when that is done or has failed.
+    package func refresh() async { await self.reading().value }
+
+    private func readSoon() { _ = self.reading() }
+
+    /// The read that is under way, which then reads once more, or a new one.
+    private func reading() -> Task<Void, Never> {
+        self.state.withLock { state in
+            state.isDirty = true
+            if let reading = state.reading { return reading }
+            // Not on an event loop: to make an RSA key takes a tenth of a second and more.
+            let reading = Task.detached { await self.readUntilClean() }
+            state.reading = reading
+            return reading
+        }
+    }
+
+    private func readUntilClean() async {
+        while true {
+            let makesKeys: Bool? = self.state.withLock { state in
+                guard state.isDirty, !state.isStopped else {
+                    state.reading = nil
+                    return nil
+                }
+                state.isDirty = false
+                return state.makesKeys
+            }
+            guard let makesKeys else { return }
+            do throws(IDTokenKeyFailure) {
+                let plan = try await self.read(makesKeys: makesKeys)
+                self.state.withLock {
+                    $0.plan = plan
+                    $0.failure = nil
+                    $0.hasRead = true
+                }
+            } catch {
+                let isNews = self.state.withLock { state in
+                    defer { state.failure = error }
+                    return state.failure != error
+                }
+                if isNews { self.report(.failed(error)) }
+            }
+        }
+    }
+
+    // MARK: Steps
+
+    /// The keys in the store; nil if there are none, and none is to be made.
+    private func read(makesKeys: Bool) async throws(IDTokenKeyFailure) -> KeyPlan? {
+        for _ in 0..<Self.tries {
+            switch try await self.standing() {
+            case .plan(let plan, let stored):
+                return await self.resealed(plan, stored)
+            case .unreadable: throw .unreadable
+            case .absent:
+                let known = self.state.withLock { $0.plan }
+                guard known != nil || makesKeys else { return nil }
+                let plan = known ?? KeyPlan(first: self.candidate(), now: self.clock.now())
+                guard try await self.put(plan, judged: nil) else { continue }
+                self.state.withLock {
+                    $0.sealsSeenAt = self.clock.now()
+                    $0.candidate = nil
+                }
+                self.report(
+                    known == nil ? .made(keyID: plan.signer(self.clock.now()).publicKey.thumbprint) : .restored
+                )
+                return plan
+            }
+        }
+        throw .unavailable
+    }
+
+    private func candidate() -> SigningKey {
+        if let made = self.state.withLock({ $0.candidate }) { return made }
+        let key = SigningKey.generated(.rs256)
+        self.state.withLock { $0.candidate = key }
+        return key
+    }
+
+    private enum Standing {
+        case plan(KeyPlan, Stored<SigningKeyDocument>)
+        case absent
+        /// There are keys, and this ring does not open them. The version is nil where not even the document can be read.
+        case unreadable(RecordVersion?)
+    }
+
+    private func standing() async throws(IDTokenKeyFailure) -> Standing {
+        if let stored = try await self.document() {
+            guard let plan = stored.record.plan(self.ring) else { return .unreadable(stored.version) }
+            return .plan(plan, stored)
+        }
+        // The name of a document depends on the secret, too: what was written under another secret shows in the list
+        // alone, which cannot be read then.
+        do throws(StoreError) {
+            let listed = try await self.loops.ask(self.store) { store, loop in
+                store.documents(of: SigningKeyDocument.self, on: loop)
+            }
+            // Another gateway may have made the keys since.
+            guard let first = listed.first else { return .absent }
+            guard let plan = first.stored.record.plan(self.ring) else { return .unreadable(first.stored.version) }
+            return .plan(plan, first.stored)
+        } catch {
+            if try await self.document() == nil { return .unreadable(nil) }
+            throw .unavailable
+        }
+    }
+
+    private func document() async throws(IDTokenKeyFailure) -> Stored<SigningKeyDocument>? {
+        do throws(StoreError) {
+            return try await self.loops.ask(self.store) { store, loop in
+                store.document(SigningKeyDocument.id, as: SigningKeyDocument.self, on: loop)
+            }
+        } catch {
+            throw .unavailable
+        }
+    }
+
+    /// Whether the keys were written; false: the document has changed since it was judged.
+    private func put(_ plan: KeyPlan, judged: RecordVersion?) async throws(IDTokenKeyFailure) -> Bool {
+        let document = SigningKeyDocument(plan, self.ring)
+        let attempt = AttemptID(value: Random.base64URL(16))
+        do throws(StoreError) {
+            return try await self.loops.ask(self.store) { store, loop in
+                store.put(document, id: SigningKeyDocument.id, judged: judged, attempt: attempt, on: loop)
+            } == .done
+        } catch {
+            throw .unavailable
+        }
+    }
+
+    /// The keys, sealed under the current secret: with the old one they would be lost.
+    private func resealed(
+        _ plan: KeyPlan,
+        _ stored: Stored<SigningKeyDocument>
+    ) async -> KeyPlan {
+        let now = self.clock.now()
+        if let seenAt = self.state.withLock({ $0.sealsSeenAt }), now.since(seenAt) < Self.sealPause { return plan }
+        if stored.record.isSealedUnderOlderSecret(self.ring) {
+            // The keys are good even if this fails; the next read tries again.
+            guard let isDone = try? await self.put(plan, judged: stored.version) else { return plan }
+            if isDone { self.report(.resealed) }
+        }
+        self.state.withLock { $0.sealsSeenAt = now }
+        return plan
+    }
+}
+
+// MARK: - Rotation
+
+extension IDTokenKeys {
+    /// What a rotation has done.
+    package struct Rotation: Sendable, Hashable {
+        package let keyID: String
+        package let signsFrom: UnixTime
+        /// The key that signs until then, and the time until which it is published; nil: there was none, or it was
+        /// discarded.
+        package let former: Former?
+
+        package struct Former: Sendable, Hashable {
+            package let keyID: String
+            package let publishedUntil: UnixTime
+        }
+    }
+
+    /// Why there was no rotation.
+    package enum RotationRefusal: Error, Sendable, Hashable {
+        case failure(IDTokenKeyFailure)
+        /// A key from an earlier rotation waits until then.
+        case waiting(keyID: String, until: UnixTime)
+    }
+
+    /// Adds a key, which is published at once and signs after `settling`. Every gateway of the store learns of it.
+    ///
+    /// - Parameter discards: Forgets all former keys, readable or not, so that the new one signs at once.
+    package func rotate(after settling: Duration, discards: Bool = false) async throws(RotationRefusal) -> Rotation {
+        do {
+            let key = SigningKey.generated(.rs256)
+            for _ in 0..<Self.tries {
+                let now = self.clock.now()
+                let next: KeyPlan
+                let former: SigningKey?
+                let judged: RecordVersion?
+                switch try await self.standing() {
+                case .plan(let plan, let stored) where !discards:
+                    if let waiting = plan.waiting(now) {
+                        throw RotationRefusal.waiting(
+                            keyID: waiting.key.publicKey.thumbprint,
+                            until: waiting.signsFrom
+                        )
+                    }
+                    former = plan.signer(now)
+                    judged = stored.version
+                    next = plan.rotated(to: key, after: settling, now: now)
+                case .plan(_, let stored):
+                    (former, judged, next) = (nil, stored.version, KeyPlan(first: key, now: now))
+                case .unreadable(let version):
+                    guard discards else { throw IDTokenKeyFailure.unreadable }
+                    (former, judged, next) = (nil, version, KeyPlan(first: key, now: now))
+                case .absent:
+                    (former, judged, next) = (nil, nil, KeyPlan(first: key, now: now))
+                }
+                guard try await self.put(next, judged: judged) else { continue }
+                let signsFrom = former == nil ? now : now.advanced(by: settling)
+                return Rotation(
+                    keyID: key.publicKey.thumbprint,
+                    signsFrom: signsFrom,
+                    former: former.map {
+                        Rotation.Former(
+                            keyID: $0.publicKey.thumbprint,
+                            publishedUntil: signsFrom.advanced(by: KeyPlan.afterlife)
+                        )
+                    }
+                )
+            }
+            throw RotationRefusal.failure(.unavailable)
+        } catch let refusal as RotationRefusal {
+            throw refusal
+        } catch {
+            throw .failure(error as? IDTokenKeyFailure ?? .unavailable)
+        }
+    }
+}

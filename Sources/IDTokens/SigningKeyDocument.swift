@@ -1,0 +1,77 @@
+internal import Cryptography
+internal import JOSE
+internal import Sessions
+package import Vocabulary
+
+/// The private keys of id_tokens as the store keeps them: one document for all gateways of the store.
+///
+/// Each key is sealed here, beneath whatever the store does with documents, so that no store holds it open, and so that
+/// it can be seen under which secret it was sealed.
+package struct SigningKeyDocument: Document {
+    package static var collection: String { "signing-keys" }
+    /// The one in use, and those that were sealed under secrets which are lost (`IDTokenKeys.rotate`).
+    package static var countLimit: Int { 16 }
+
+    static let id = "id-token"
+    static var key: DocumentKey { DocumentKey(collection: Self.collection, id: Self.id) }
+
+    struct Entry: Sendable {
+        let keyID: String
+        let signsFrom: UnixTime
+        /// PKCS #8.
+        let sealed: [UInt8]
+
+        fileprivate static func place(_ keyID: String) -> [UInt8] { Array("id_token key \(keyID)".utf8) }
+    }
+
+    let entries: [Entry]
+
+    init(_ plan: KeyPlan, _ ring: SealingKeyRing) {
+        self.entries = plan.keys.map { planned in
+            let keyID = planned.key.publicKey.thumbprint
+            return Entry(
+                keyID: keyID,
+                signsFrom: planned.signsFrom,
+                sealed: ring.seal(planned.key.pkcs8.bytes, for: Entry.place(keyID))
+            )
+        }
+    }
+
+    private init(entries: [Entry]) {
+        self.entries = entries
+    }
+
+    /// The keys; nil if one of them cannot be opened, as its secret is not in the ring.
+    func plan(_ ring: SealingKeyRing) -> KeyPlan? {
+        var keys: [KeyPlan.Planned] = []
+        for entry in self.entries {
+            guard let bytes = try? ring.open(entry.sealed, for: Entry.place(entry.keyID)),
+                let key = try? SigningKey(pkcs8: Secret(bytes), algorithm: .rs256),
+                key.publicKey.thumbprint == entry.keyID
+            else { return nil }
+            keys.append(KeyPlan.Planned(key: key, signsFrom: entry.signsFrom))
+        }
+        return KeyPlan(keys)
+    }
+
+    /// Whether a key would be lost if all secrets but the current one were dropped.
+    func isSealedUnderOlderSecret(_ ring: SealingKeyRing) -> Bool {
+        !self.entries.allSatisfy { ring.isCurrent($0.sealed) }
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(list: self.entries) { writer, entry in
+            writer.write(entry.keyID)
+            writer.write(entry.signsFrom)
+            writer.write(Secret(entry.sealed))
+        }
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> SigningKeyDocument {
+        SigningKeyDocument(
+            entries: try reader.list { (reader) throws(CompactFormatError) in
+                Entry(keyID: try reader.text(), signsFrom: try reader.time(), sealed: try reader.secret().bytes)
+            }
+        )
+    }
+}

@@ -1,0 +1,129 @@
+import ArgumentParser
+import Cryptography
+import IDTokens
+import JOSE
+import Logging
+import NIOPosix
+import Observability
+import SessionEndpoints
+import Sessions
+import Settings
+import Vocabulary
+
+/// `sallyport keys rotate-signing`
+struct RotateSigningKey: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rotate-signing",
+        abstract: "Replace the RSA key in Redis that signs id_tokens; no gateway has to be restarted.",
+        discussion: """
+            The new key is published at once and signs an hour later, when clients know it. The old one stays published \
+            until its id_tokens have ended.
+            """
+    )
+
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var insecure: InsecureOptions
+
+    @Flag(
+        help: """
+            Forget the old keys, for example because one was stolen or their secret is lost. The new key signs at once, and \
+            clients refuse all earlier id_tokens.
+            """
+    )
+    var discard = false
+
+    func run() async throws {
+        let loaded: LoadedSettings
+        do throws(SettingsFailure) {
+            loaded = try self.options.load(self.insecure.flags)
+        } catch {
+            for problem in error.problems { Console.complain("\(problem)") }
+            throw ExitCode.failure
+        }
+        let settings = loaded.settings
+        if let pem = settings.signingKeys, (try? SigningKeyFile(pem: pem))?.idTokens != nil {
+            throw Self.refusal(
+                """
+                signing_key_file has an RSA key, which signs instead of the one in the store: append a new RSA key to the \
+                file, send SIGHUP to every gateway, wait \(KeysStep.settling), move the new key before the old one, and send \
+                SIGHUP again; remove the old key when its id_tokens have ended
+                """
+            )
+        }
+        guard settings.store.redis != nil, let secrets = settings.secrets else {
+            throw Self.refusal(
+                """
+                store.memory keeps no key: each gateway makes one of its own, which ends with it. Configure store.redis, \
+                or write an RSA key into signing_key_file (openssl genrsa 2048)
+                """
+            )
+        }
+        let group = MultiThreadedEventLoopGroup.singleton
+        let backing: Backing
+        do {
+            backing = try Backing(
+                settings.store,
+                secrets: secrets,
+                group: group,
+                caches: SessionCaches(),
+                audit: AuditStream(queue: nil),
+                // What fails is said below.
+                logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
+            )
+            try await backing.start()
+        } catch {
+            throw Self.refusal("\(error)")
+        }
+        let keys = IDTokenKeys(
+            store: backing.store,
+            ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+            loops: group,
+            clock: backing.clock
+        )
+        let outcome: Result<IDTokenKeys.Rotation, IDTokenKeys.RotationRefusal>
+        do throws(IDTokenKeys.RotationRefusal) {
+            outcome = .success(try await keys.rotate(after: KeySetEndpoints.settlingTime, discards: self.discard))
+        } catch {
+            outcome = .failure(error)
+        }
+        await backing.stop()
+        switch outcome {
+        case .success(let rotation): Console.say(Self.sentence(rotation, isDiscard: self.discard))
+        case .failure(let refusal): throw Self.refusal(Self.sentence(refusal))
+        }
+    }
+
+    private static func refusal(_ text: String) -> ExitCode {
+        Console.complain(text)
+        return .failure
+    }
+
+    private static func sentence(_ rotation: IDTokenKeys.Rotation, isDiscard: Bool) -> String {
+        guard let former = rotation.former else {
+            return """
+                made key \(rotation.keyID), which signs id_tokens from now on
+                \(isDiscard ? "earlier keys are not published any more" : "there was no other")
+                """
+        }
+        return """
+            made key \(rotation.keyID), which is published from now on and signs id_tokens from \
+            \(rotation.signsFrom.rfc3339Seconds) on
+            until then clients learn of it (caches keep jwks.json for \(KeysStep.maxAge)), and \(former.keyID) signs
+            \(former.keyID) stays published until its id_tokens have ended: \(former.publishedUntil.rfc3339Seconds)
+            every gateway of this Redis follows by itself
+            """
+    }
+
+    private static func sentence(_ refusal: IDTokenKeys.RotationRefusal) -> String {
+        switch refusal {
+        case .waiting(let keyID, let until):
+            "key \(keyID) of an earlier rotation waits: it signs from \(until.rfc3339Seconds) on; rotate again after that"
+        case .failure(.unreadable): IDTokenKeyFailure.unreadable.sentence
+        case .failure(.unavailable):
+            """
+            Redis did not confirm the change: `sallyport check --network` says what is wrong with it; then rotate again, \
+            which is refused if the change was made after all
+            """
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Cryptography
+import IDTokens
+import JOSE
+import Testing
+import Vocabulary
+
+@Suite("Where the keys of id_tokens come from")
+struct IDTokenSigningTests {
+    @Test("The keys of a file stand for those of the store, which is not asked")
+    func file() async throws {
+        let key = SigningKey.generated(.rs256)
+        let body = Base64.encode(key.pkcs8.bytes)
+        let pem = "-----BEGIN PRIVATE KEY-----\n\(body)\n-----END PRIVATE KEY-----\n"
+        let ring = try #require(try SigningKeyFile(pem: Secret(pem)).idTokens)
+        let signing = IDTokenSigning.file(ring)
+        #expect(try await signing.signer().publicKey == key.publicKey)
+        #expect(await signing.published()?.keys == [key.publicKey])
+    }
+
+    @Test("The store's key is made when the published keys are asked for, only where there are clients")
+    func store() async throws {
+        let bench = KeyBench()
+        let unneeded = bench.gateway().keys
+        await unneeded.refresh()
+        #expect(await IDTokenSigning.store(unneeded, isNeeded: false).published()?.keys == [])
+        #expect(bench.store.puts == 0)
+        let needed = IDTokenSigning.store(bench.gateway().keys, isNeeded: true)
+        let published = await needed.published()
+        #expect(try await published?.keys == [needed.signer().publicKey])
+        bench.store.change { $0.isAway = true }
+        #expect(await needed.published()?.keys == published?.keys)
+        #expect(await IDTokenSigning.store(bench.gateway().keys, isNeeded: true).published() == nil)
+    }
+}
