@@ -77,8 +77,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "OAuth", "SignIn", "Handoff", "Clients", "Sessions", "Settings", "AddressIntelligence",
-                "Cryptography", "Vocabulary", nioCore,
+                "Endpoints", "OAuth", "IDTokens", "SignIn", "Handoff", "Clients", "Sessions", "Settings", "JOSE",
+                "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -216,7 +216,7 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "OAuth", "SignIn", "Handoff", "Sessions", "Settings",
+                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "JOSE", "SignIn", "Handoff", "Sessions", "Settings",
                 "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary", "Clients", nioCore,
                 nioPosix,
             ],

@@ -16,7 +16,7 @@ package struct SigningKeyRing: Sendable {
     }
 
     /// Keys of one kind; nil if there are none.
-    init?(_ keys: [SigningKey]) {
+    package init?(_ keys: [SigningKey]) {
         guard let first = keys.first else { return nil }
         self.current = first
         self.published = JWKSet(keys: keys.map(\.publicKey))

@@ -1,8 +1,11 @@
 package import Endpoints
+internal import IDTokens
+internal import OAuth
 internal import Settings
 internal import Vocabulary
 
-/// `/.well-known/oauth-authorization-server` (RFC 8414): what is served, and where.
+/// `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID Connect Discovery
+/// 1.0): what is served, and where.
 package struct ServerMetadata: Sendable {
     /// The issuer in tokens and metadata: the URL of the first host with endpoints, with a slash at its end as Auth0's
     /// SDKs expect.
@@ -22,15 +25,15 @@ package struct ServerMetadata: Sendable {
     package static func issuer(_ origin: String) -> String { origin + "/" }
 
     package var endpoints: [Endpoint] {
-        [
-            Endpoint(path: "/.well-known/oauth-authorization-server", methods: ["GET", "HEAD"]) { _ in
+        ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"].map { path in
+            Endpoint(path: path, methods: ["GET", "HEAD"]) { _ in
                 .json(
                     200,
                     self.document,
                     fields: [("cache-control", "public, max-age=300"), ("access-control-allow-origin", "*")]
                 )
             }
-        ]
+        }
     }
 
     private var document: JSONValue {
@@ -46,7 +49,12 @@ package struct ServerMetadata: Sendable {
             "introspection_endpoint_auth_methods_supported": withSecret,
             "jwks_uri": .string(self.issuer + ".well-known/jwks.json"),
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
-            "response_types_supported": self.signsIn ? ["code"] : [],
+            "response_types_supported": self.signsIn ? ["code", "id_token"] : [],
+            "userinfo_endpoint": .string(self.issuer + "userinfo"),
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+            "scopes_supported": .array(APIDirectory.ownScopes.map { .string($0) }),
+            "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]
         if self.signsIn {
             document["authorization_endpoint"] = .string(self.issuer + "authorize")

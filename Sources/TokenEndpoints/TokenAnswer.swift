@@ -1,5 +1,6 @@
 import Endpoints
 import OAuth
+import Sessions
 import Vocabulary
 
 /// The answers of the token endpoint (RFC 6749 5.1).
@@ -10,8 +11,12 @@ enum TokenAnswer {
     /// An access token, and a refresh token where the client gets one.
     ///
     /// - Parameter type: `issued_token_type` (RFC 8693 2.2.1); nil for other grants.
-    static func issued(_ tokens: IssuedTokens, type: String? = nil) -> EndpointResponse {
-        var members = Self.members(tokens)
+    static func issued(
+        _ tokens: IssuedTokens,
+        _ signer: IDTokenIssuer.Signer,
+        type: String? = nil
+    ) -> EndpointResponse {
+        var members = Self.members(tokens, signer)
         members["access_token"] = tokens.access.map(Self.text)
         members["token_type"] = tokens.keyThumbprint == nil ? "Bearer" : "DPoP"
         members["expires_in"] = .integer(tokens.lifetime.wholeMilliseconds / 1000)
@@ -22,8 +27,12 @@ enum TokenAnswer {
     /// A session-transfer token.
     ///
     /// - Parameter tokens: What the refresh token gave; nil if the grant was another one.
-    static func minted(_ minted: TokenEndpoint.MintedToken, besides tokens: IssuedTokens?) -> EndpointResponse {
-        var members = tokens.map(Self.members) ?? [:]
+    static func minted(
+        _ minted: TokenEndpoint.MintedToken,
+        besides tokens: IssuedTokens?,
+        _ signer: IDTokenIssuer.Signer
+    ) -> EndpointResponse {
+        var members = tokens.map { Self.members($0, signer) } ?? [:]
         members["access_token"] = Self.text(minted.token)
         members["issued_token_type"] = .string(TokenExchange.transferTokenType)
         members["token_type"] = "N_A"
@@ -31,9 +40,19 @@ enum TokenAnswer {
         return .json(200, .object(members), fields: Self.fields)
     }
 
-    private static func members(_ tokens: IssuedTokens) -> [String: JSONValue] {
+    private static func members(_ tokens: IssuedTokens, _ signer: IDTokenIssuer.Signer) -> [String: JSONValue] {
         var members: [String: JSONValue] = ["scope": .string(tokens.scopes.joined(separator: " "))]
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
+        if tokens.hasIdentity {
+            let token = signer.token(
+                of: tokens.session.session,
+                clientID: tokens.session.session.clientID ?? "",
+                scopes: tokens.scopes,
+                nonce: tokens.nonce,
+                accessToken: tokens.access
+            )
+            members["id_token"] = .string(token)
+        }
         return members
     }
 

@@ -4,12 +4,16 @@ import Vocabulary
 
 /// `grant_type=authorization_code` (RFC 6749 4.1.3).
 extension TokenEndpoint {
-    func redeem(_ parameters: TokenRequest, _ requester: TokenRequester) async throws(OAuthError) -> EndpointResponse {
+    func redeem(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
         let redemption = CodeRedemption(
             code: Secret(try parameters.required("code")),
             redirectURI: try parameters.text("redirect_uri"),
             verifier: try parameters.text("code_verifier")
         )
-        return TokenAnswer.issued(try Self.issued(await self.tokens.redeem(redemption, for: requester)))
+        return TokenAnswer.issued(try Self.issued(await self.tokens.redeem(redemption, for: requester)), signer)
     }
 }

@@ -8,15 +8,19 @@ import Vocabulary
 
 /// `grant_type=urn:ietf:params:oauth:grant-type:token-exchange` (RFC 8693).
 extension TokenEndpoint {
-    func exchange(_ parameters: TokenRequest, _ requester: TokenRequester) async throws(OAuthError) -> EndpointResponse {
+    func exchange(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
         let exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
         switch exchange.target {
         case .transfer(let audience, let target):
             let minted = try await self.mint(.token(exchange.subjectToken.bytes), audience, target, requester)
-            return TokenAnswer.minted(minted, besides: nil)
+            return TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
             let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
-            return TokenAnswer.issued(try Self.issued(outcome), type: TokenExchange.accessTokenType)
+            return TokenAnswer.issued(try Self.issued(outcome), signer, type: TokenExchange.accessTokenType)
         }
     }
 

@@ -7,14 +7,18 @@ import Vocabulary
 
 /// `grant_type=refresh_token` (RFC 6749 6).
 extension TokenEndpoint {
-    func refresh(_ parameters: TokenRequest, _ requester: TokenRequester) async throws(OAuthError) -> EndpointResponse {
+    func refresh(
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
         let token = Secret(try parameters.required("refresh_token"))
         let audience = try parameters.audience()
         if let audience, let target = self.targets[audience] {
-            return try await self.transfer(token, audience, target, requester)
+            return try await self.transfer(token, audience, target, requester, signer)
         }
         let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
-        return TokenAnswer.issued(try Self.issued(await self.tokens.refresh(token, wish, for: requester)))
+        return TokenAnswer.issued(try Self.issued(await self.tokens.refresh(token, wish, for: requester)), signer)
     }
 
     /// Gives a session-transfer token for a refresh token, which rotates as in any other use.
@@ -22,13 +26,14 @@ extension TokenEndpoint {
         _ token: Secret,
         _ audience: String,
         _ target: TransferTargets.Target,
-        _ requester: TokenRequester
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
         // Judged before the refresh token rotates, so that a client that is refused keeps its token.
         guard requester.client.canCreateTransferToken else { throw OAuthError(.handoffNotPermitted) }
         let tokens = try Self.issued(await self.tokens.refresh(token, .transfer, for: requester))
         let minted = try await self.mint(.session(tokens.session.key), audience, target, requester)
-        return TokenAnswer.minted(minted, besides: tokens)
+        return TokenAnswer.minted(minted, besides: tokens, signer)
     }
 
     /// The tokens of an outcome; else its refusal.

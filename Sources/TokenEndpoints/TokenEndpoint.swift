@@ -16,6 +16,7 @@ package struct TokenEndpoint: Sendable {
     let targets: TransferTargets
     let tokens: TokenService
     let mint: HandoffMint
+    private let idTokens: IDTokenIssuer
     let loops: any EventLoopGroup
 
     /// - Parameters:
@@ -27,6 +28,7 @@ package struct TokenEndpoint: Sendable {
         hosts: [HostSettings],
         tokens: TokenService,
         mint: HandoffMint,
+        idTokens: IDTokenIssuer,
         loops: any EventLoopGroup
     ) {
         self.authentication = authentication
@@ -34,6 +36,7 @@ package struct TokenEndpoint: Sendable {
         self.targets = TransferTargets(hosts)
         self.tokens = tokens
         self.mint = mint
+        self.idTokens = idTokens
         self.loops = loops
     }
 
@@ -56,10 +59,12 @@ package struct TokenEndpoint: Sendable {
                 throw OAuthError(.oauthUnsupportedGrantType)
             }
             guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
+            guard let signer = await self.idTokens.signer() else { throw OAuthError(.storeUnavailable) }
             switch grant {
-            case .authorizationCode: return try await self.redeem(parameters, requester)
-            case .refreshToken: return try await self.refresh(parameters, requester)
-            case .tokenExchange: return try await self.exchange(parameters, requester)
+            case .authorizationCode: return try await self.redeem(parameters, requester, signer)
+            case .refreshToken: return try await self.refresh(parameters, requester, signer)
+            case .tokenExchange: return try await self.exchange(parameters, requester, signer)
+            case .implicit: throw OAuthError(.oauthUnsupportedGrantType)
             }
         } catch {
             return error.response

@@ -135,7 +135,8 @@ struct Assembly: Sendable {
                     asn: asn,
                     journal: journal,
                     handoff: handoff,
-                    clients: clients
+                    clients: clients,
+                    idTokenKeys: idTokens
                 ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
                 forwarding: [],
                 on: routes,

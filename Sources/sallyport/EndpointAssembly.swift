@@ -3,6 +3,7 @@ import Clients
 import Cryptography
 import Endpoints
 import Handoff
+import IDTokens
 import OAuth
 import Observability
 import Providers
@@ -27,6 +28,7 @@ struct EndpointAssembly {
     let journal: HandoffJournal
     let handoff: HandoffConsumer
     let clients: ClientRegistry
+    let idTokenKeys: IDTokenSigning
 
     var endpoints: [Endpoint] {
         let providerSessions = ProviderSessions(
@@ -165,8 +167,12 @@ struct EndpointAssembly {
             handoff: self.handoff,
             keys: self.keys,
             loops: self.foundations.group,
-            issuer: self.issuer
+            idTokens: self.idTokens
         ).endpoint
+    }
+
+    private var idTokens: IDTokenIssuer {
+        IDTokenIssuer(keys: self.idTokenKeys, issuer: self.issuer, clock: self.foundations.clock)
     }
 
     private func tokenEndpoints(_ tokens: TokenService) -> [Endpoint] {
@@ -187,6 +193,7 @@ struct EndpointAssembly {
             hosts: self.settings.hosts,
             tokens: tokens,
             mint: mint,
+            idTokens: self.idTokens,
             loops: self.foundations.group
         )
         let revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
@@ -196,7 +203,8 @@ struct EndpointAssembly {
             tokens: tokens,
             issuer: self.issuer
         )
-        return [token.endpoint, revocation.endpoint, introspection.endpoint]
+        let userInfo = UserInfoEndpoint(tokens: tokens)
+        return [token.endpoint, revocation.endpoint, introspection.endpoint, userInfo.endpoint]
             + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn).endpoints
     }
 }

@@ -3,6 +3,8 @@ import Clients
 import EndpointBench
 import Endpoints
 import Handoff
+import IDTokens
+import JOSE
 import NIOCore
 import NIOPosix
 import Cryptography
@@ -37,7 +39,13 @@ final class TokenWorld: Sendable {
     let revocation: RevocationEndpoint
     let introspection: IntrospectionEndpoint
     let authorization: AuthorizationEndpoint
+    let userInfo: UserInfoEndpoint
     let records = Records()
+    /// Made once: a key takes a tenth of a second.
+    static let idTokenKeys: SigningKeyRing = {
+        guard let ring = SigningKeyRing([SigningKey.generated(.rs256)]) else { preconditionFailure("a ring has a key") }
+        return ring
+    }()
 
     /// What was recorded.
     final class Records: Sendable {
@@ -87,6 +95,11 @@ final class TokenWorld: Sendable {
             loops: group,
             clock: clock
         )
+        let idTokens = IDTokenIssuer(
+            keys: .file(Self.idTokenKeys),
+            issuer: "https://auth.example.com/",
+            clock: clock
+        )
         let limiter = LocalRateLimiter(clock: clock)
         let journal = HandoffJournal { _ in true }
         let authentication = ClientAuthentication(clients: registry)
@@ -109,8 +122,10 @@ final class TokenWorld: Sendable {
                 journal: journal,
                 clock: clock
             ),
+            idTokens: idTokens,
             loops: group
         )
+        self.userInfo = UserInfoEndpoint(tokens: tokens)
         self.revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,
@@ -140,7 +155,7 @@ final class TokenWorld: Sendable {
             ),
             keys: SealingKeyRing(current: Self.secret),
             loops: group,
-            issuer: "https://auth.example.com/"
+            idTokens: idTokens
         )
     }
 
@@ -159,7 +174,7 @@ final class TokenWorld: Sendable {
             kind: kind,
             origin: origin,
             lineage: lineage,
-            identity: Identity(id: subject, traits: [:]),
+            identity: Identity(id: subject, traits: ["email": "a@example.com", "name": "Ada"]),
             clientID: client,
             host: host,
             aal: .aal1,

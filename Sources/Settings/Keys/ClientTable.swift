@@ -18,8 +18,8 @@ extension Section {
         SettingsKey(
             "grant_types",
             .list(.choice(GrantType.allCases.map(\.rawValue))),
-            default: GrantType.allCases.map(\.rawValue).joined(separator: ", "),
-            "What the client may present at the token endpoint."
+            default: GrantType.usual.map(\.rawValue).joined(separator: ", "),
+            "What the client may present at the token endpoint; implicit: it may get an id_token from /authorize."
         ),
         SettingsKey(
             "refresh_token",

@@ -6,7 +6,7 @@ package import Vocabulary
 /// - `client_id` (token, required).
 /// - `client_secret_file` (path): the secret, or two while it is rotated, one a line; without it the client is public.
 /// - `callbacks` (list of URIs, default: none): where users may be sent with a code.
-/// - `grant_types` (list, default: all): what the client may present at the token endpoint.
+/// - `grant_types` (list, default: all but `implicit`): what the client may present at the token endpoint.
 /// - `refresh_token` (map): `rotation_type`, `leeway`, `token_lifetime`, `idle_token_lifetime`, `issued`.
 /// - `is_token_endpoint_ip_header_trusted` (boolean, default: false): take the user's address from
 ///   `auth0-forwarded-for`; only with a secret.
@@ -40,7 +40,7 @@ package struct ClientSettings: Sendable, Equatable {
     package init(clientID: String) {
         self.clientID = clientID
         self.clientSecrets = []
-        self.grantTypes = Set(GrantType.allCases)
+        self.grantTypes = Set(GrantType.usual)
         self.callbacks = []
         self.refreshToken = RefreshTokenSettings()
         self.trustsAddressField = false
@@ -59,10 +59,15 @@ package struct ClientSettings: Sendable, Equatable {
 
 /// What a client presents at the token endpoint (`grant_type`).
 package enum GrantType: String, Sendable, CaseIterable {
+    /// What a client has whose settings do not say.
+    package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
+
     /// RFC 6749 4.1
     case authorizationCode = "authorization_code"
     /// RFC 6749 6
     case refreshToken = "refresh_token"
+    /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not take.
+    case implicit
     /// RFC 8693
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 }

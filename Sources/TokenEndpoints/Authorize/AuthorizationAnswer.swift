@@ -72,6 +72,8 @@ struct AuthorizationAnswer: Sendable {
         self.answer([("code", String(decoding: code.bytes, as: UTF8.self))], reason: nil)
     }
 
+    func idToken(_ token: String) -> EndpointResponse { self.answer([("id_token", token)], reason: nil) }
+
     func error(_ error: AuthorizationError) -> EndpointResponse {
         self.answer([("error", error.code.rawValue), ("error_description", error.description)], reason: error.reason)
     }

@@ -23,11 +23,9 @@ package struct AuthorizationEndpoint: Sendable {
     private let handoff: HandoffConsumer
     private let marks: SignInMarks
     private let loops: any EventLoopGroup
-    private let issuer: String
+    private let idTokens: IDTokenIssuer
 
-    /// - Parameters:
-    ///   - keys: Seal what comes back from the sign-in page.
-    ///   - issuer: As in the metadata.
+    /// - Parameter keys: Seal what comes back from the sign-in page.
     package init(
         clients: ClientRegistry,
         tokens: TokenService,
@@ -35,7 +33,7 @@ package struct AuthorizationEndpoint: Sendable {
         handoff: HandoffConsumer,
         keys: SealingKeyRing,
         loops: any EventLoopGroup,
-        issuer: String
+        idTokens: IDTokenIssuer
     ) {
         self.clients = clients
         self.tokens = tokens
@@ -43,7 +41,7 @@ package struct AuthorizationEndpoint: Sendable {
         self.handoff = handoff
         self.marks = SignInMarks(keys)
         self.loops = loops
-        self.issuer = issuer
+        self.idTokens = idTokens
     }
 
     package var endpoint: Endpoint {
@@ -71,7 +69,7 @@ package struct AuthorizationEndpoint: Sendable {
                 parameters,
                 clients: self.clients.snapshot,
                 apis: self.tokens.apis,
-                issuer: self.issuer
+                issuer: self.idTokens.issuer
             )
             let begun = mark.flatMap { self.marks.time(in: $0, of: parameters, now: self.tokens.clock.now()) }
             return try await self.answer(wish, parameters, begun: begun, request)
@@ -99,7 +97,7 @@ package struct AuthorizationEndpoint: Sendable {
         )
         do {
             if let user = try await self.user(wish, requester, begun: begun) {
-                return wish.answer.code(try await self.tokens.issueCode(wish.wish, to: user))
+                return try await self.answer(wish, to: user)
             }
         } catch {
             throw .redirect(wish.answer, AuthorizationError(.temporarilyUnavailable))
@@ -111,6 +109,22 @@ package struct AuthorizationEndpoint: Sendable {
         let target = Self.path + "?" + FormText.encoded(rest + [(SignInMarks.parameter, mark)])
         let demand = SignInDemand(isAgain: wish.prompt == .login, maxAge: wish.maxAge.map { .seconds($0) })
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
+    }
+
+    private func answer(_ wish: AuthorizationRequest, to user: NewSession) async throws(StoreError) -> EndpointResponse {
+        switch wish.response {
+        case .code:
+            return wish.answer.code(try await self.tokens.issueCode(wish.wish, to: user))
+        case .idToken:
+            guard let signer = await self.idTokens.signer() else { throw .unavailable }
+            let token = signer.token(
+                of: user.session,
+                clientID: wish.wish.client.clientID,
+                scopes: wish.wish.scopes,
+                nonce: wish.wish.nonce
+            )
+            return wish.answer.idToken(token)
+        }
     }
 
     // MARK: The user

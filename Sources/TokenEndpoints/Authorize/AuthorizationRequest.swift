@@ -15,6 +15,14 @@ struct AuthorizationRequest: Sendable {
         case login
     }
 
+    /// What the client wants (`response_type`).
+    enum Response: Sendable, Equatable {
+        case code
+        /// An id_token by itself, as express-openid-connect asks for it.
+        case idToken
+    }
+
+    let response: Response
     let wish: CodeWish
     let answer: AuthorizationAnswer
     let prompt: Prompt
@@ -39,6 +47,7 @@ struct AuthorizationRequest: Sendable {
         let values = Parameters(parameters)
         let (client, target) = try Self.destination(values, clients)
         let redirect = values["redirect_uri"]
+        let response = Response(values["response_type"])
         let answer = AuthorizationAnswer(
             redirectURI: target,
             state: values["state"],
@@ -52,12 +61,15 @@ struct AuthorizationRequest: Sendable {
             else { throw .invalidRequest("state and nonce must not be longer than 2048 bytes.") }
             guard values["request"] == nil else { throw AuthorizationError(.requestNotSupported) }
             guard values["request_uri"] == nil else { throw AuthorizationError(.requestURINotSupported) }
-            guard let type = values["response_type"] else { throw .invalidRequest("The parameter response_type is missing.") }
-            guard type == "code" else { throw AuthorizationError(.unsupportedResponseType) }
+            guard values["response_type"] != nil else {
+                throw .invalidRequest("The parameter response_type is missing.")
+            }
+            guard let response else { throw AuthorizationError(.unsupportedResponseType) }
             guard ["query", "form_post", nil].contains(values["response_mode"]) else {
                 throw .invalidRequest("The response_mode is not supported.")
             }
-            guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
+            try response.check(values["response_mode"], nonce: values["nonce"], client)
+            self.response = response
             let api: APISettings?
             switch apis.target(values["audience"] ?? values["resource"]) {
             case .api(let found): api = found
@@ -70,7 +82,7 @@ struct AuthorizationRequest: Sendable {
                 api: api,
                 scopes: APIDirectory.granted(wanted, of: api, hasRefresh: true),
                 redirectURI: redirect,
-                challenge: try Self.challenge(values, client),
+                challenge: response == .code ? try Self.challenge(values, client) : nil,
                 nonce: values["nonce"],
                 keyThumbprint: nil
             )
@@ -164,5 +176,34 @@ struct AuthorizationRequest: Sendable {
         }
 
         subscript(name: String) -> String? { self.values[name] }
+    }
+}
+
+extension AuthorizationRequest.Response {
+    fileprivate init?(_ text: String?) {
+        switch text {
+        case "code": self = .code
+        case "id_token": self = .idToken
+        default: return nil
+        }
+    }
+
+    /// Refuses what does not belong to the response. An id_token is posted, so that it is in no URL, and has the nonce of
+    /// its request (OpenID Connect Core 3.2.2.1).
+    fileprivate func check(
+        _ mode: String?,
+        nonce: String?,
+        _ client: ClientSettings
+    ) throws(AuthorizationError) {
+        switch self {
+        case .code:
+            guard client.grantTypes.contains(.authorizationCode) else { throw AuthorizationError(.unauthorizedClient) }
+        case .idToken:
+            guard client.grantTypes.contains(.implicit) else { throw AuthorizationError(.unauthorizedClient) }
+            guard mode == "form_post" else {
+                throw .invalidRequest("The response_type id_token needs the response_mode form_post.")
+            }
+            guard nonce != nil else { throw .invalidRequest("The parameter nonce is missing.") }
+        }
     }
 }

@@ -112,6 +112,20 @@ struct OAuthClientTests {
                 token = other.fetch_token(metadata['token_endpoint'], code_verifier=verifier, state=state,
                     authorization_response=back)
                 assert 'refresh_token' not in token and orders(token['access_token']) == status
+
+            # The id_token, verified as Auth0's SDKs do: RS256, kid, issuer with its slash.
+            import jwt
+            url, state = other.create_authorization_url(metadata['authorization_endpoint'], code_verifier=verifier,
+                scope='openid profile email', nonce='n-1')
+            token = other.fetch_token(metadata['token_endpoint'], code_verifier=verifier, state=state,
+                authorization_response=visit(url))
+            key = jwt.PyJWKClient(metadata['jwks_uri']).get_signing_key_from_jwt(token['id_token'])
+            claims = jwt.decode(token['id_token'], key, ['RS256'], audience='app', issuer=base + '/')
+            assert claims['nonce'] == 'n-1' and claims['email'] == 'ada@example.com', claims
+            facts = requests.get(metadata['userinfo_endpoint'],
+                headers={'Authorization': 'Bearer ' + token['access_token']}).json()
+            assert facts['sub'] == claims['sub'] and facts['name'] == 'Ada Lovelace', facts
+            assert requests.get(base + '/.well-known/openid-configuration').json() == metadata
             print('done')
             """
         )

@@ -1,0 +1,50 @@
+package import IDTokens
+internal import JOSE
+internal import Sessions
+package import Vocabulary
+
+/// Makes the id_tokens of answers.
+package struct IDTokenIssuer: Sendable {
+    private let keys: IDTokenSigning
+    /// As in the metadata, with a slash at its end.
+    package let issuer: String
+    private let clock: Clock
+
+    package init(keys: IDTokenSigning, issuer: String, clock: Clock) {
+        self.keys = keys
+        self.issuer = issuer
+        self.clock = clock
+    }
+
+    /// Signs id_tokens with the key of one moment. Asked for before a grant is used up, so that an answer never lacks its
+    /// id_token because there is no key.
+    struct Signer: Sendable {
+        fileprivate let key: SigningKey
+        fileprivate let issuer: String
+        fileprivate let now: UnixTime
+
+        func token(
+            of session: Session,
+            clientID: String,
+            scopes: [String],
+            nonce: String? = nil,
+            accessToken: Secret? = nil
+        ) -> String {
+            IDToken(
+                of: session,
+                issuer: self.issuer,
+                clientID: clientID,
+                scopes: scopes,
+                nonce: nonce,
+                accessToken: accessToken,
+                issuedAt: self.now
+            ).signed(by: self.key)
+        }
+    }
+
+    /// nil while there is no key: 503.
+    func signer() async -> Signer? {
+        guard let key = try? await self.keys.signer() else { return nil }
+        return Signer(key: key, issuer: self.issuer, now: self.clock.now())
+    }
+}
