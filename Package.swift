@@ -49,7 +49,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff", "Clients",
+                "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
+                "Clients",
                 "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
@@ -217,7 +218,8 @@ let package = Package(
             name: "TokenEndpointsTests",
             dependencies: [
                 "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "JOSE", "SignIn", "Handoff", "Sessions", "Settings",
-                "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary", "Clients", nioCore,
+                "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary",
+                "Clients", nioCore,
                 nioPosix,
             ],
             swiftSettings: strict

@@ -1,6 +1,6 @@
+internal import AddressIntelligence
 package import Observability
 package import Sessions
-internal import AddressIntelligence
 internal import Settings
 package import Vocabulary
 
@@ -130,7 +130,8 @@ private struct TokenCounters: Sendable {
     private static let success = "ok"
     private static let refusals = Reason.allCases.filter { reason in
         switch reason {
-        case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed, .refreshUnknown, .sessionUnknown, .sessionOtherClient,
+        case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
+            .refreshUnknown, .sessionUnknown, .sessionOtherClient,
             .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled:
             true
         default: false

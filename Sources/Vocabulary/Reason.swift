@@ -122,9 +122,9 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 
     // The token endpoint, where no other reason fits.
     case oauthInvalidClient = "oauth.invalid_client"
+    case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthInvalidRequest = "oauth.invalid_request"
     case oauthInvalidTarget = "oauth.invalid_target"
-    case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthThrottled = "oauth.throttled"
     case oauthUnauthorizedClient = "oauth.unauthorized_client"
     case oauthUnsupportedGrantType = "oauth.unsupported_grant_type"

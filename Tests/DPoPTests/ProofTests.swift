@@ -4,7 +4,7 @@ import JOSE
 import Testing
 import Vocabulary
 
-/// T24, T25, T31: what is accepted, and each thing that is not.
+/// What is accepted, and each thing that is not.
 @Suite struct ProofTests {
     private var bench = Bench()
 

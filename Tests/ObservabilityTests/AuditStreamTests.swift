@@ -48,7 +48,9 @@ struct AuditStreamTests {
     /// The codes are those of Auth0's logs, for tools that read them.
     @Test func codesAreAuth0s() {
         #expect(
-            AuditEvent.Code.allCases.map(\.rawValue) == ["sertft", "fertft", "seacft", "feacft", "secte", "fecte", "srrt", "s", "f", "ssa", "fsa", "slo", "w"]
+            AuditEvent.Code.allCases.map(\.rawValue) == [
+                "sertft", "fertft", "seacft", "feacft", "secte", "fecte", "srrt", "s", "f", "ssa", "fsa", "slo", "w",
+            ]
         )
     }
 

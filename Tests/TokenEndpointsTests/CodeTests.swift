@@ -43,7 +43,9 @@ struct CodeTests {
         let world = TokenWorld()
         let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
         for good in ["myapp://auth/callback", "http://127.0.0.1:49152/cb", "http://127.0.0.1/cb"] {
-            #expect(await world.authorize(["redirect_uri": good], cookie: cookie).field("location")?.hasPrefix(good) == true)
+            #expect(
+                await world.authorize(["redirect_uri": good], cookie: cookie).field("location")?.hasPrefix(good) == true
+            )
         }
         let bad = [
             "https://app.example.com/callback", "https://app.example.com/callback?tenant=1&x=2",
@@ -77,7 +79,8 @@ struct CodeTests {
         arguments: [
             (["response_type": "token"], "unsupported_response_type"), (["response_type": nil], "invalid_request"),
             (["code_challenge": nil, "code_challenge_method": nil], "invalid_request"),
-            (["code_challenge_method": "plain"], "invalid_request"), (["code_challenge_method": nil], "invalid_request"),
+            (["code_challenge_method": "plain"], "invalid_request"),
+            (["code_challenge_method": nil], "invalid_request"),
             (["code_challenge": "short"], "invalid_request"), (["audience": "https://other"], "invalid_target"),
             (["prompt": "none login"], "invalid_request"), (["prompt": "never"], "invalid_request"),
             (["max_age": "-1"], "invalid_request"), (["request": "eyJ"], "request_not_supported"),
@@ -106,7 +109,10 @@ struct CodeTests {
         #expect(await world.authorize(query, cookie: cookie).redirect["code"] != nil)
     }
 
-    @Test("prompt=login and max_age ask a signed-in user once, and only for this request", arguments: ["prompt", "max_age"])
+    @Test(
+        "prompt=login and max_age ask a signed-in user once, and only for this request",
+        arguments: ["prompt", "max_age"]
+    )
     func again(parameter: String) async throws {
         let world = TokenWorld()
         let old = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
@@ -167,7 +173,10 @@ struct CodeTests {
         #expect(try await !world.lives(first.text("access_token")))
         #expect(try await !world.lives(renewed.text("access_token")))
         #expect(await world.refresh(renewed.text("refresh_token")).error == "invalid_grant")
-        #expect(world.records.all.last?.auditEvent.kind == .codeReplayed || world.records.all.contains { $0.reason == .codeReplayed })
+        #expect(
+            world.records.all.last?.auditEvent.kind == .codeReplayed
+                || world.records.all.contains { $0.reason == .codeReplayed }
+        )
     }
 
     @Test("32 parallel uses of one code give tokens once")
@@ -184,7 +193,8 @@ struct CodeTests {
     @Test(
         "a code is good only for its client, its redirect_uri and its verifier",
         arguments: [
-            (["client_id": "plain"], Reason.codeOtherClient), (["redirect_uri": "myapp://auth/callback"], .codeMismatch),
+            (["client_id": "plain"], Reason.codeOtherClient),
+            (["redirect_uri": "myapp://auth/callback"], .codeMismatch),
             (["redirect_uri": nil], .codeMismatch), (["code_verifier": nil], .codeMismatch),
             (["code_verifier": TokenWorld.challenge], .codeMismatch), (["code": "spc_no"], .codeUnknown),
         ] as [([String: String?], Reason)]
@@ -289,7 +299,9 @@ struct CodeTests {
         #expect(tokens.status == 200)
         #expect(tokens.body["refresh_token"] == nil)
         #expect(try await world.lives(tokens.text("access_token")))
-        #expect(await world.authorize(Self.web.merging(["session_transfer_token": token]) { $1 }).redirect["code"] == nil)
+        #expect(
+            await world.authorize(Self.web.merging(["session_transfer_token": token]) { $1 }).redirect["code"] == nil
+        )
         let key = try #require(world.authority.key(.session, of: Array(session.utf8)))
         try await world.store.end(key.lineage, on: world.loop).get()
         #expect(try await !world.lives(tokens.text("access_token")))

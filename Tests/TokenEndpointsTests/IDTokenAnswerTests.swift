@@ -92,7 +92,9 @@ struct IDTokenAnswerTests {
         }
         let answer = await world.authorize(Self.implicit.merging(["nonce": nil]) { $1 })
         #expect(String(decoding: answer.response.body, as: UTF8.self).contains("invalid_request"))
-        #expect(await world.form(["grant_type": "implicit", "client_id": "native-app"]).error == "unsupported_grant_type")
+        #expect(
+            await world.form(["grant_type": "implicit", "client_id": "native-app"]).error == "unsupported_grant_type"
+        )
     }
 
     // MARK: /userinfo

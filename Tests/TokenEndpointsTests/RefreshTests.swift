@@ -142,7 +142,9 @@ struct RefreshTests {
         let wide = await world.refresh(narrow.text("refresh_token"), ["scope": "openid profile email orders:write"])
         #expect(wide.status == 200)
         #expect(wide.text("scope") == "orders:write")
-        #expect(await world.refresh(wide.text("refresh_token")).text("scope") == "offline_access orders:read orders:write")
+        #expect(
+            await world.refresh(wide.text("refresh_token")).text("scope") == "offline_access orders:read orders:write"
+        )
     }
 
     @Test("another client's token is refused and stays as it is")

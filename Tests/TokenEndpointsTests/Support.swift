@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Clients
+import Cryptography
 import EndpointBench
 import Endpoints
 import Handoff
@@ -7,7 +8,6 @@ import IDTokens
 import JOSE
 import NIOCore
 import NIOPosix
-import Cryptography
 import OAuth
 import Sessions
 import Settings

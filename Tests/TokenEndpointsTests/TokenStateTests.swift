@@ -130,7 +130,9 @@ struct TokenStateTests {
         #expect(try await world.lives(first.text("access_token")))
         #expect(await world.refresh(first.text("refresh_token")).status == 200)
         #expect(await world.form(["client_id": "plain"], to: world.revocation.endpoint).error == "invalid_request")
-        #expect(await world.form(["client_id": "no", "token": "x"], to: world.revocation.endpoint).error == "invalid_client")
+        #expect(
+            await world.form(["client_id": "no", "token": "x"], to: world.revocation.endpoint).error == "invalid_client"
+        )
     }
 
     @Test("revocation is 503 while the store is away")

@@ -61,7 +61,8 @@ package struct RedirectURI: Sendable, Hashable {
             end = authority.firstIndex(of: ":") ?? authority.endIndex
         }
         let port = authority[end...]
-        guard port.isEmpty || (port.hasPrefix(":") && UInt16(port.dropFirst()) != nil), end > authority.startIndex else {
+        guard port.isEmpty || (port.hasPrefix(":") && UInt16(port.dropFirst()) != nil), end > authority.startIndex
+        else {
             return nil
         }
         return authority[..<end]

@@ -111,7 +111,8 @@ package struct AuthorizationEndpoint: Sendable {
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
-    private func answer(_ wish: AuthorizationRequest, to user: NewSession) async throws(StoreError) -> EndpointResponse {
+    private func answer(_ wish: AuthorizationRequest, to user: NewSession) async throws(StoreError) -> EndpointResponse
+    {
         switch wish.response {
         case .code:
             return wish.answer.code(try await self.tokens.issueCode(wish.wish, to: user))

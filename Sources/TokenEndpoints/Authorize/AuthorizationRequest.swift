@@ -114,7 +114,9 @@ struct AuthorizationRequest: Sendable {
         }
         guard values.repeated != "redirect_uri" else { throw .page(.oauthInvalidRedirect) }
         if let presented = values["redirect_uri"] {
-            guard client.callbacks.contains(where: { $0.matches(presented) }) else { throw .page(.oauthInvalidRedirect) }
+            guard client.callbacks.contains(where: { $0.matches(presented) }) else {
+                throw .page(.oauthInvalidRedirect)
+            }
             return (client, presented)
         }
         guard client.callbacks.count == 1 else { throw .page(.oauthInvalidRedirect) }
@@ -122,7 +124,8 @@ struct AuthorizationRequest: Sendable {
     }
 
     /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
-    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String? {
+    private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String?
+    {
         guard let challenge = values["code_challenge"] else {
             guard values["code_challenge_method"] == nil else {
                 throw .invalidRequest("The parameter code_challenge is missing.")
@@ -135,7 +138,8 @@ struct AuthorizationRequest: Sendable {
         }
         let isBase64URL = challenge.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: "_")
         }
         guard challenge.utf8.count == 43, isBase64URL else { throw .invalidRequest("The code_challenge is malformed.") }
         return challenge
