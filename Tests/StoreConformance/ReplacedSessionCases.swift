@@ -94,12 +94,12 @@ extension StoreConformance {
                 let answer = try await store.replace(key, try await store.session(key), name: "new")
                 try expect(answer == .done, "`done`, not \(answer)")
             }
-            try await harness.advance(by: .seconds(38))
+            try await harness.advance(by: .seconds(20))
             for key in [expiring.key, idle.key] {
                 try expect(try await store.isLive(key), "life until the end")
             }
             let judged = try await store.session(idle.key)
-            try await harness.advance(by: .seconds(2))
+            try await harness.advance(by: .seconds(20))
             for key in [expiring.key, idle.key] {
                 try expect(try await !store.isLive(key), "no life afterwards")
                 let answer = try await store.replace(key, judged, name: "late")
