@@ -78,7 +78,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "OAuth", "IDTokens", "SignIn", "Handoff", "Clients", "Sessions", "Settings", "JOSE",
+                "Endpoints", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "Clients", "Sessions", "Settings",
+                "JOSE",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
@@ -217,7 +218,8 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "JOSE", "SignIn", "Handoff", "Sessions", "Settings",
+                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "JOSE", "Providers", "SignIn", "Handoff",
+                "Sessions", "Settings",
                 "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary",
                 "Clients", nioCore,
                 nioPosix,
@@ -385,7 +387,7 @@ let package = Package(
         .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["GatewayBench", "OpenIDBench", "Observability", "Vocabulary"],
+            dependencies: ["GatewayBench", "OpenIDBench", "SocialBench", "Observability", "Vocabulary"],
             exclude: ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
             swiftSettings: strict
         ),

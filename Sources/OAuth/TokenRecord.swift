@@ -11,6 +11,7 @@ package struct TokenRecord: Sendable {
         case redeemed = "authorization_code"
         case refreshed = "refresh_token"
         case exchanged = "token_exchange"
+        case socialExchanged = "native_social"
         case revoked
     }
 
@@ -24,6 +25,8 @@ package struct TokenRecord: Sendable {
     package var subject: String?
     package var sessionID: String?
     package var scopes: [String] = []
+    /// The check that failed.
+    package var detail: String?
 
     init(_ act: Act, _ requester: TokenRequester, _ devices: DeviceObserver) {
         self.act = act
@@ -61,6 +64,7 @@ package struct TokenRecord: Sendable {
             userAgent: self.device.userAgent,
             requestID: self.requestID,
             details: [("act", self.act.rawValue)]
+                + (self.detail.map { [("detail", $0)] } ?? [])
                 + (self.scopes.isEmpty ? [] : [("scope", self.scopes.joined(separator: " "))])
         )
         event.audience = self.audience
@@ -73,6 +77,8 @@ package struct TokenRecord: Sendable {
         case (.redeemed, false): .codeRefused
         case (.refreshed, true): .minted
         case (.refreshed, false): .mintFailed
+        case (.socialExchanged, true): .socialExchanged
+        case (.socialExchanged, false): .socialRefused
         case (.exchanged, true): .exchanged
         case (.exchanged, false): .exchangeFailed
         case (.revoked, true): .refreshTokenRevoked
@@ -132,7 +138,8 @@ private struct TokenCounters: Sendable {
         switch reason {
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
             .refreshUnknown, .sessionUnknown, .sessionOtherClient,
-            .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled:
+            .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
+            .socialReplayed:
             true
         default: false
         }

@@ -21,6 +21,22 @@ package struct Grant: Sendable {
     }
 }
 
+/// A user who has just authenticated.
+package struct AuthenticatedUser: Sendable {
+    package var identity: Identity
+    package var aal: AssuranceLevel
+    package var methods: [String]
+    /// 1970 if the provider does not say.
+    package var authenticatedAt: UnixTime
+
+    package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime) {
+        self.identity = identity
+        self.aal = aal
+        self.methods = methods
+        self.authenticatedAt = authenticatedAt
+    }
+}
+
 extension TokenService {
     /// Gives an access token for a native app's session token. It ends with the session.
     ///
@@ -76,6 +92,81 @@ extension TokenService {
                 root: key
             )
         )
+    }
+
+    /// Gives the first tokens to a client whose user has just authenticated, in a lineage of its own.
+    ///
+    /// - Parameters:
+    ///   - user: The user, and how the user authenticated.
+    ///   - scopes: With `offline_access` if a refresh token is wanted.
+    package func begin(
+        _ user: AuthenticatedUser,
+        for api: APISettings?,
+        scopes: [String],
+        by requester: TokenRequester
+    ) async -> TokenOutcome {
+        var record = TokenRecord(.socialExchanged, requester, self.devices)
+        let session = self.session(of: user, scopes: scopes, requester)
+        record.note(session, audience: api?.audience)
+        let settings = requester.client.refreshToken
+        let hasRefresh =
+            requester.client.grantTypes.contains(.refreshToken)
+            && (settings.issuing == .always || scopes.contains(APIDirectory.offlineAccess))
+        let granted = hasRefresh ? scopes : scopes.filter { $0 != APIDirectory.offlineAccess }
+        let grant = Grant(session: session, audience: api?.audience, scopes: granted)
+        let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
+        let outcome: TokenOutcome
+        do {
+            // Nothing is handed out before all of them are written; what a failure leaves is known to nobody.
+            for new in records { try await self.write(new) }
+            outcome = .issued(tokens)
+        } catch {
+            outcome = Self.unavailable(error)
+        }
+        return self.journal.take(outcome, record)
+    }
+
+    /// Records that an artefact of a social provider was refused.
+    package func refuseSocial(_ reason: Reason, detail: String, by requester: TokenRequester) {
+        var record = TokenRecord(.socialExchanged, requester, self.devices)
+        record.reason = reason
+        record.detail = detail
+        self.journal.record(record)
+    }
+
+    private func session(of user: AuthenticatedUser, scopes: [String], _ requester: TokenRequester) -> Session {
+        let now = self.clock.now()
+        let settings = requester.client.refreshToken
+        return Session(
+            id: self.authority.newSessionID(),
+            kind: .native,
+            origin: .native,
+            lineage: self.authority.newLineage(),
+            identity: user.identity,
+            clientID: requester.client.clientID,
+            aal: user.aal,
+            methods: user.methods,
+            scopes: scopes,
+            authenticatedAt: user.authenticatedAt,
+            issuedAt: now,
+            expiresAt: now.advanced(by: settings.lifetime ?? self.lifetimes.absolute),
+            idleLifetime: settings.idleLifetime ?? self.lifetimes.idle,
+            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent)
+        )
+    }
+
+    private func write(_ record: NewRecord) async throws(StoreError) {
+        switch record {
+        case .session(let session):
+            try await self.ask { store, loop in store.create(session, on: loop) }
+        case .replaceable(let key, let family as RefreshFamily):
+            let attempt = self.authority.newAttempt()
+            let written = try await self.ask { store, loop in
+                store.create(family, key: key, attempt: attempt, on: loop)
+            }
+            guard written == .done else { throw .unavailable }
+        default: throw .unavailable
+        }
     }
 
     /// The first tokens of a grant, and the records that have to be written, all in the session's lineage.

@@ -37,6 +37,7 @@ package struct OAuthError: Error, Sendable, Equatable {
             // Auth0's SDKs compare this sentence.
             case .invalidGrant where reason.isOfRefreshToken: "Unknown or invalid refresh token."
             case .invalidGrant where reason.isOfCode: "Invalid authorization code."
+            case .invalidGrant where reason == .socialRefused || reason == .socialReplayed: "Invalid subject_token."
             case .invalidGrant: "Unknown or invalid session token."
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."

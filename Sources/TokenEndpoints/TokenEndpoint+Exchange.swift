@@ -2,6 +2,7 @@ import Endpoints
 import Handoff
 import NIOCore
 import OAuth
+import Providers
 import Sessions
 import Settings
 import Vocabulary
@@ -13,6 +14,9 @@ extension TokenEndpoint {
         _ requester: TokenRequester,
         _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
+        if let kind = SocialSubjectToken(rawValue: try parameters.required("subject_token_type")) {
+            return try await self.exchange(kind, parameters, requester, signer)
+        }
         let exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
         switch exchange.target {
         case .transfer(let audience, let target):
@@ -22,6 +26,35 @@ extension TokenEndpoint {
             let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
             return TokenAnswer.issued(try Self.issued(outcome), signer, type: TokenExchange.accessTokenType)
         }
+    }
+
+    /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
+    private func exchange(
+        _ kind: SocialSubjectToken,
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester,
+        _ signer: IDTokenIssuer.Signer
+    ) async throws(OAuthError) -> EndpointResponse {
+        let artefact = Secret(try parameters.required("subject_token"))
+        let api: APISettings?
+        switch self.tokens.apis.target(try parameters.audience()) {
+        case .unknown: throw OAuthError(.oauthInvalidTarget)
+        case .none: api = nil
+        case .api(let found): api = found
+        }
+        let wanted = try parameters.scopes() ?? ["openid", "profile", "email"]
+        let scopes = APIDirectory.granted(wanted, of: api, hasRefresh: true)
+        let profile: SocialProfile?
+        do {
+            profile = try parameters.value("user_profile").map { (value) throws(SocialProfileError) in
+                try SocialProfile(value)
+            }
+        } catch {
+            throw .invalidRequest("The user_profile is malformed.")
+        }
+        let user = try await self.social.user(kind, artefact, profile, requester)
+        let outcome = await self.tokens.begin(user, for: api, scopes: scopes, by: requester)
+        return TokenAnswer.issued(try Self.issued(outcome), signer, type: TokenExchange.accessTokenType)
     }
 
     /// A session-transfer token, and how long it can be used.

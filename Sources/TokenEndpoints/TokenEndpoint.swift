@@ -16,6 +16,7 @@ package struct TokenEndpoint: Sendable {
     let targets: TransferTargets
     let tokens: TokenService
     let mint: HandoffMint
+    let social: SocialSignIns
     private let idTokens: IDTokenIssuer
     let loops: any EventLoopGroup
 
@@ -28,6 +29,7 @@ package struct TokenEndpoint: Sendable {
         hosts: [HostSettings],
         tokens: TokenService,
         mint: HandoffMint,
+        social: SocialSignIns,
         idTokens: IDTokenIssuer,
         loops: any EventLoopGroup
     ) {
@@ -36,6 +38,7 @@ package struct TokenEndpoint: Sendable {
         self.targets = TransferTargets(hosts)
         self.tokens = tokens
         self.mint = mint
+        self.social = social
         self.idTokens = idTokens
         self.loops = loops
     }

@@ -1,5 +1,5 @@
 package import Endpoints
-internal import Vocabulary
+package import Vocabulary
 
 /// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
 ///
@@ -29,6 +29,9 @@ package struct TokenRequest: Sendable {
         guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
         return text
     }
+
+    /// The value of the parameter, of any type; nil when it is absent or empty.
+    package func value(_ name: String) -> JSONValue? { self.parameters[name] }
 
     /// The text of a required parameter.
     package func required(_ name: String) throws(OAuthError) -> String {

@@ -107,6 +107,10 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case refreshReplayed = "refresh.replayed"
     case refreshUnknown = "refresh.unknown"
 
+    // The artefact of a social provider.
+    case socialRefused = "social.refused"
+    case socialReplayed = "social.replayed"
+
     // The ticket between two hosts of the gateway.
     case ticketExpired = "ticket.expired"
     case ticketMalformed = "ticket.malformed"

@@ -129,6 +129,7 @@ package struct Refusal: Equatable, Sendable {
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest, .oauthInvalidTarget,
             .oauthUnauthorizedClient, .oauthUnsupportedGrantType:
             Refusal(400)
+        case .socialRefused, .socialReplayed: Refusal(400)
         case .oauthThrottled: Refusal(429)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)
 

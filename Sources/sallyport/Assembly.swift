@@ -136,7 +136,8 @@ struct Assembly: Sendable {
                     journal: journal,
                     handoff: handoff,
                     clients: clients,
-                    idTokenKeys: idTokens
+                    idTokenKeys: idTokens,
+                    social: try AssembledProvider.social(settings.nativeSocial, foundations)
                 ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
                 forwarding: [],
                 on: routes,

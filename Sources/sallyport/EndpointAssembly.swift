@@ -29,6 +29,7 @@ struct EndpointAssembly {
     let handoff: HandoffConsumer
     let clients: ClientRegistry
     let idTokenKeys: IDTokenSigning
+    let social: SocialVerifiers
 
     var endpoints: [Endpoint] {
         let providerSessions = ProviderSessions(
@@ -193,6 +194,12 @@ struct EndpointAssembly {
             hosts: self.settings.hosts,
             tokens: tokens,
             mint: mint,
+            social: SocialSignIns(
+                verifiers: self.social,
+                onces: self.foundations.store,
+                tokens: tokens,
+                loops: self.foundations.group
+            ),
             idTokens: self.idTokens,
             loops: self.foundations.group
         )

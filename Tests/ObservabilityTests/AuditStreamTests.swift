@@ -49,7 +49,8 @@ struct AuditStreamTests {
     @Test func codesAreAuth0s() {
         #expect(
             AuditEvent.Code.allCases.map(\.rawValue) == [
-                "sertft", "fertft", "seacft", "feacft", "secte", "fecte", "srrt", "s", "f", "ssa", "fsa", "slo", "w",
+                "sertft", "fertft", "seacft", "feacft", "secte", "fecte", "sens", "fens", "srrt", "s", "f", "ssa",
+                "fsa", "slo", "w",
             ]
         )
     }

@@ -66,6 +66,7 @@ struct ReferenceFileTests {
         "provider.oidc.acr_values", "provider.oidc.introspection.url", "provider.oidc.introspection.client_id",
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
         "identity.assertion.claims", "clients[].refresh_token.token_lifetime",
+        "clients[].mobile.ios.app_bundle_identifier",
         "clients[].refresh_token.idle_token_lifetime",
     ]).union(
         ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in

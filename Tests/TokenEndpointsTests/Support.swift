@@ -9,6 +9,7 @@ import JOSE
 import NIOCore
 import NIOPosix
 import OAuth
+import Providers
 import Sessions
 import Settings
 import SignIn
@@ -121,6 +122,12 @@ final class TokenWorld: Sendable {
                 asn: nil,
                 journal: journal,
                 clock: clock
+            ),
+            social: SocialSignIns(
+                verifiers: SocialVerifiers(),
+                onces: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: clock, caches: SessionCaches()),
+                tokens: tokens,
+                loops: group
             ),
             idTokens: idTokens,
             loops: group

@@ -194,6 +194,24 @@ struct TokenStateTests {
         #expect(await world.form(["token": "x"], to: world.introspection.endpoint).error == "invalid_client")
     }
 
+    // MARK: Rate limits
+
+    @Test("too many requests of one client from one address are 429 with Retry-After, and blame no token")
+    func throttled() async throws {
+        let world = TokenWorld()
+        let first = try await world.tokens()
+        for _ in 0..<500 { _ = await world.refresh("spr_x") }
+        let answer = await world.refresh(first.text("refresh_token"))
+        #expect(answer.status == 429)
+        #expect(answer.error == "too_many_requests")
+        #expect(answer.reason == .oauthThrottled)
+        #expect(answer.field("retry-after") == "1")
+        let other = await world.refresh("spr_x", ["client_id": "plain"])
+        #expect(other.status == 400)
+        world.clock.advance(by: .seconds(1))
+        #expect(await world.refresh(first.text("refresh_token")).status == 200)
+    }
+
     // MARK: The user's address
 
     @Test("auth0-forwarded-for counts from a client with a secret and the flag, and from no other")

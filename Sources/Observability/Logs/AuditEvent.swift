@@ -55,6 +55,9 @@ package struct AuditEvent: Sendable {
         /// A token was exchanged for another (RFC 8693), or not.
         case exchanged = "secte"
         case exchangeFailed = "fecte"
+        /// What a social provider's kit gave to an app was exchanged, or not.
+        case socialExchanged = "sens"
+        case socialRefused = "fens"
         /// A refresh token was revoked.
         case refreshTokenRevoked = "srrt"
         /// A sign-in worked, or not.

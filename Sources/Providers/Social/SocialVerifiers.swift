@@ -5,6 +5,11 @@ package import Vocabulary
 package struct SocialVerifiers: Sendable {
     private let verifiers: [SocialSubjectToken: any SocialVerifier]
 
+    /// No kind is configured.
+    package init() {
+        self.verifiers = [:]
+    }
+
     /// - Parameter clock: Follows when the machine's clock is set, as the providers' clocks made the times in tokens.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(

@@ -27,6 +27,12 @@ extension Section {
             "The client's refresh tokens; it gets one where the scope offline_access was granted."
         ),
         SettingsKey(
+            "native_social_login",
+            .section(.nativeSocialLogin),
+            "Auth0's object of this name: the sign-in kits from which the client may exchange what they give to it."
+        ),
+        SettingsKey("mobile", .section(.mobile), "Auth0's object of this name."),
+        SettingsKey(
             "is_token_endpoint_ip_header_trusted",
             .boolean,
             default: "false",
@@ -37,6 +43,29 @@ extension Section {
             .section(.sessionTransfer),
             "Auth0's object of this name, and three additional keys."
         ),
+    ])
+
+    private static let nativeSocialLogin = Section(
+        SocialLogin.allCases.map { login in
+            SettingsKey(login.rawValue, .section(.socialLogin), "The kit of native_social.\(login.rawValue).")
+        }
+    )
+
+    private static let socialLogin = Section([
+        SettingsKey("enabled", .boolean, default: "false", "Whether the client may exchange it.")
+    ])
+
+    private static let mobile = Section([
+        SettingsKey("ios", .section(.ios), "The client's app for iOS.")
+    ])
+
+    private static let ios = Section([
+        SettingsKey(
+            "app_bundle_identifier",
+            .text(.text),
+            default: "the only one of native_social.apple.bundle_ids",
+            "The app's bundle id, for which Apple issues its codes."
+        )
     ])
 
     private static let refreshToken = Section([

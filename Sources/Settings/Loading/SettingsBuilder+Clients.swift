@@ -24,6 +24,13 @@ extension SettingsBuilder {
             }
             client.callbacks = (tree.texts("callbacks") ?? []).compactMap(RedirectURI.init)
             client.refreshToken = self.refreshToken(tree, key: key)
+            client.socialLogins = Set(
+                SocialLogin.allCases.filter {
+                    tree.tree("native_social_login")?.tree($0.rawValue)?.boolean("enabled") == true
+                }
+            )
+            client.bundleID = tree.tree("mobile")?.tree("ios")?.text("app_bundle_identifier")
+            self.checkSocialLogins(client, tree, key: key)
             client.trustsAddressField = self.trustsAddressField(tree, key: key)
             guard let transfer = tree.tree("session_transfer") else { return client }
             client.allowsRefreshAfterTransfer = transfer.boolean("allow_refresh_token") ?? false
@@ -79,6 +86,20 @@ extension SettingsBuilder {
             )
         }
         return settings
+    }
+
+    /// Refuses a kit that is enabled for a client and configured nowhere.
+    private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree, key: String) {
+        let configured = self.tree.tree("native_social")
+        for login in client.socialLogins where configured?[login.rawValue] == nil && !self.isPartial {
+            self.report(
+                tree["native_social_login"]?.origin ?? tree.origin,
+                "\(key).native_social_login.\(login.rawValue).enabled",
+                found: "true, but there is no native_social.\(login.rawValue)",
+                allowed: "true for a kit that is configured",
+                mend: "add native_social.\(login.rawValue), or remove it here"
+            )
+        }
     }
 
     private mutating func trustsAddressField(_ client: SettingsTree, key: String) -> Bool {

@@ -8,6 +8,8 @@ package import Vocabulary
 /// - `callbacks` (list of URIs, default: none): where users may be sent with a code.
 /// - `grant_types` (list, default: all but `implicit`): what the client may present at the token endpoint.
 /// - `refresh_token` (map): `rotation_type`, `leeway`, `token_lifetime`, `idle_token_lifetime`, `issued`.
+/// - `native_social_login` (map): `google.enabled`, `apple.enabled`, `facebook.enabled` (boolean, default: false).
+/// - `mobile.ios.app_bundle_identifier` (text): the bundle id of its iOS app.
 /// - `is_token_endpoint_ip_header_trusted` (boolean, default: false): take the user's address from
 ///   `auth0-forwarded-for`; only with a secret.
 /// - `session_transfer.can_create_session_transfer_token` (boolean, default: false).
@@ -26,6 +28,10 @@ package struct ClientSettings: Sendable, Equatable {
     /// Where users may be sent with a code.
     package var callbacks: [RedirectURI]
     package var refreshToken: RefreshTokenSettings
+    /// The social providers whose artefacts it may exchange.
+    package var socialLogins: Set<SocialLogin>
+    /// The bundle id of its iOS app, for Apple's codes; nil: the only one of `native_social.apple`.
+    package var bundleID: String?
     package var trustsAddressField: Bool
     package var canCreateTransferToken: Bool
     /// Whether a sign-in by a transfer token may give it a refresh token.
@@ -43,6 +49,8 @@ package struct ClientSettings: Sendable, Equatable {
         self.grantTypes = Set(GrantType.usual)
         self.callbacks = []
         self.refreshToken = RefreshTokenSettings()
+        self.socialLogins = []
+        self.bundleID = nil
         self.trustsAddressField = false
         self.canCreateTransferToken = false
         self.allowsRefreshAfterTransfer = false
@@ -97,3 +105,6 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 
     package init() {}
 }
+
+/// A provider whose sign-in kit gives artefacts to native apps.
+package enum SocialLogin: String, Sendable, CaseIterable { case google, apple, facebook }

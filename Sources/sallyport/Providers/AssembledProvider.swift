@@ -72,6 +72,16 @@ struct AssembledProvider: Sendable {
         }
     }
 
+    /// The verifiers of `native_social`.
+    static func social(_ settings: NativeSocialSettings?, _ foundations: Foundations) throws -> SocialVerifiers {
+        do {
+            let transport = try Self.transport(caFile: nil, foundations)
+            return try SocialVerifiers(settings, transport: transport, clock: Self.clock)
+        } catch {
+            throw StartRefusal(description: "native_social.\(error)")
+        }
+    }
+
     private static func transport(caFile: String?, _ foundations: Foundations) throws -> any ProviderTransport {
         MeteredTransport(try foundations.providerClient.transport(caFile: caFile), foundations.registry)
     }

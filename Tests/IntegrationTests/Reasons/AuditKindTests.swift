@@ -1,7 +1,9 @@
 import Foundation
 import GatewayBench
 import Observability
+import SocialBench
 import Testing
+import Vocabulary
 
 /// Every kind of audit event and every Auth0 code is produced by a test.
 @Suite("Kinds of audit events", .blocking) struct AuditKindTests {
@@ -50,7 +52,13 @@ import Testing
                 _ = try world.gateway.get("/bound/", cookie + [ReasonWorld.from("10.0.0.2")])
             }
         case .tokenIssued:
-            .act([.codeRedeemed, .minted, .exchanged]) { world in
+            .act([.codeRedeemed, .minted, .exchanged, .socialExchanged]) { world in
+                _ = try world.tokenRequest(
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
+                    "client_id=app",
+                    "subject_token=\(String(decoding: world.social.network.googleToken().bytes, as: UTF8.self))",
+                    "subject_token_type=http://auth0.com/oauth/token-type/google-id-token"
+                )
                 _ = try world.refresh(try world.refreshToken())
                 _ = try world.tokenRequest(
                     "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
@@ -60,7 +68,13 @@ import Testing
                 )
             }
         case .tokenRefused:
-            .act([.codeRefused, .mintFailed, .exchangeFailed]) { world in
+            .act([.codeRefused, .mintFailed, .exchangeFailed, .socialRefused]) { world in
+                _ = try world.tokenRequest(
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
+                    "client_id=app",
+                    "subject_token=x",
+                    "subject_token_type=http://auth0.com/oauth/token-type/google-id-token"
+                )
                 _ = try world.redeem("x")
                 _ = try world.refresh("x")
                 _ = try world.tokenRequest(

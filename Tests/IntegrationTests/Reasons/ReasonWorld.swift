@@ -1,11 +1,13 @@
 import Foundation
 import GatewayBench
+import SocialBench
 import Testing
 
 /// A gateway and an app with which one or two requests produce most reasons.
 final class ReasonWorld {
     let gateway: Gateway
     let app: FakeUpstream
+    let social: SocialServer
     /// The settings with which the gateway was started.
     let settings: String
     /// The name of the second host, which has no endpoints.
@@ -40,6 +42,7 @@ final class ReasonWorld {
 
     init() throws {
         self.app = try FakeUpstream(serve: Self.serve)
+        self.social = try SocialServer()
         self.settings = """
             listen: 127.0.0.1:0
             event_loops: 1
@@ -63,8 +66,10 @@ final class ReasonWorld {
                 session_transfer: {allowed_authentication_methods: [query]}
               - client_id: app
                 callbacks: ["myapp://auth/callback"]
+                native_social_login: {google: {enabled: true}}
               - client_id: other
                 grant_types: [authorization_code, refresh_token]
+            \(Self.indented(NativeSocialTests.settings(self.social.network), by: 0))
             apis:
               - {audience: "https://api.example.com", scopes: [read], routes: ["\(Request.host)/query/**"]}
             provider:
@@ -80,7 +85,11 @@ final class ReasonWorld {
 
             """
         do {
-            self.gateway = try Gateway(self.settings, files: ["asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n"])
+            let files = ["asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n"]
+            self.gateway = try Gateway(
+                self.settings,
+                files: files.merging(NativeSocialTests.files(self.social.network)) { $1 }
+            )
         } catch {
             self.app.stop()
             throw error
