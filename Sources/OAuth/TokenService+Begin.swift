@@ -21,6 +21,14 @@ package struct Grant: Sendable {
     }
 }
 
+extension ClientSettings {
+    /// Whether the client gets a refresh token with these scopes.
+    func getsRefreshToken(_ scopes: [String]) -> Bool {
+        self.grantTypes.contains(.refreshToken)
+            && (self.refreshToken.issuing == .always || scopes.contains(APIDirectory.offlineAccess))
+    }
+}
+
 /// A user who has just authenticated.
 package struct AuthenticatedUser: Sendable {
     package var identity: Identity
@@ -108,10 +116,7 @@ extension TokenService {
         var record = TokenRecord(.socialExchanged, requester, self.devices)
         let session = self.session(of: user, scopes: scopes, requester)
         record.note(session, audience: api?.audience)
-        let settings = requester.client.refreshToken
-        let hasRefresh =
-            requester.client.grantTypes.contains(.refreshToken)
-            && (settings.issuing == .always || scopes.contains(APIDirectory.offlineAccess))
+        let hasRefresh = requester.client.getsRefreshToken(scopes)
         let granted = hasRefresh ? scopes : scopes.filter { $0 != APIDirectory.offlineAccess }
         let grant = Grant(session: session, audience: api?.audience, scopes: granted)
         let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)

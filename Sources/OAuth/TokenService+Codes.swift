@@ -71,8 +71,7 @@ extension TokenService {
         let lineage = isTransferred ? web.lineage : self.authority.newLineage()
         let settings = wish.client.refreshToken
         let hasRefresh =
-            wish.client.grantTypes.contains(.refreshToken) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
-            && (settings.issuing == .always || wish.scopes.contains(APIDirectory.offlineAccess))
+            wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
         var session = web
         session.id = self.authority.newSessionID()
         session.kind = .native

@@ -68,7 +68,7 @@ package struct ClientAuthentication: Sendable {
         case .none:
             form.append(("client_id", self.clientID))
         }
-        return ProviderCall("POST", url.text, fields: fields, body: Array(URLQuery.encoded(form).utf8))
+        return ProviderCall("POST", url.text, fields: fields, body: Array(FormText.encoded(form).utf8))
     }
 
     /// RFC 7523 3.

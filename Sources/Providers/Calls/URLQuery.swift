@@ -4,15 +4,10 @@ import Vocabulary
 enum URLQuery {
     typealias Parameter = (name: String, value: String)
 
-    /// `a=1&b=2`
-    static func encoded(_ parameters: [Parameter]) -> String {
-        FormText.encoded(parameters)
-    }
-
     /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).
     static func appending(_ parameters: [Parameter], to url: ProviderURL) -> String {
         let text = url.text
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
-        return text + separator + Self.encoded(parameters)
+        return text + separator + FormText.encoded(parameters)
     }
 }

@@ -71,7 +71,7 @@ package struct AppleVerifier: SocialVerifier {
             self.tokenURL.text,
             for: .token,
             fields: [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")],
-            body: Array(URLQuery.encoded(form).utf8)
+            body: Array(FormText.encoded(form).utf8)
         )
         do throws(ProviderCallError) {
             return TokenOutcome(try await self.transport.send(call))
