@@ -51,7 +51,7 @@ let package = Package(
             dependencies: [
                 "RequestPath", "Endpoints", "SessionEndpoints", "TokenEndpoints", "SignIn", "OAuth", "Handoff",
                 "Clients",
-                "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings",
+                "IDTokens", "Providers", "DPoP", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
                 "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
                 nioCore, nioPosix, nioHTTP1, nioSSL, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -65,8 +65,8 @@ let package = Package(
         .target(
             name: "RequestPath",
             dependencies: [
-                "Endpoints", "Handoff", "Clients", "Sessions", "Settings", "Observability", "AddressIntelligence",
-                "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
+                "Endpoints", "Handoff", "DPoP", "Clients", "Sessions", "Settings", "Observability",
+                "AddressIntelligence", "JOSE", "Cryptography", "Vocabulary", nioCore, nioPosix, nioSSL,
             ],
             swiftSettings: strict
         ),
@@ -78,8 +78,8 @@ let package = Package(
         .target(
             name: "TokenEndpoints",
             dependencies: [
-                "Endpoints", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "Clients", "Sessions", "Settings",
-                "JOSE",
+                "Endpoints", "OAuth", "IDTokens", "SignIn", "Providers", "Handoff", "DPoP", "Clients", "Sessions",
+                "Settings", "JOSE",
                 "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
@@ -87,8 +87,9 @@ let package = Package(
         .target(
             name: "SessionEndpoints",
             dependencies: [
-                "Endpoints", "SignIn", "Handoff", "Providers", "Sessions", "Settings", "JOSE", "Cryptography",
-                "AddressIntelligence", "Vocabulary",
+                "Endpoints", "Observability", "SignIn", "Handoff", "Providers", "Clients", "IDTokens", "Sessions",
+                "Settings", "JOSE",
+                "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
             ],
             swiftSettings: strict
         ),
@@ -96,7 +97,7 @@ let package = Package(
         .target(
             name: "SignIn",
             dependencies: [
-                "Providers", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
+                "Rules", "Providers", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence",
                 "Vocabulary", nioCore,
             ],
             swiftSettings: strict
@@ -114,14 +115,16 @@ let package = Package(
         .target(
             name: "OAuth",
             dependencies: [
-                "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
+                "Rules", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary",
+                nioCore,
             ],
             swiftSettings: strict
         ),
         .target(
             name: "Handoff",
             dependencies: [
-                "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary", nioCore,
+                "Rules", "Sessions", "Settings", "Observability", "Cryptography", "AddressIntelligence", "Vocabulary",
+                nioCore,
             ],
             swiftSettings: strict
         ),
@@ -132,7 +135,11 @@ let package = Package(
             swiftSettings: strict
         ),
         // The registered OAuth clients.
-        .target(name: "Clients", dependencies: ["Settings"], swiftSettings: strict),
+        .target(
+            name: "Clients",
+            dependencies: ["Sessions", "Settings", "JOSE", "Cryptography", "Vocabulary", nioCore],
+            swiftSettings: strict
+        ),
         .target(
             name: "Sessions",
             dependencies: [
@@ -143,9 +150,11 @@ let package = Package(
         ),
         .target(
             name: "Settings",
-            dependencies: ["AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
+            dependencies: ["Rules", "AddressIntelligence", "Vocabulary", .product(name: "Yams", package: "Yams")],
             swiftSettings: strict
         ),
+        // The operator's rules: their language, and what they say of an event.
+        .target(name: "Rules", dependencies: ["AddressIntelligence", "Vocabulary"], swiftSettings: strict),
         .target(
             name: "Observability",
             dependencies: ["Vocabulary", nioCore, logging],
@@ -157,7 +166,11 @@ let package = Package(
             swiftSettings: strict
         ),
         // Proofs that the sender of a token has its key (RFC 9449).
-        .target(name: "DPoP", dependencies: ["JOSE", "Cryptography", "Vocabulary"], swiftSettings: strict),
+        .target(
+            name: "DPoP",
+            dependencies: ["JOSE", "Sessions", "Cryptography", "Vocabulary", nioCore],
+            swiftSettings: strict
+        ),
         // Signed tokens and key sets (RFC 7515, 7517, 7519).
         .target(name: "JOSE", dependencies: ["Cryptography", "Vocabulary"], swiftSettings: strict),
         .target(name: "Cryptography", dependencies: ["COpenSSL", "Vocabulary"], swiftSettings: strict),
@@ -173,8 +186,20 @@ let package = Package(
             dependencies: ["Observability", "TestSupport", "Vocabulary", nioCore, nioPosix, logging],
             swiftSettings: strict
         ),
+        .testTarget(
+            name: "RulesTests",
+            dependencies: ["Rules", "AddressIntelligence", "TestSupport", "Vocabulary"],
+            swiftSettings: strict
+        ),
         .testTarget(name: "VocabularyTests", dependencies: ["Vocabulary"], swiftSettings: strict),
-        .testTarget(name: "ClientsTests", dependencies: ["Clients", "Settings"], swiftSettings: strict),
+        .testTarget(
+            name: "ClientsTests",
+            dependencies: [
+                "Clients", "JOSE", "Settings", "Sessions", "StoreBench", "Cryptography", "Vocabulary", nioCore,
+                nioPosix,
+            ],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "JOSETests",
             dependencies: ["JOSE", "Cryptography", "StoreBench", "TestSupport", "Vocabulary"],
@@ -182,7 +207,10 @@ let package = Package(
         ),
         .testTarget(
             name: "DPoPTests",
-            dependencies: ["DPoP", "JOSE", "Cryptography", "TestSupport", "Vocabulary"],
+            dependencies: [
+                "DPoP", "JOSE", "Cryptography", "Sessions", "StoreBench", "TestSupport", "Vocabulary", nioCore,
+                nioPosix,
+            ],
             swiftSettings: strict
         ),
         .testTarget(
@@ -203,14 +231,16 @@ let package = Package(
             name: "RequestPathTests",
             dependencies: [
                 "RequestPath", "Sessions", "Settings", "AddressIntelligence", "TestSupport", "Vocabulary", "Endpoints",
-                "Handoff", "Clients", "Cryptography", "JOSE", "Observability", nioCore, nioPosix, nioEmbedded,
+                "Handoff", "Clients", "Cryptography", "DPoP", "JOSE", "StoreBench", "Observability", nioCore, nioPosix,
+                nioEmbedded,
             ],
             swiftSettings: strict
         ),
         .testTarget(
             name: "HandoffTests",
             dependencies: [
-                "Handoff", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "StoreBench",
+                "Handoff", "Rules", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
+                "StoreBench", "HandoffProof",
                 "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
@@ -218,7 +248,7 @@ let package = Package(
         .testTarget(
             name: "TokenEndpointsTests",
             dependencies: [
-                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "JOSE", "Providers", "SignIn", "Handoff",
+                "TokenEndpoints", "Endpoints", "OAuth", "IDTokens", "DPoP", "JOSE", "Providers", "SignIn", "Handoff",
                 "Sessions", "Settings",
                 "Observability", "AddressIntelligence", "StoreBench", "EndpointBench", "Cryptography", "Vocabulary",
                 "Clients", nioCore,
@@ -243,6 +273,16 @@ let package = Package(
             path: "Tests/TestSupport/StoreBench",
             swiftSettings: strict
         ),
+        // The handoff beside a model of it, over any store.
+        .target(
+            name: "HandoffProof",
+            dependencies: [
+                "Handoff", "Sessions", "Settings", "AddressIntelligence", "StoreBench", "TestSupport", "Vocabulary",
+                nioCore,
+            ],
+            path: "Tests/HandoffProof",
+            swiftSettings: strict
+        ),
         // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
         .target(
             name: "EndpointBench",
@@ -257,11 +297,25 @@ let package = Package(
             path: "Tests/TestSupport/OpenIDBench",
             swiftSettings: strict
         ),
+        // A double of Kratos, which cannot be installed on every machine.
+        .target(
+            name: "KratosBench",
+            dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
+            path: "Tests/TestSupport/KratosBench",
+            swiftSettings: strict
+        ),
         // Google, Apple and Facebook, as far as native apps are signed in by them.
         .target(
             name: "SocialBench",
             dependencies: ["GatewayBench", "JOSE", "Cryptography", "Vocabulary"],
             path: "Tests/TestSupport/SocialBench",
+            swiftSettings: strict
+        ),
+        // A client that proves its key with each request.
+        .target(
+            name: "ProofBench",
+            dependencies: ["GatewayBench", "DPoP", "JOSE", "Vocabulary"],
+            path: "Tests/TestSupport/ProofBench",
             swiftSettings: strict
         ),
         .testTarget(
@@ -305,8 +359,8 @@ let package = Package(
         .testTarget(
             name: "RedisStoreTests",
             dependencies: [
-                "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "Sessions", "Cryptography",
-                "AddressIntelligence", "IDTokens", "JOSE",
+                "RedisStore", "RedisServers", "StoreBench", "StoreConformance", "HandoffProof", "Sessions",
+                "Cryptography", "DPoP", "OAuth", "Settings", "AddressIntelligence", "IDTokens", "JOSE", "TestSupport",
                 "Vocabulary",
                 nioCore, nioPosix, nioEmbedded,
             ],
@@ -337,7 +391,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SettingsTests",
-            dependencies: ["Settings", "AddressIntelligence", "Vocabulary"],
+            dependencies: ["Settings", "Rules", "AddressIntelligence", "Vocabulary"],
             swiftSettings: strict
         ),
         .testTarget(
@@ -351,9 +405,10 @@ let package = Package(
         .testTarget(
             name: "SessionEndpointsTests",
             dependencies: [
-                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Handoff", "Providers", "Sessions",
-                "Settings",
-                "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath", "StoreBench",
+                "SessionEndpoints", "Endpoints", "EndpointBench", "SignIn", "Handoff", "Providers", "Clients",
+                "IDTokens", "Rules",
+                "Sessions", "Settings", "Observability", "JOSE", "Cryptography", "AddressIntelligence", "RequestPath",
+                "StoreBench",
                 "TestSupport", "Vocabulary", nioCore, nioPosix,
             ],
             swiftSettings: strict
@@ -384,16 +439,27 @@ let package = Package(
             swiftSettings: strict
         ),
         // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
-        .testTarget(name: "DemoTests", dependencies: ["GatewayBench"], swiftSettings: strict),
+        .testTarget(
+            name: "DemoTests",
+            dependencies: ["GatewayBench", "Cryptography", "Vocabulary"],
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["GatewayBench", "OpenIDBench", "SocialBench", "Observability", "Vocabulary"],
+            dependencies: [
+                "GatewayBench", "OpenIDBench", "KratosBench", "SocialBench", "ProofBench", "TestSupport",
+                "Cryptography",
+                "Observability",
+                "Vocabulary",
+            ],
             exclude: ["RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py"],
             swiftSettings: strict
         ),
         .testTarget(
             name: "RedisIntegrationTests",
-            dependencies: ["GatewayBench", "OpenIDBench", "RedisServers", "Vocabulary", nioCore],
+            dependencies: [
+                "GatewayBench", "OpenIDBench", "KratosBench", "ProofBench", "RedisServers", "Vocabulary", nioCore,
+            ],
             swiftSettings: strict
         ),
         .testTarget(

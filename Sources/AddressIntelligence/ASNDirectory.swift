@@ -1,39 +1,34 @@
-import Synchronization
 package import Vocabulary
 
-/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time.
-///
-/// While `reload` reads the new file, lookups use the old content, which is closed when its last reader is done. A
-/// lookup takes a lock for one reference count, so it must not be done for every request.
+/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time
+/// (`ReplaceableFile`). A lookup takes a lock, so it must not be done for every request.
 package final class ASNDirectory: Sendable {
-    private enum Source: Sendable {
-        case database(path: String)
-        case csv(path: String)
-    }
-
     private enum Content: Sendable {
         case database(MaxMindDatabase)
         case list(ASNList)
     }
 
-    private let source: Source
-    private let content: Mutex<Content>
-    /// Serialises reloads, so that two at once cannot leave the older content in place.
-    private let reloading = Mutex<Void>(())
+    private let file: ReplaceableFile<Content>
 
-    private init(_ source: Source) throws(ASNError) {
-        self.source = source
-        self.content = Mutex(try Self.load(source))
+    private init(_ file: ReplaceableFile<Content>) {
+        self.file = file
     }
 
     /// Opens a MaxMind database (`.mmdb`) whose records have `autonomous_system_number`.
-    package static func open(database path: String) throws(ASNError) -> ASNDirectory {
-        try ASNDirectory(.database(path: path))
+    package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
+        ASNDirectory(
+            try ReplaceableFile { () throws(AddressFileError) in
+                // A city database also opens, and would then refuse every device silently.
+                .database(
+                    try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
+                )
+            }
+        )
     }
 
     /// Reads a list of `prefix,asn` lines.
-    package static func open(csv path: String) throws(ASNError) -> ASNDirectory {
-        try ASNDirectory(.csv(path: path))
+    package static func open(csv path: String) throws(AddressFileError) -> ASNDirectory {
+        ASNDirectory(try ReplaceableFile { () throws(AddressFileError) in .list(try ASNList(path: path)) })
     }
 
     /// The number of the system of `address`; nil where it is unknown.
@@ -41,32 +36,27 @@ package final class ASNDirectory: Sendable {
     /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func asn(of address: IPAddress) -> UInt32? {
         guard !address.isTransitional else { return nil }
-        switch self.content.withLock({ $0 }) {
-        case .database(let database): return database.number(of: address)
+        switch self.file.content {
+        case .database(let database): return database.read(address, Self.number)
         case .list(let list): return list.number(of: address)
         }
     }
 
     /// Reads the file again. On an error the old content stays.
-    package func reload() throws(ASNError) {
-        try self.reloading.withLock { _ throws(ASNError) in
-            let fresh = try Self.load(self.source)
-            self.content.withLock { $0 = fresh }
-        }
+    package func reload() throws(AddressFileError) {
+        try self.file.reload()
     }
 
     /// When the content was built; nil for a list, which does not say.
     package var buildTime: UnixTime? {
-        switch self.content.withLock({ $0 }) {
+        switch self.file.content {
         case .database(let database): database.buildTime
         case .list: nil
         }
     }
 
-    private static func load(_ source: Source) throws(ASNError) -> Content {
-        switch source {
-        case .database(let path): .database(try MaxMindDatabase(path: path))
-        case .csv(let path): .list(try ASNList(path: path))
-        }
+    private static func number(in record: MaxMindValue) -> UInt32? {
+        guard let number = record["autonomous_system_number"]?.number, number != 0 else { return nil }
+        return UInt32(exactly: number)
     }
 }

@@ -6,11 +6,11 @@
 struct ASNList: Sendable {
     private let table: PrefixTable<UInt32>
 
-    init(path: String) throws(ASNError) {
+    init(path: String) throws(AddressFileError) {
         try self.init(SourceFile(path: path).content(), path: path)
     }
 
-    init(_ content: [UInt8], path: String) throws(ASNError) {
+    init(_ content: [UInt8], path: String) throws(AddressFileError) {
         var entries: [(block: CIDRBlock, value: UInt32)] = []
         var seen: [CIDRBlock: UInt32] = [:]
         let lines = content.split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -39,7 +39,7 @@ struct ASNList: Sendable {
         _ line: ArraySlice<UInt8>,
         path: String,
         line number: Int
-    ) throws(ASNError) -> (block: CIDRBlock, value: UInt32)? {
+    ) throws(AddressFileError) -> (block: CIDRBlock, value: UInt32)? {
         let text = Self.trimmed(line.prefix { $0 != 0x23 })
         guard !text.isEmpty else { return nil }
         let fields = text.split(separator: 0x2C, omittingEmptySubsequences: false).map(Self.trimmed)

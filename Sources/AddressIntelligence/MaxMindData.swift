@@ -36,8 +36,8 @@ struct MaxMindData {
         self.bytes = bytes
     }
 
-    /// The unsigned number of 16, 32 or 64 bits under `key` in the map at `offset`; nil where there is none.
-    func number(of key: StaticString, inMapAt offset: Int) -> UInt64? {
+    /// The offset of the value under `key` in the map at `offset`; nil where there is none.
+    func member(_ key: StaticString, ofMapAt offset: Int) -> Int? {
         guard let map = self.target(at: offset), map.kind == .map else { return nil }
         var position = map.content
         for _ in 0..<map.size {
@@ -45,12 +45,49 @@ struct MaxMindData {
                 let text = self.content(of: name)
             else { return nil }
             if text.elementsEqual(UnsafeRawBufferPointer(start: key.utf8Start, count: key.utf8CodeUnitCount)) {
-                return self.unsigned(at: header.end)
+                return header.end
             }
             guard let next = self.end(ofValueAt: header.end) else { return nil }
             position = next.position
         }
         return nil
+    }
+
+    /// The offset of the first element of the array at `offset`; nil where there is none.
+    func firstElement(ofArrayAt offset: Int) -> Int? {
+        guard let array = self.target(at: offset), array.kind == .array, array.size > 0 else { return nil }
+        return array.content
+    }
+
+    /// The unsigned number of 16, 32 or 64 bits at `offset`.
+    func number(at offset: Int) -> UInt64? {
+        guard let header = self.target(at: offset), let content = self.content(of: header) else { return nil }
+        let limit =
+            switch header.kind {
+            case .uint16: 2
+            case .uint32: 4
+            case .uint64: 8
+            default: -1
+            }
+        guard content.count <= limit else { return nil }
+        return content.reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// The finite number of type double at `offset`.
+    func double(at offset: Int) -> Double? {
+        guard let header = self.target(at: offset), header.kind == .double, header.size == 8,
+            let content = self.content(of: header)
+        else { return nil }
+        let value = Double(bitPattern: content.reduce(0) { $0 << 8 | UInt64($1) })
+        return value.isFinite ? value : nil
+    }
+
+    /// The text at `offset`; nil for one that is not UTF-8.
+    func text(at offset: Int) -> String? {
+        guard let header = self.target(at: offset), header.kind == .text, let content = self.content(of: header) else {
+            return nil
+        }
+        return String(validating: content, as: UTF8.self)
     }
 
     /// The end of the value at `offset`, and how many maps and arrays it has; nil if it does not end within bounds.
@@ -74,19 +111,6 @@ struct MaxMindData {
             position = header.end
         }
         return position <= self.bytes.count ? (position, containers) : nil
-    }
-
-    private func unsigned(at offset: Int) -> UInt64? {
-        guard let header = self.target(at: offset), let content = self.content(of: header) else { return nil }
-        let limit =
-            switch header.kind {
-            case .uint16: 2
-            case .uint32: 4
-            case .uint64: 8
-            default: -1
-            }
-        guard content.count <= limit else { return nil }
-        return content.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     private func content(of header: Header) -> UnsafeRawBufferPointer? {
@@ -147,6 +171,26 @@ struct MaxMindData {
     }
 }
 
+/// A value of a database, as long as the database is open.
+struct MaxMindValue {
+    let data: MaxMindData
+    let offset: Int
+
+    /// The member `key` of a map.
+    subscript(key: StaticString) -> MaxMindValue? {
+        self.data.member(key, ofMapAt: self.offset).map { MaxMindValue(data: self.data, offset: $0) }
+    }
+
+    /// The first element of an array.
+    var first: MaxMindValue? {
+        self.data.firstElement(ofArrayAt: self.offset).map { MaxMindValue(data: self.data, offset: $0) }
+    }
+
+    var number: UInt64? { self.data.number(at: self.offset) }
+    var double: Double? { self.data.double(at: self.offset) }
+    var text: String? { self.data.text(at: self.offset) }
+}
+
 extension MaxMindData {
     /// What is wrong with the metadata of this file; nil when libmaxminddb can safely read it.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
@@ -155,8 +199,9 @@ extension MaxMindData {
         guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
         let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))
         guard let end = metadata.end(ofValueAt: 0), end.containers <= 64 else { return "its metadata is damaged" }
-        guard let nodes = metadata.number(of: "node_count", inMapAt: 0), nodes <= UInt64(UInt32.max),
-            let bits = metadata.number(of: "record_size", inMapAt: 0), bits <= 32
+        let root = MaxMindValue(data: metadata, offset: 0)
+        guard let nodes = root["node_count"]?.number, nodes <= UInt64(UInt32.max),
+            let bits = root["record_size"]?.number, bits <= 32
         else { return "its metadata does not say how large the tree is" }
         // Each node has two records; 16 zero bytes separate the tree from the data.
         guard nodes * bits / 4 + 16 <= UInt64(marker) else { return "it is shorter than its tree" }

@@ -5,7 +5,7 @@ internal import Vocabulary
 import Glibc
 #endif
 
-/// A MaxMind database of autonomous systems, searched by libmaxminddb and closed when its last reader releases it.
+/// A MaxMind database, searched by libmaxminddb and closed when its last reader releases it.
 ///
 /// libmaxminddb maps its file into memory. An operator's `cp new.mmdb old.mmdb` truncates that file, and the next
 /// lookup would end the process with SIGBUS. So a private copy in memory is mapped.
@@ -16,7 +16,14 @@ final class MaxMindDatabase: Sendable {
     /// When the database was built; nil where its metadata has no plausible time.
     let buildTime: UnixTime?
 
-    init(path: String) throws(ASNError) {
+    /// - Parameters:
+    ///   - lacking: The error for a database without a useful record, which is of another kind.
+    ///   - isUseful: Whether a record holds what the database is searched for.
+    init(
+        path: String,
+        lacking: AddressFileError,
+        where isUseful: (MaxMindValue) -> Bool
+    ) throws(AddressFileError) {
         let copy = try MemoryFile(copyOf: path)
         let handle = UnsafeMutablePointer<MMDB_s>.allocate(capacity: 1)
         handle.initialize(to: MMDB_s())
@@ -28,7 +35,7 @@ final class MaxMindDatabase: Sendable {
         self.handle = handle
         let built = handle.pointee.metadata.build_epoch
         self.buildTime = (1..<Self.year10000).contains(built) ? UnixTime(seconds: Int64(built)) : nil
-        guard self.knowsAnyNumber() else { throw .noNumbers(path: path) }
+        guard self.hasRecord(where: isUseful) else { throw lacking }
     }
 
     deinit {
@@ -36,8 +43,9 @@ final class MaxMindDatabase: Sendable {
         self.handle.deallocate()
     }
 
-    /// The number in the record of `address`; nil without a record or number, or where the database is damaged.
-    func number(of address: IPAddress) -> UInt32? {
+    /// What `body` reads in the record of `address`; nil without a record, or where the database is damaged. The record
+    /// must not leave `body`.
+    func read<Result>(_ address: IPAddress, _ body: (MaxMindValue) -> Result?) -> Result? {
         var status = MMDB_SUCCESS
         let found: MMDB_lookup_result_s
         if let value = address.v4 {
@@ -54,7 +62,7 @@ final class MaxMindDatabase: Sendable {
             found = withUnsafeBytes(of: &socketAddress) { self.lookUp($0, &status) }
         }
         guard status == MMDB_SUCCESS, found.found_entry else { return nil }
-        return self.number(in: found.entry)
+        return body(self.value(of: found.entry))
     }
 
     private func lookUp(_ address: UnsafeRawBufferPointer, _ status: inout Int32) -> MMDB_lookup_result_s {
@@ -64,11 +72,9 @@ final class MaxMindDatabase: Sendable {
         return MMDB_lookup_sockaddr(self.handle, address, &status)
     }
 
-    /// Searches the tree until a record has a number.
-    ///
-    /// A city database also opens, and would then refuse every device silently. The number of steps is limited, because
-    /// a damaged tree may have circles.
-    private func knowsAnyNumber() -> Bool {
+    /// Searches the tree until a record is useful. The number of steps is limited, because a damaged tree may have
+    /// circles.
+    private func hasRecord(where isUseful: (MaxMindValue) -> Bool) -> Bool {
         let nodeCount = self.handle.pointee.metadata.node_count
         var pending: [UInt32] = [0]
         for _ in 0..<Self.walkLimit {
@@ -82,7 +88,7 @@ final class MaxMindDatabase: Sendable {
             for (type, record, entry) in records {
                 switch Int32(type) {
                 case MMDB_RECORD_TYPE_SEARCH_NODE: pending.append(UInt32(truncatingIfNeeded: record))
-                case MMDB_RECORD_TYPE_DATA where self.number(in: entry) != nil: return true
+                case MMDB_RECORD_TYPE_DATA where isUseful(self.value(of: entry)): return true
                 default: break
                 }
             }
@@ -90,14 +96,12 @@ final class MaxMindDatabase: Sendable {
         return false
     }
 
-    private func number(in entry: MMDB_entry_s) -> UInt32? {
+    private func value(of entry: MMDB_entry_s) -> MaxMindValue {
         let section = UnsafeRawBufferPointer(
             start: self.handle.pointee.data_section,
             count: Int(self.handle.pointee.data_section_size)
         )
-        let number = MaxMindData(section).number(of: "autonomous_system_number", inMapAt: Int(entry.offset))
-        guard let number, number != 0 else { return nil }
-        return UInt32(exactly: number)
+        return MaxMindValue(data: MaxMindData(section), offset: Int(entry.offset))
     }
 
     private static let walkLimit = 65_536
@@ -108,12 +112,12 @@ final class MaxMindDatabase: Sendable {
 private struct MemoryFile: ~Copyable {
     private let descriptor: Descriptor
 
-    init(copyOf path: String) throws(ASNError) {
+    init(copyOf path: String) throws(AddressFileError) {
         let content = try SourceFile(path: path).content()
         if let flaw = content.withUnsafeBytes({ MaxMindData.flaw(inFile: $0) }) {
             throw .invalidDatabase(path: path, detail: flaw)
         }
-        let number = memfd_create("asn.mmdb", MFD_CLOEXEC)
+        let number = memfd_create("addresses.mmdb", MFD_CLOEXEC)
         guard number >= 0 else { throw .unreadable(path: path, code: errno) }
         let descriptor = Descriptor(owning: number)
         var written = 0

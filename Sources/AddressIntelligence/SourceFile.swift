@@ -23,7 +23,7 @@ struct SourceFile: ~Copyable {
     private let path: String
     private let descriptor: Descriptor
 
-    init(path: String) throws(ASNError) {
+    init(path: String) throws(AddressFileError) {
         // Without O_NONBLOCK, the path of a pipe would block forever.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw .unreadable(path: path, code: errno) }
@@ -37,7 +37,7 @@ struct SourceFile: ~Copyable {
     }
 
     /// The whole content.
-    func content() throws(ASNError) -> [UInt8] {
+    func content() throws(AddressFileError) -> [UInt8] {
         var content: [UInt8] = []
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { buffer.deallocate() }

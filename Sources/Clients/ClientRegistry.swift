@@ -1,31 +1,79 @@
 package import Settings
+internal import Synchronization
+internal import Vocabulary
 
 /// The source of snapshots of the OAuth clients: one registry per configuration, shared by the request path, the token
 /// endpoint and all event loops.
 ///
-/// Readers keep the registry, and keep a client or a snapshot only for one request, so that all of them see a change of
-/// the clients at the same time.
+/// The clients are those of the file, overlaid by what was changed at run time. Readers keep the registry, and keep a
+/// client or a snapshot only for one request, so that all of them see a change of the clients at the same time. An event
+/// loop keeps a snapshot of its own, which is replaced at every change, and never waits for the lock here.
 package final class ClientRegistry: Sendable {
+    private struct State: Sendable {
+        var snapshot: ClientSnapshot
+        var catalogue: ClientCatalogue
+    }
+
+    package let base: ClientBase
+    private let file: [ClientSettings]
+    private let state: Mutex<State>
+
     /// The current clients. A request that looks at clients more than once takes the snapshot once.
-    package let snapshot: ClientSnapshot
+    package var snapshot: ClientSnapshot { self.state.withLock { $0.snapshot } }
+
+    /// What the clients are made of, for operators.
+    package var catalogue: ClientCatalogue { self.state.withLock { $0.catalogue } }
 
     /// The registry of the clients in the configuration.
-    package init(_ clients: [ClientSettings]) {
-        self.snapshot = ClientSnapshot(clients)
+    ///
+    /// - Parameter base: Judges changes of them; without it none takes effect.
+    package init(_ clients: [ClientSettings], base: ClientBase = ClientBase()) {
+        self.base = base
+        self.file = clients
+        self.state = Mutex(
+            State(
+                snapshot: ClientSnapshot(clients),
+                catalogue: ClientCatalogue(base: base, changes: [:], withheld: [:])
+            )
+        )
     }
-}
 
-/// The registered clients at one moment: an immutable value.
-package struct ClientSnapshot: Sendable {
-    private let clients: [String: ClientSettings]
-
-    /// The settings refuse two clients with the same id; here the first would be used.
-    init(_ clients: [ClientSettings]) {
-        self.clients = Dictionary(clients.map { ($0.clientID, $0) }, uniquingKeysWith: { first, _ in first })
+    /// Overlays the clients of the file with these changes, and no others. A change that does not fit the file withholds
+    /// its client: whoever wanted it stricter must not get it as the file has it.
+    package func adopt(_ changes: [String: RuntimeClient]) {
+        var admitted: [String: ClientDefinition?] = [:]
+        var withheld: [String: ClientFault] = [:]
+        var clients = self.file
+        self.admit(changes.sorted { $0.key < $1.key }[...], &admitted, &clients, &withheld)
+        clients.removeAll { withheld[$0.clientID] != nil }
+        let next = State(
+            snapshot: ClientSnapshot(clients),
+            catalogue: ClientCatalogue(base: self.base, changes: changes, withheld: withheld)
+        )
+        self.state.withLock { $0 = next }
     }
 
-    /// The client with exactly this `client_id`; nil if there is none.
-    package func client(_ clientID: String) -> ClientSettings? {
-        self.clients[clientID]
+    /// Admits all of these changes if they fit, else each half by itself.
+    private func admit(
+        _ changes: ArraySlice<(key: String, value: RuntimeClient)>,
+        _ admitted: inout [String: ClientDefinition?],
+        _ clients: inout [ClientSettings],
+        _ withheld: inout [String: ClientFault]
+    ) {
+        guard let first = changes.first else { return }
+        var wanted = admitted
+        for (id, change) in changes { wanted.updateValue(change.definition(of: id, in: self.base), forKey: id) }
+        do throws(ClientFault) {
+            clients = try self.base.clients(changed: wanted)
+            admitted = wanted
+        } catch {
+            guard changes.count > 1 else {
+                withheld[first.key] = error
+                return
+            }
+            let middle = changes.startIndex + changes.count / 2
+            self.admit(changes[..<middle], &admitted, &clients, &withheld)
+            self.admit(changes[middle...], &admitted, &clients, &withheld)
+        }
     }
 }

@@ -70,27 +70,22 @@ package enum Base64 {
 
 /// What both kinds of base64 share: four characters stand for three bytes.
 private enum Base64Group {
-    enum Alphabet {
-        case standard, url
+    struct Alphabet: Sendable {
+        static let standard = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        static let url = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        /// The value of what is no character of the alphabet. Values of characters have six bits.
+        static let none: UInt8 = 0x80
 
-        func character(_ value: UInt32) -> UInt8 {
-            let characters: StaticString =
-                switch self {
-                case .standard: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-                case .url: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-                }
-            return characters.utf8Start[Int(value & 0x3F)]
-        }
+        /// By value.
+        let characters: [UInt8]
+        /// By character. A table, because which characters come cannot be predicted.
+        let values: [UInt8]
 
-        func value(_ character: UInt8) -> UInt32? {
-            switch character {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a") + 26)
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0") + 52)
-            case self == .url ? UInt8(ascii: "-") : UInt8(ascii: "+"): 62
-            case self == .url ? UInt8(ascii: "_") : UInt8(ascii: "/"): 63
-            default: nil
-            }
+        init(_ text: StaticString) {
+            var values = [UInt8](repeating: Self.none, count: 256)
+            self.characters = text.withUTF8Buffer(Array.init)
+            for (value, character) in self.characters.enumerated() { values[Int(character)] = UInt8(value) }
+            self.values = values
         }
     }
 
@@ -103,44 +98,70 @@ private enum Base64Group {
         in alphabet: Alphabet,
         into target: UnsafeMutableBufferPointer<UInt8>
     ) -> Int {
-        var written = 0
-        /// Writes the first characters of four that stand for three bytes.
-        func write(_ three: UInt32, _ count: Int) {
-            for place in 0..<count {
-                target[written] = alphabet.character(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)))
-                written += 1
+        alphabet.characters.withUnsafeBufferPointer { characters in
+            var written = 0
+            /// Writes the first characters of four that stand for three bytes.
+            func write(_ three: UInt32, _ count: Int) {
+                for place in 0..<count {
+                    target[written] = characters[Int(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)) & 0x3F)]
+                    written += 1
+                }
             }
+            var read = 0
+            while read + 3 <= bytes.count {
+                write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8 | UInt32(bytes[read + 2]), 4)
+                read += 3
+            }
+            if read + 1 < bytes.count {
+                write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8, 3)
+            } else if read < bytes.count {
+                write(UInt32(bytes[read]) << 16, 2)
+            }
+            return written
         }
-        var read = 0
-        while read + 3 <= bytes.count {
-            write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8 | UInt32(bytes[read + 2]), 4)
-            read += 3
-        }
-        if read + 1 < bytes.count {
-            write(UInt32(bytes[read]) << 16 | UInt32(bytes[read + 1]) << 8, 3)
-        } else if read < bytes.count {
-            write(UInt32(bytes[read]) << 16, 2)
-        }
-        return written
     }
 
     /// The bytes of text without padding; nil when a character is of no alphabet, or the last one holds bits of no byte.
     static func decoded(_ text: ArraySlice<UInt8>, in alphabet: Alphabet) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count * 3 / 4)
-        var pending: UInt32 = 0
-        var bits: UInt32 = 0
-        for character in text {
-            guard let value = alphabet.value(character) else { return nil }
-            pending = pending << 6 | value
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: pending >> bits))
+        let rest = text.count % 4
+        var isGood = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { target, written in
+            text.withUnsafeBufferPointer { text in
+                alphabet.values.withUnsafeBufferPointer { values in
+                    /// The values of all characters seen so far, to be judged at the end.
+                    var seen: UInt8 = 0
+                    func value(_ place: Int) -> UInt32 {
+                        let value = values[Int(text[place])]
+                        seen |= value
+                        return UInt32(value)
+                    }
+                    var read = 0
+                    while read + 4 <= text.count {
+                        let three =
+                            value(read) << 18 | value(read + 1) << 12 | value(read + 2) << 6 | value(read + 3)
+                        target[written] = UInt8(truncatingIfNeeded: three >> 16)
+                        target[written + 1] = UInt8(truncatingIfNeeded: three >> 8)
+                        target[written + 2] = UInt8(truncatingIfNeeded: three)
+                        written += 3
+                        read += 4
+                    }
+                    if rest == 2 {
+                        let last = value(read) << 6 | value(read + 1)
+                        target[written] = UInt8(truncatingIfNeeded: last >> 4)
+                        written += 1
+                        isGood = last & 0xF == 0
+                    } else if rest == 3 {
+                        let last = value(read) << 12 | value(read + 1) << 6 | value(read + 2)
+                        target[written] = UInt8(truncatingIfNeeded: last >> 10)
+                        target[written + 1] = UInt8(truncatingIfNeeded: last >> 2)
+                        written += 2
+                        isGood = last & 0x3 == 0
+                    }
+                    isGood = isGood && seen & Alphabet.none == 0
+                }
             }
         }
-        guard pending & (1 << bits - 1) == 0 else { return nil }
-        return bytes
+        return isGood ? bytes : nil
     }
 }

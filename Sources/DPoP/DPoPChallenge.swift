@@ -16,26 +16,10 @@ package struct DPoPChallenge: Sendable {
     /// For a request without credentials, which gets no error code (RFC 6750 3.1).
     package var anyScheme: String { #"Bearer, DPoP algs="\#(self.algorithms)""# }
 
-    /// For a request whose proof must be repeated with a nonce. `DPoP-Nonce` brings it.
-    package func nonceNeeded(_ need: DPoPNonceNeed) -> String {
-        self.challenge("use_dpop_nonce", need.description)
-    }
-
-    /// For a request whose proof is refused.
-    package func refused(_ fault: DPoPFault) -> String {
-        self.challenge(fault.error, fault.description)
-    }
-
-    /// For a request whose access token is refused, and for a bound token that came as `Bearer`.
-    ///
-    /// - Parameter description: A sentence without quotes, backslashes and commas.
-    package func invalidToken(_ description: StaticString) -> String {
-        self.challenge("invalid_token", "\(description)")
-    }
-
-    private func challenge(_ error: String, _ description: String) -> String {
+    /// For a request that is refused.
+    package func text(_ refusal: DPoPRefusal) -> String {
         // Clients split at commas, and the words of a `JOSEError` may have some.
-        let description = description.filter { $0 != "," }
-        return #"DPoP error="\#(error)", error_description="\#(description)", algs="\#(self.algorithms)""#
+        let description = refusal.description.filter { $0 != "," }
+        return #"DPoP error="\#(refusal.error)", error_description="\#(description)", algs="\#(self.algorithms)""#
     }
 }

@@ -55,21 +55,6 @@ package struct DPoPJudge: Sendable {
         self.algorithms = algorithms
     }
 
-    /// What the fields `DPoP` of a request hold.
-    package enum Presented: Sendable, Hashable {
-        case none
-        case one([UInt8])
-        /// The request is answered with 400: which one counts would be a guess.
-        case several
-    }
-
-    /// The proof in the values of the fields `DPoP`. A list in one field is several, too, as two fields may have been
-    /// joined on their way (RFC 9110 5.3).
-    package static func presented(_ values: [[UInt8]]) -> Presented {
-        guard let first = values.first else { return .none }
-        return values.count == 1 && !first.contains(UInt8(ascii: ",")) ? .one(first) : .several
-    }
-
     /// Judges one proof. The signature, which costs the most, is verified last: what is said before that is good only to
     /// refuse.
     ///
@@ -99,6 +84,7 @@ package struct DPoPJudge: Sendable {
                 DPoPProof(
                     thumbprint: token.key.thumbprint,
                     onceID: SHA256.digest(Array(claims.id.utf8)).base64URL,
+                    epoch: epoch,
                     lifetime: span.end.advanced(by: Self.skew).since(now),
                     nextNonce: span.hasPresentNonce ? nil : self.nonces.current(at: now, epoch: epoch)
                 )
@@ -116,7 +102,8 @@ package struct DPoPJudge: Sendable {
         } catch {
             throw .header(error)
         }
-        guard token.header.type == "dpop+jwt" else { throw .type }
+        // A media type (RFC 7515 4.1.9).
+        guard token.header.type?.lowercased() == "dpop+jwt" else { throw .type }
         return token
     }
 

@@ -7,7 +7,6 @@ package enum DPoPOutcome: Sendable, Hashable {
     /// The client must repeat the request with a proof that holds `nonce`: `use_dpop_nonce` and `DPoP-Nonce` (RFC 9449
     /// 8 and 9).
     case nonceNeeded(DPoPNonceNeed, nonce: String)
-    /// `invalid_dpop_proof`, or what `DPoPFault.error` says.
     case refused(DPoPFault)
 }
 
@@ -20,6 +19,8 @@ package struct DPoPProof: Sendable, Hashable {
     /// A hash of the proof's `jti`. It must be presented to the store of ids, which refuses a second time, before the
     /// request counts as authenticated.
     package let onceID: String
+    /// The epoch by which it was judged.
+    package let epoch: UInt64
     /// How long every gateway might accept the proof again: the store must remember the id for so long.
     package let lifetime: Duration
     /// What the answer should bring in `DPoP-Nonce`; nil: the client has the present nonce.
@@ -67,15 +68,6 @@ package enum DPoPFault: Error, Sendable, Hashable {
     /// `ath` is missing, or not the hash of the access token.
     case accessToken
     case signature
-
-    /// The error code at a resource. A proof of another key than the token's is good in itself: the token is refused (RFC
-    /// 9449 7.1).
-    package var error: String {
-        switch self {
-        case .otherKey: "invalid_token"
-        default: "invalid_dpop_proof"
-        }
-    }
 }
 
 extension DPoPFault: CustomStringConvertible {

@@ -7,31 +7,24 @@ import Vocabulary
 /// what is not ASCII stands there unencoded. That a proof is then also good for the path with the other kind of slash
 /// costs nothing: it is used once, by the holder of the key, with the same method.
 package struct DPoPTarget: Sendable {
-    /// Scheme, host and port as the settings name them, without a path.
-    private let origin: String
-    /// The path as the client sent it, without query and fragment.
-    private let path: [UInt8]
+    /// Scheme, host and port as the settings name them, and the path as the client sent it.
+    private let url: [UInt8]
 
     /// - Parameters:
     ///   - origin: From the configured `public_url`, e.g. `https://app.example.com`; never from `Host` or from a
     ///     forwarding field.
     ///   - path: The path as the client sent it. A query or fragment is dropped.
-    package init(origin: String, path: some Collection<UInt8>) {
-        self.origin = origin
-        self.path = Array(path.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+    package init(origin: [UInt8], path: [UInt8]) {
+        self.url =
+            origin
+            + (path.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }.map { path[..<$0] } ?? path[...])
     }
 
     /// Whether `htu` names this URL. Its own query and fragment are ignored, although a client should not send them.
     package func matches(_ htu: String) -> Bool {
-        var htu = htu
         // Nearly every client writes the URL as it calls it.
-        let isEqual = htu.withUTF8 { htu in
-            htu.count == self.origin.utf8.count + self.path.count && htu.starts(with: self.origin.utf8)
-                && htu.suffix(self.path.count).elementsEqual(self.path)
-        }
-        if isEqual { return true }
-        guard let theirs = NormalURL(Array(htu.utf8)[...]), let ours = NormalURL(Array(self.origin.utf8) + self.path)
-        else { return false }
+        if htu.utf8.elementsEqual(self.url) { return true }
+        guard let theirs = NormalURL(Array(htu.utf8)[...]), let ours = NormalURL(self.url[...]) else { return false }
         return theirs.origin == ours.origin && (theirs.path == ours.path || theirs.decodedPath == ours.decodedPath)
     }
 }
@@ -53,10 +46,6 @@ private struct NormalURL {
         let isSecure = scheme == "https://"
         self.origin = Array(scheme.utf8) + Self.host(authority.map(Self.lowered), port: isSecure ? ":443" : ":80")
         self.path = Self.normalised(rest.dropFirst(authority.count).prefix { !"?#".utf8.contains($0) })
-    }
-
-    init?(_ url: [UInt8]) {
-        self.init(url[...])
     }
 
     /// The path with its reserved characters decoded, too.

@@ -21,16 +21,25 @@ package struct BodyParameters: Sendable {
     package let encoding: Encoding
     private let members: [String: JSONValue]
 
-    /// - Parameter accepting: The media types that the endpoint accepts.
-    package init(_ request: EndpointRequest, accepting: [Encoding] = [.json, .form]) throws(Failure) {
+    /// - Parameters:
+    ///   - accepting: The media types that the endpoint accepts.
+    ///   - readsJSONAsForm: Whether a JSON object may be labelled as a form, as auth0-python 6 sends pushed requests. No
+    ///     form begins with a brace, which a form escapes.
+    package init(
+        _ request: EndpointRequest,
+        accepting: [Encoding] = [.json, .form],
+        readsJSONAsForm: Bool = false
+    ) throws(Failure) {
         let mediaType = (request.field("content-type") ?? "").prefix { $0 != ";" }
             .filter { $0 != " " && $0 != "\t" }.lowercased()
-        switch mediaType {
+        let form = "application/x-www-form-urlencoded"
+        let isMislabelled = readsJSONAsForm && mediaType == form && request.body.first == UInt8(ascii: "{")
+        switch isMislabelled ? "application/json" : mediaType {
         case "application/json" where accepting.contains(.json):
             guard case .object(let members) = JSONText.decode(request.body) else { throw .malformed }
             self.encoding = .json
             self.members = members.filter { $0.value != .null && $0.value != "" }
-        case "application/x-www-form-urlencoded" where accepting.contains(.form):
+        case form where accepting.contains(.form):
             guard let members = Self.form(request.body) else { throw .malformed }
             self.encoding = .form
             self.members = members.filter { $0.value != "" }
@@ -38,6 +47,9 @@ package struct BodyParameters: Sendable {
             throw .mediaType
         }
     }
+
+    /// The names of all parameters that have a value, sorted.
+    package var names: [String] { self.members.keys.sorted() }
 
     /// The parameter's value; in JSON it may be of any type except `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }

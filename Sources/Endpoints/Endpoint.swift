@@ -78,8 +78,11 @@ package struct EndpointResponse: Sendable {
     package var body: [UInt8]
     /// The reason of a refusal, for the log and the metrics; nil if it is none.
     package var reason: Reason?
-    /// The path of the sign-in page to which a refusal's page leads; nil: to the sign-in page and from there to `/`.
+    /// The path of the sign-in page, or the URL of a client's page, to which a refusal's page leads; nil: to the sign-in
+    /// page and from there to `/`.
     package var signIn: String?
+    /// What happened, in words of the operator for the user, which a refusal's page shows in place of its own.
+    package var explanation: String?
 
     package init(
         status: Int,
@@ -113,6 +116,13 @@ package struct Endpoint: Sendable {
     package var bodyLimit: Int
     /// Whether the handler continues when the client leaves: it writes something that is single-use.
     package var outlivesClient: Bool
+    /// The other origins whose scripts may read its answers; nil: none. Their preflights are answered before the handler
+    /// is asked.
+    package private(set) var readers: CrossOriginReaders?
+    /// How its clients are refused before it runs; nil: with problem documents, or pages for people.
+    package let envelope: RefusalEnvelope?
+    /// Whether it answers OPTIONS itself, apart from preflights.
+    package let answersOptions: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
     /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
@@ -122,18 +132,29 @@ package struct Endpoint: Sendable {
         scope: EndpointScope = .endpointHosts,
         bodyLimit: Int = 16_384,
         outlivesClient: Bool = false,
+        envelope: RefusalEnvelope? = nil,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
         self.pattern = EndpointPattern(path)
         self.methods = methods
+        self.answersOptions = methods.contains("OPTIONS")
         self.scope = scope
         self.bodyLimit = bodyLimit
         self.outlivesClient = outlivesClient
+        self.envelope = envelope
         self.answer = answer
     }
 
     /// The path as it was written.
     package var path: String { self.pattern.text }
+
+    /// The same endpoint for the scripts of other origins.
+    package func readable(by readers: CrossOriginReaders) -> Endpoint {
+        var endpoint = self
+        endpoint.readers = readers
+        if !endpoint.answersOptions { endpoint.methods.append("OPTIONS") }
+        return endpoint
+    }
 }
 
 /// An endpoint that the identity provider answers: the request is forwarded to it as on a public route. No session is

@@ -3,6 +3,7 @@ import Glibc
 #endif
 
 /// The path of an endpoint. Its segments are literal or parameters: `{name}` matches any one segment that is not empty.
+/// `**` as the last segment matches what is left, which may be empty or have several segments.
 ///
 /// It is matched against a normalised path, segment by segment. Normalising leaves an encoded slash in its segment, so
 /// no parameter matches two segments.
@@ -10,9 +11,15 @@ package struct EndpointPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         case literal([UInt8])
         case parameter(String)
+        case rest
 
-        var isParameter: Bool {
-            if case .parameter = self { true } else { false }
+        /// The literal comes first, the rest last.
+        var rank: Int {
+            switch self {
+            case .literal: 0
+            case .parameter: 1
+            case .rest: 2
+            }
         }
     }
 
@@ -24,11 +31,13 @@ package struct EndpointPattern: Sendable, Hashable {
     /// The length in bytes of the shortest path that matches.
     package let shortest: Int
 
-    /// - Parameter text: A path that begins with `/`; a segment is a parameter if it is `{name}` as a whole.
+    /// - Parameter text: A path that begins with `/`; a segment is a parameter if it is `{name}` as a whole. `**` stands
+    ///   only at the end.
     package init(_ text: String) {
         self.text = text
         self.segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { segment in
+                if segment.elementsEqual("**".utf8) { return .rest }
                 guard segment.count > 2, segment.first == UInt8(ascii: "{"), segment.last == UInt8(ascii: "}") else {
                     return .literal(Array(segment))
                 }
@@ -42,29 +51,38 @@ package struct EndpointPattern: Sendable, Hashable {
         }
         self.prefix = prefix
         self.shortest = self.segments.reduce(0) { sum, segment in
-            if case .literal(let bytes) = segment { sum + 1 + bytes.count } else { sum + 2 }
+            switch segment {
+            case .literal(let bytes): sum + 1 + bytes.count
+            case .parameter: sum + 2
+            case .rest: sum + 1
+            }
         }
     }
 
     /// Whether the pattern matches one path only.
-    package var isExact: Bool { !self.segments.contains(where: \.isParameter) }
+    package var isExact: Bool { self.segments.allSatisfy { $0.rank == 0 } }
 
     /// Whether both match the same paths; the names of parameters do not matter.
     package func takesTheSame(as other: EndpointPattern) -> Bool {
         self.segments.count == other.segments.count
-            && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.isParameter && $1.isParameter }
+            && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }
 
     /// Whether this pattern is tried before `other`: in the first segment in which one is literal and the other a
     /// parameter, the literal one comes first. Patterns of different length never match the same path; they are ordered
-    /// by length.
+    /// by length. Those that end with `**` come last, the longest of them first.
     package func precedes(_ other: EndpointPattern) -> Bool {
-        guard self.segments.count == other.segments.count else { return self.segments.count < other.segments.count }
-        for (own, others) in zip(self.segments, other.segments) where own.isParameter != others.isParameter {
-            return others.isParameter
+        if self.hasRest != other.hasRest { return other.hasRest }
+        guard self.segments.count == other.segments.count else {
+            return (self.segments.count < other.segments.count) != self.hasRest
+        }
+        for (own, others) in zip(self.segments, other.segments) where own.rank != others.rank {
+            return own.rank < others.rank
         }
         return false
     }
+
+    private var hasRest: Bool { self.segments.last == .rest }
 
     /// Whether a normalised path matches. Allocates nothing.
     package func matches(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -78,6 +96,7 @@ package struct EndpointPattern: Sendable, Hashable {
             guard start < path.count, path[start] == UInt8(ascii: "/") else { return false }
             let end = Self.end(of: path, from: start + 1)
             switch segment {
+            case .rest: return true
             case .parameter: if end == start + 1 { return false }
             case .literal(let bytes):
                 guard bytes.count == end - start - 1, bytes.elementsEqual(path[(start + 1)..<end]) else { return false }

@@ -5,10 +5,16 @@ extension EndpointRequest {
     /// Whether the browser loads a page that the user opens, so that the answer may begin or complete something: not
     /// HEAD, a prefetch, a preview, an image or a script's request. A client that does not send `Sec-Fetch-Mode` is
     /// believed to load a page.
-    package var isPageLoad: Bool {
-        guard self.method == "GET", !self.fields.contains(where: { Self.purposes.contains($0.name) }) else {
-            return false
-        }
+    package var isPageLoad: Bool { self.method == "GET" && self.isNavigation }
+
+    /// The same for any method: a posted form is a navigation, too.
+    package var isNavigation: Bool {
+        guard !self.fields.contains(where: { Self.purposes.contains($0.name) }) else { return false }
         return (self.field("sec-fetch-mode") ?? "navigate") == "navigate"
+    }
+
+    /// Whether that page fills a tab: not a frame of another page.
+    package var isTopLevelPageLoad: Bool {
+        self.isPageLoad && (self.field("sec-fetch-dest") ?? "document") == "document"
     }
 }

@@ -9,6 +9,8 @@ package struct PresentedCredentials: Sendable, Equatable {
         case bearer(Secret)
         /// The text after `Basic` (RFC 7617 2), not decoded; may be empty.
         case basic(Secret)
+        /// The text after `DPoP` (RFC 9449 7.1); may be empty.
+        case dpop(Secret)
         /// Any other scheme, or none.
         case other
     }
@@ -17,12 +19,18 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// there is more than one, it is unknown which is the browser's own: another site of the same domain may have
     /// planted one.
     package var sessionCookies: [Secret]
+    /// The different values of the provider's own session cookie, in the same way.
+    package var providerCookies: [Secret]
     /// The gateway's other cookies on this host, in order of arrival and at most `mostCompanions`.
     package var companions: [CompanionCookie]
+    /// What the cookies say of session-transfer tokens.
+    package var handoff: HandoffCredentials
     /// `X-Session-Token`; nil when absent or empty.
     package var sessionToken: Secret?
     /// `Authorization`; nil when absent.
     package var authorization: Authorization?
+    /// The content of `DPoP` (RFC 9449 4): the proof of a key; nil when absent.
+    package var proof: Secret?
     /// `X-Session-Token` or `Authorization` is repeated, so neither is read.
     package var isRepeated: Bool
 
@@ -33,15 +41,21 @@ package struct PresentedCredentials: Sendable, Equatable {
 
     package init(
         sessionCookies: [Secret] = [],
+        providerCookies: [Secret] = [],
         companions: [CompanionCookie] = [],
+        handoff: HandoffCredentials = HandoffCredentials(),
         sessionToken: Secret? = nil,
         authorization: Authorization? = nil,
+        proof: Secret? = nil,
         isRepeated: Bool = false
     ) {
         self.sessionCookies = sessionCookies
+        self.providerCookies = providerCookies
         self.companions = companions
+        self.handoff = handoff
         self.sessionToken = sessionToken
         self.authorization = authorization
+        self.proof = proof
         self.isRepeated = isRepeated
     }
 
@@ -70,4 +84,19 @@ package struct CompanionCookie: Sendable, Equatable {
         self.label = label
         self.value = value
     }
+}
+
+/// The session-transfer tokens in a request's cookies (`HandoffCookies`).
+package struct HandoffCredentials: Sendable, Equatable {
+    /// The different values of the handoff cookies, in order of arrival and at most `most`.
+    package var tokens: [Secret] = []
+    /// The value of the cookie that marks tokens as dealt with; nil when absent or ambiguous.
+    package var marks: Secret?
+    /// The secret of the try that the browser repeats; nil when absent or ambiguous.
+    package var attempt: Secret?
+
+    /// No honest browser has more; of several, none is used.
+    package static let most = 8
+
+    package init() {}
 }

@@ -8,12 +8,20 @@ package enum ProblemDocument {
     /// The document.
     ///
     /// - Parameters:
+    ///   - detail: What happened, in words of the operator.
     ///   - requestID: Consists of token characters only, as every request id does; nil if there is no request.
     ///   - loginURL: Consists of the characters of a URL only.
-    static func text(_ reason: Reason, _ refusal: Refusal, requestID: String?, loginURL: String?) -> String {
+    static func text(
+        _ reason: Reason,
+        _ refusal: Refusal,
+        detail: String?,
+        requestID: String?,
+        loginURL: String?
+    ) -> String {
         var text = #"{"type":"about:blank","title":""#
         text += refusal.title
         text += "\",\"status\":\(refusal.status),\"reason\":\"\(reason.rawValue)\""
+        if let detail { text += ",\"detail\":" + String(decoding: JSONText.encode(.string(detail)), as: UTF8.self) }
         if let requestID { text += ",\"request_id\":\"\(requestID)\"" }
         if let loginURL { text += ",\"login_url\":\"\(loginURL)\"" }
         text += "}\n"
@@ -25,12 +33,14 @@ extension EndpointResponse {
     /// A refusal as a problem document.
     ///
     /// - Parameters:
+    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
     ///   - requestID: The id of the request, by which the logs can be searched.
     ///   - wait: The remaining time of a rate limit.
     ///   - loginURL: Where a script can send its user to sign in (`SignInPath.url`); nil if signing in does not help.
     ///   - fields: Further fields; a `WWW-Authenticate` among them replaces the usual challenge.
     package static func problem(
         _ reason: Reason,
+        explanation: String? = nil,
         requestID: String?,
         retryAfter wait: Duration? = nil,
         loginURL: String? = nil,
@@ -46,12 +56,21 @@ extension EndpointResponse {
         }
         all += refusal.retryFields(wait)
         all += fields
-        return EndpointResponse(
+        let text = ProblemDocument.text(
+            reason,
+            refusal,
+            detail: explanation,
+            requestID: requestID,
+            loginURL: loginURL
+        )
+        var response = EndpointResponse(
             status: refusal.status,
             fields: all,
-            body: Array(ProblemDocument.text(reason, refusal, requestID: requestID, loginURL: loginURL).utf8),
+            body: Array(text.utf8),
             reason: reason
         )
+        response.explanation = explanation
+        return response
     }
 }
 

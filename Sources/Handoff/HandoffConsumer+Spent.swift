@@ -74,7 +74,7 @@ extension HandoffConsumer {
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let key = attempt.transfer.sessionKey
-        return self.store.session(key, on: loop).flatMap { stored in
+        return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
                 // The session has ended since, for example by a revocation.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
@@ -100,12 +100,16 @@ extension HandoffConsumer {
         _ request: HandoffRequest,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        let endsExisting = reason == .handoffOtherUser && request.existing != nil
+        let endsExisting = reason == .handoffOtherUser && request.existing != nil && request.endsOtherUser
         var record = record
         record.outcome = .refused(reason)
         record.burns = true
         record.endedSessionID = endsExisting ? request.existing?.session.id : nil
-        let plan = Plan(outcome: .refused(reason, endsExisting: endsExisting), record: record)
+        let plan = Plan(
+            // Which rule it was is not known any more.
+            outcome: reason == .ruleDenied ? .denied(text: nil) : .refused(reason, endsExisting: endsExisting),
+            record: record
+        )
         return self.finish(plan, request, on: loop)
     }
 

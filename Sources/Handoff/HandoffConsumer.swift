@@ -1,5 +1,6 @@
 package import AddressIntelligence
 package import NIOCore
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -24,7 +25,10 @@ package struct HandoffConsumer: Sendable {
     let store: any SessionStore & SingleUseStore & ReplaceableStore
     let authority: TokenAuthority
     private let lifetimes: SessionSettings.Lifetimes
-    private let observer: DeviceObserver
+    let observer: DeviceObserver
+    /// Tells whose users are gone; nil if the provider cannot.
+    let directory: (any UserDirectory)?
+    private let rules: RuleBook
     let journal: HandoffJournal
     let clock: Clock
 
@@ -33,6 +37,8 @@ package struct HandoffConsumer: Sendable {
         authority: TokenAuthority,
         sessions: SessionSettings,
         asn: ASNDirectory?,
+        directory: (any UserDirectory)? = nil,
+        rules: RuleBook = RuleBook(),
         journal: HandoffJournal,
         clock: Clock
     ) {
@@ -40,6 +46,8 @@ package struct HandoffConsumer: Sendable {
         self.authority = authority
         self.lifetimes = sessions.transfer
         self.observer = DeviceObserver(directory: asn)
+        self.directory = directory
+        self.rules = rules
         self.journal = journal
         self.clock = clock
     }
@@ -48,18 +56,16 @@ package struct HandoffConsumer: Sendable {
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         var request = request
         request.device = self.observer.completed(request.device)
-        let key: RecordKey
-        switch self.authority.read(.transfer, request.token) {
-        case .record(let named): key = named
-        case .otherKey: return loop.makeSucceededFuture(self.refuse(.credentialOtherKey, request))
-        case .malformed: return loop.makeSucceededFuture(self.refuse(.handoffMalformed, request))
+        let attempt: Attempt
+        do throws(Reason) {
+            attempt = try self.attempt(request)
+        } catch {
+            return loop.makeSucceededFuture(self.refuse(error, request))
         }
-        if let existing = request.existing, existing.session.bornOf == key {
+        if attempt.isRepeated {
             self.journal.record(Self.record(.repeated, request))
             return loop.makeSucceededFuture(.alreadySignedIn)
         }
-        let transfer = self.authority.attempt(request.attempt, with: key, of: request.token, on: request.authority)
-        let attempt = Attempt(transfer: transfer, request: request, key: key)
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
             self.journal.record(Self.record(.unavailable, attempt.request))
             return .unavailable(error as? StoreError ?? .unavailable)
@@ -79,6 +85,23 @@ package struct HandoffConsumer: Sendable {
         let transfer: TransferAttempt
         let request: HandoffRequest
         let key: RecordKey
+
+        /// Whether the browser is signed in by this token already.
+        var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
+    }
+
+    /// The try that a request with a complete device makes.
+    ///
+    /// - Throws: Why its token can be none of the gateway's present ones, by its syntax.
+    func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
+        let key: RecordKey
+        switch self.authority.read(.transfer, request.token) {
+        case .record(let named): key = named
+        case .otherKey: throw .credentialOtherKey
+        case .malformed: throw .handoffMalformed
+        }
+        let transfer = self.authority.attempt(request.attempt, with: key, of: request.token, on: request.authority)
+        return Attempt(transfer: transfer, request: request, key: key)
     }
 
     private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
@@ -89,7 +112,7 @@ package struct HandoffConsumer: Sendable {
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, on: loop)
             case .live(let stored):
-                return self.store.session(stored.record.parentKey, on: loop).flatMap { parent in
+                return self.store.session(stored.record.parentKey, in: self.directory, on: loop).flatMap { parent in
                     self.act(on: stored, parent: parent?.record, attempt, isLast: isLast, on: loop)
                 }
             }
@@ -143,7 +166,8 @@ package struct HandoffConsumer: Sendable {
 
     /// Judges the token and returns what to do.
     ///
-    /// - Parameter made: The session that this try made earlier; it is kept, and no other is made.
+    /// - Parameter made: The session that this try made earlier; it is kept, and no other is made. The rules let the
+    ///   token pass then, and are not asked again: a session does not hold all that they may ask for.
     func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt, made: Session? = nil) -> Plan {
         let request = attempt.request
         let now = self.clock.now()
@@ -154,21 +178,29 @@ package struct HandoffConsumer: Sendable {
             client: request.client,
             device: request.device,
             existing: request.existing?.session,
-            now: now
+            organization: request.organization,
+            now: now,
+            rules: made == nil ? self.rules : RuleBook()
         ).judged()
 
         var record = Self.record(.signedIn, request)
-        if made == nil { record.note(token) }
+        if made == nil {
+            record.note(token)
+            record.age = now.since(token.issuedAt)
+        }
         record.binding = judgement.binding
         record.passedInDryRun = judgement.passedInDryRun
+        record.rules = judgement.rules.findings
         switch judgement.verdict {
-        case .refuse(let reason, let burns, let endsExisting):
+        case .refuse(let reason, let burns, let isOtherUser):
+            let endsExisting = isOtherUser && request.endsOtherUser
             record.outcome = .refused(reason)
             record.burns = burns
             record.endedSessionID = endsExisting ? request.existing?.session.id : nil
             return Plan(
                 marker: burns ? .burned(attempt.transfer.id, reason) : nil,
-                outcome: .refused(reason, endsExisting: endsExisting),
+                outcome: reason == .ruleDenied
+                    ? .denied(text: judgement.rules.objection?.text) : .refused(reason, endsExisting: endsExisting),
                 record: record
             )
         case .accept(let parent):

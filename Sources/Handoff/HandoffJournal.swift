@@ -1,5 +1,6 @@
-internal import AddressIntelligence
+package import AddressIntelligence
 package import Observability
+internal import Rules
 internal import Sessions
 internal import Settings
 internal import Vocabulary
@@ -14,10 +15,13 @@ package struct HandoffJournal: Sendable {
     }
 
     /// A journal that counts in `metrics` and writes to `audit`.
-    package init(audit: AuditStream, metrics: MetricsRegistry) {
+    ///
+    /// - Parameter places: Tells the countries of addresses; nil: they are unknown.
+    package init(audit: AuditStream, metrics: MetricsRegistry, places: GeoDirectory? = nil) {
         let counters = HandoffCounters(metrics)
         self.take = { record in
             counters.count(record)
+            let record = record.locating(places)
             // The last event is the act itself: if it cannot be written, the act must not happen.
             return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
         }
@@ -33,6 +37,19 @@ package struct HandoffJournal: Sendable {
     }
 }
 
+extension HandoffRecord {
+    /// This record with the countries of its devices. Both come from the same database, as those that rules see.
+    ///
+    /// - Parameter places: nil: nothing is looked up.
+    package func locating(_ places: GeoDirectory?) -> HandoffRecord {
+        guard let places else { return self }
+        var record = self
+        record.country = places.place(of: self.device.address)?.countryCode
+        record.mintedCountry = self.mintedDevice.flatMap { places.place(of: $0.address)?.countryCode }
+        return record
+    }
+}
+
 /// The counters of the handoff, registered once. Handoffs are rare enough for the registry's own lock.
 private struct HandoffCounters: Sendable {
     /// The values of `sallyport_binding_checks_total{result}`.
@@ -44,6 +61,9 @@ private struct HandoffCounters: Sendable {
     private let metrics: MetricsRegistry
     private let results: [TransferTokenResult: CounterID]
     private let bindings: [String: CounterID]
+    private let wouldReject: [BindingMode: CounterID]
+    private let redeemed: [HandoffTransport: CounterID]
+    private let age: HistogramID
 
     init(_ metrics: MetricsRegistry) {
         self.metrics = metrics
@@ -60,10 +80,23 @@ private struct HandoffCounters: Sendable {
             }
         }
         self.bindings = bindings
+        self.wouldReject = Dictionary(
+            uniqueKeysWithValues: BindingMode.allCases.map {
+                ($0, metrics.counter(MetricNames.bindingWouldReject, $0.rawValue))
+            }
+        )
+        self.redeemed = Dictionary(
+            uniqueKeysWithValues: HandoffTransport.allCases.map {
+                ($0, metrics.counter(MetricNames.handoffRedeemed, $0.rawValue))
+            }
+        )
+        self.age = metrics.histogram(MetricNames.handoffAge, buckets: MetricNames.handoffAgeBuckets)
     }
 
     func count(_ record: HandoffRecord) {
         if let id = self.results[record.result] { self.metrics.increment(id) }
+        self.countOutcome(of: record)
+        for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
         guard let mode = record.binding else { return }
         let result: BindingResult =
             switch record.reason {
@@ -73,6 +106,22 @@ private struct HandoffCounters: Sendable {
             default: .match
             }
         if let id = self.bindings[Self.key(mode, result)] { self.metrics.increment(id) }
+        if record.passedInDryRun != nil, let id = self.wouldReject[mode] { self.metrics.increment(id) }
+    }
+
+    /// Which clients mint, how tokens arrive and how old they are then, and why they are refused.
+    private func countOutcome(of record: HandoffRecord) {
+        switch record.outcome {
+        case .minted:
+            self.metrics.increment(self.metrics.counter(MetricNames.handoffMinted, record.clientID))
+        case .signedIn, .sessionStays:
+            if let id = record.transport.flatMap({ self.redeemed[$0] }) { self.metrics.increment(id) }
+            if let age = record.age { self.metrics.observe(self.age, nanoseconds: age.wholeMilliseconds * 1_000_000) }
+        case .refused(let reason):
+            self.metrics.increment(self.metrics.counter(MetricNames.handoffRejected, reason.rawValue))
+        case .mintRefused, .mintUnavailable, .repeated, .unavailable:
+            break
+        }
     }
 
     private static func key(_ mode: BindingMode, _ result: BindingResult) -> String {
@@ -88,8 +137,11 @@ extension HandoffRecord {
         if let passed = self.passedInDryRun {
             events.append(self.auditEvent(.bindingMismatch, code: nil, reason: passed, details: [("dry_run", "true")]))
         }
-        events.append(self.auditEvent(kind, code: self.code, reason: self.reason, details: self.auditDetails))
-        return events
+        let act = self.auditEvent(kind, code: self.code, reason: self.reason, details: self.auditDetails)
+        for finding in self.rules where finding.result.isDryRun {
+            events.append(act.ofDryRun(rule: finding.rule, reason: finding.reason))
+        }
+        return events + [act]
     }
 
     private var auditKind: AuditEvent.Kind? {
@@ -128,6 +180,8 @@ extension HandoffRecord {
         event.audience = self.audience
         event.boundAddress = self.mintedDevice?.address.description
         event.boundASN = self.mintedDevice?.asn
+        event.country = self.country
+        event.boundCountry = self.mintedCountry
         event.isTriggeredByTransferToken = self.transport != nil
         return event
     }
@@ -143,6 +197,7 @@ extension HandoffRecord {
             ("parent_session", self.parentSessionID),
             ("first_address", self.firstDevice?.address.description),
             ("first_asn", self.firstDevice?.asn.map(String.init)),
+            ("rule", self.rules.objecting),
             ("burned", self.burns ? "true" : nil),
             ("burned_for", self.burnedFor?.rawValue),
             ("ended_session", self.endedSessionID),

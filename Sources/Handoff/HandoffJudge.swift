@@ -1,3 +1,4 @@
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -21,7 +22,11 @@ package struct HandoffCase: Sendable {
     package var device: DeviceFacts
     /// The session that this browser already has on this host.
     package var existing: Session?
+    /// The organization that the client asks for; nil: any user.
+    package var organization: String?
     package var now: UnixTime
+    /// The operator's rules, which see only tokens that everything else lets pass.
+    package var rules: RuleBook
 
     package init(
         token: TransferToken,
@@ -30,7 +35,9 @@ package struct HandoffCase: Sendable {
         client: ClientSettings,
         device: DeviceFacts,
         existing: Session?,
-        now: UnixTime
+        organization: String? = nil,
+        now: UnixTime,
+        rules: RuleBook = RuleBook()
     ) {
         self.token = token
         self.parent = parent
@@ -38,7 +45,9 @@ package struct HandoffCase: Sendable {
         self.client = client
         self.device = device
         self.existing = existing
+        self.organization = organization
         self.now = now
+        self.rules = rules
     }
 }
 
@@ -57,11 +66,19 @@ package struct HandoffJudgement: Sendable, Equatable {
     package var binding: BindingMode?
     /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
     package var passedInDryRun: Reason?
+    /// What the operator's rules said; nothing when something else decided before.
+    package var rules: RuleJudgement
 
-    package init(verdict: HandoffVerdict, binding: BindingMode? = nil, passedInDryRun: Reason? = nil) {
+    package init(
+        verdict: HandoffVerdict,
+        binding: BindingMode? = nil,
+        passedInDryRun: Reason? = nil,
+        rules: RuleJudgement = RuleJudgement()
+    ) {
         self.verdict = verdict
         self.binding = binding
         self.passedInDryRun = passedInDryRun
+        self.rules = rules
     }
 }
 
@@ -86,6 +103,13 @@ extension HandoffCase {
         if let mismatch, !self.client.bindingDryRun {
             return HandoffJudgement(verdict: self.mismatch(mismatch), binding: binding)
         }
+        if let organization = self.organization, !parent.identity.belongs(to: organization) {
+            return HandoffJudgement(
+                verdict: self.mismatch(.handoffOtherOrganization),
+                binding: binding,
+                passedInDryRun: mismatch
+            )
+        }
         // As Auth0 does: when the browser has a session of another user, a valid token and that session end each other
         // and the browser goes to the sign-in page, so that no link can silently swap the account that a user works in
         // (login CSRF). No policy keeps the token.
@@ -96,11 +120,44 @@ extension HandoffCase {
                 passedInDryRun: mismatch
             )
         }
-        return HandoffJudgement(verdict: .accept(parent: parent), binding: binding, passedInDryRun: mismatch)
+        let rules = self.rules.judge(.consume, self.facts(of: parent))
+        let verdict: HandoffVerdict =
+            rules.objection.map { .refuse($0.reason, burns: true, endsExisting: false) } ?? .accept(parent: parent)
+        return HandoffJudgement(verdict: verdict, binding: binding, passedInDryRun: mismatch, rules: rules)
+    }
+
+    /// What the rules may know.
+    private func facts(of parent: Session) -> RuleFacts {
+        RuleFacts(
+            request: RuleFacts.Request(self.device),
+            authority: self.host,
+            token: RuleFacts.Token(
+                clientID: self.token.clientID,
+                scopes: self.token.scopes,
+                request: RuleFacts.Request(self.token.device)
+            ),
+            userID: parent.subject,
+            traits: parent.identity.traits,
+            clientID: self.client.clientID
+        )
     }
 
     private func mismatch(_ reason: Reason) -> HandoffVerdict {
         .refuse(reason, burns: self.client.burnsOnMismatch, endsExisting: false)
+    }
+}
+
+extension RuleFacts.Request {
+    init(_ device: DeviceFacts) {
+        self.init(address: device.address, asn: device.asn, userAgent: device.userAgent)
+    }
+}
+
+extension Identity {
+    /// Whether the provider says that the user is signed in to this organization, by Auth0's claims (`org_id`,
+    /// `org_name`). Like the names of organizations there, they are compared exactly.
+    package func belongs(to organization: String) -> Bool {
+        ["org_id", "org_name"].contains { self.traitsDocument[$0]?.string == organization }
     }
 }
 

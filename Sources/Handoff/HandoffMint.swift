@@ -1,5 +1,6 @@
 package import AddressIntelligence
 package import NIOCore
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -24,6 +25,10 @@ package struct MintRequest: Sendable {
     package var address: IPAddress
     package var userAgent: String?
     package var requestID: String
+    /// The public authority (`host[:port]`) of the request.
+    package var authority: String
+    /// The thumbprint of the key that the request proves; nil: none.
+    package var keyThumbprint: String?
 
     package init(
         parent: Parent,
@@ -32,7 +37,9 @@ package struct MintRequest: Sendable {
         host: String? = nil,
         address: IPAddress,
         userAgent: String?,
-        requestID: String
+        requestID: String,
+        authority: String,
+        keyThumbprint: String? = nil
     ) {
         self.parent = parent
         self.client = client
@@ -41,6 +48,8 @@ package struct MintRequest: Sendable {
         self.address = address
         self.userAgent = userAgent
         self.requestID = requestID
+        self.authority = authority
+        self.keyThumbprint = keyThumbprint
     }
 }
 
@@ -49,6 +58,8 @@ package enum MintOutcome: Sendable {
     /// The token, and how long it can be used from now.
     case minted(token: Secret, lifetime: Duration)
     case refused(Reason)
+    /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
+    case denied(text: String?)
     /// Too many were requested (`handoff.throttled`); the next is allowed after `retryAfter`.
     case throttled(retryAfter: Duration)
     /// The store cannot keep it: 503, nothing was handed out.
@@ -62,15 +73,20 @@ package struct HandoffMint: Sendable {
     private let limiter: any RateLimiter
     private let lifetime: Duration
     private let observer: DeviceObserver
+    private let directory: (any UserDirectory)?
+    private let rules: RuleBook
     private let journal: HandoffJournal
     private let clock: Clock
 
+    /// - Parameter directory: Tells whose users are gone; nil if the provider cannot.
     package init(
         store: any SessionStore & SingleUseStore,
         authority: TokenAuthority,
         limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
+        directory: (any UserDirectory)? = nil,
+        rules: RuleBook = RuleBook(),
         journal: HandoffJournal,
         clock: Clock
     ) {
@@ -79,6 +95,8 @@ package struct HandoffMint: Sendable {
         self.limiter = limiter
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
+        self.directory = directory
+        self.rules = rules
         self.journal = journal
         self.clock = clock
     }
@@ -87,8 +105,9 @@ package struct HandoffMint: Sendable {
     ///
     /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
-    /// never existed, or a browser's), `session.other_client`, `handoff.nested`, and `handoff.throttled`
-    /// (`MintLimits`). A token is not handed out when the audit stream has no room for its event.
+    /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
+    /// (the parent is bound to a key), and `handoff.throttled` (`MintLimits`). A token is not handed out when the audit
+    /// stream has no room for its event.
     package func mint(_ request: MintRequest, on loop: any EventLoop) -> EventLoopFuture<MintOutcome> {
         let device = self.observer.facts(address: request.address, userAgent: request.userAgent)
         guard request.client.canCreateTransferToken else {
@@ -108,9 +127,7 @@ package struct HandoffMint: Sendable {
                 return loop.makeSucceededFuture(self.refuse(.credentialMalformed, request, device, parent: nil))
             }
         }
-        return self.counting(MintLimits.client(of: request), request, device, parent: nil, on: loop) {
-            self.judge(request, key: key, device: device, on: loop)
-        }.flatMapErrorThrowing { error in
+        return self.judge(request, key: key, device: device, on: loop).flatMapErrorThrowing { error in
             self.journal.record(self.record(.mintUnavailable, request, device, parent: nil))
             return .unavailable(error as? StoreError ?? .unavailable)
         }
@@ -119,8 +136,8 @@ package struct HandoffMint: Sendable {
     /// Why no token may be minted from this session for this client; nil when one may.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
         // A stolen browser cookie must not yield tokens for other hosts, and a session that came from a handoff must
-        // not make further ones.
-        if parent.origin == .transfer { return .handoffNested }
+        // not make further ones. What comes from a session must end with it, and an online one has no lineage of its own.
+        if parent.origin == .transfer || parent.isOnline { return .handoffNested }
         if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
         if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
         return nil
@@ -133,18 +150,57 @@ package struct HandoffMint: Sendable {
         device: DeviceFacts,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
-        self.store.session(key, on: loop).flatMap { stored in
+        self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let parent = stored?.record else {
                 return loop.makeSucceededFuture(self.refuse(.sessionUnknown, request, device, parent: nil))
             }
             let now = self.clock.now()
-            if let reason = Self.objection(to: parent, client: request.client, now: now) {
+            if let reason = Self.objection(to: parent, client: request.client, now: now)
+                ?? Reason.objection(toKey: parent.keyThumbprint, provenBy: request.keyThumbprint)
+            {
                 return loop.makeSucceededFuture(self.refuse(reason, request, device, parent: parent))
             }
+            let rules = self.judgement(of: parent, client: request.client, device, authority: request.authority)
+            if let objection = rules.objection {
+                var record = self.record(.mintRefused(objection.reason), request, device, parent: parent)
+                record.rules = rules.findings
+                self.journal.record(record)
+                return loop.makeSucceededFuture(.denied(text: objection.text))
+            }
             return self.counting(MintLimits.session(parent), request, device, parent: parent, on: loop) {
-                self.issue(request, from: parent, key: key, device: device, now: now, on: loop)
+                self.issue(request, from: parent, key: key, device: device, rules.findings, now: now, on: loop)
             }
         }
+    }
+
+    /// What the rules say of a token from this session, for a caller that has to know before it asks for one.
+    package func judgement(
+        of parent: Session,
+        client: ClientSettings,
+        address: IPAddress,
+        userAgent: String?,
+        authority: String
+    ) -> RuleJudgement {
+        let device = self.observer.facts(address: address, userAgent: userAgent)
+        return self.judgement(of: parent, client: client, device, authority: authority)
+    }
+
+    private func judgement(
+        of parent: Session,
+        client: ClientSettings,
+        _ device: DeviceFacts,
+        authority: String
+    ) -> RuleJudgement {
+        self.rules.judge(
+            .mint,
+            RuleFacts(
+                request: RuleFacts.Request(device),
+                authority: authority,
+                userID: parent.subject,
+                traits: parent.identity.traits,
+                clientID: client.clientID
+            )
+        )
     }
 
     /// Continues if the bucket has room. When the store fails, the cost is given back, so that an outage does not
@@ -153,7 +209,7 @@ package struct HandoffMint: Sendable {
         _ bucket: RateBucket,
         _ request: MintRequest,
         _ device: DeviceFacts,
-        parent: Session?,
+        parent: Session,
         on loop: any EventLoop,
         _ next: @escaping @Sendable () -> EventLoopFuture<MintOutcome>
     ) -> EventLoopFuture<MintOutcome> {
@@ -172,6 +228,7 @@ package struct HandoffMint: Sendable {
         from parent: Session,
         key parentKey: RecordKey,
         device: DeviceFacts,
+        _ rules: [RuleFinding],
         now: UnixTime,
         on loop: any EventLoop
     ) -> EventLoopFuture<MintOutcome> {
@@ -187,7 +244,9 @@ package struct HandoffMint: Sendable {
             expiresAt: min(now.advanced(by: self.lifetime), parent.expiresAt)
         )
         return self.store.create(transfer, key: key, on: loop).map {
-            guard self.journal.record(self.record(.minted, request, device, parent: parent)) else {
+            var record = self.record(.minted, request, device, parent: parent)
+            record.rules = rules
+            guard self.journal.record(record) else {
                 return .unavailable(.full)
             }
             // Minting is a use of the native session. The result is ignored: losing a note only ends the session early.
@@ -210,7 +269,7 @@ package struct HandoffMint: Sendable {
         _ wait: Duration,
         _ request: MintRequest,
         _ device: DeviceFacts,
-        parent: Session?
+        parent: Session
     ) -> MintOutcome {
         self.journal.record(self.record(.mintRefused(.handoffThrottled), request, device, parent: parent))
         return .throttled(retryAfter: wait)

@@ -1,4 +1,5 @@
 package import Observability
+package import Rules
 package import Sessions
 package import Vocabulary
 
@@ -40,12 +41,20 @@ package struct HandoffRecord: Sendable, Equatable {
     /// The native client and the device that the token was minted for.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
+    /// How long ago the token was minted, when it was judged.
+    package var age: Duration?
+    /// The country of the device that made the request, and of the one that the token was minted for (ISO 3166-1); nil if
+    /// unknown. The journal looks them up.
+    package var country: String?
+    package var mintedCountry: String?
     /// The device that used the token first, when this is a replay or completes a try whose answer was lost.
     package var firstDevice: DeviceFacts?
     /// The binding that was judged; nil when an earlier rule decided.
     package var binding: BindingMode?
     /// The mismatch that a dry run let pass.
     package var passedInDryRun: Reason?
+    /// What the operator's rules said.
+    package var rules: [RuleFinding] = []
     /// Why an earlier refusal burned the token.
     package var burnedFor: Reason?
     /// This refusal burned the token.
@@ -90,6 +99,8 @@ package struct HandoffRecord: Sendable, Equatable {
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return
                 "Single Sign-On failed: Session Transfer Token device binding validation failed due to IP/ASN mismatch."
+        case .handoffOtherOrganization:
+            return "Single Sign-On failed: Session Transfer Token organization mismatch detected."
         case .handoffOtherUser:
             return "Single Sign-On failed: Session Transfer Token user mismatch detected."
         case .sessionRevoked:

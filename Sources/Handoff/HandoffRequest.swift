@@ -20,6 +20,11 @@ package struct HandoffRequest: Sendable {
     package var existingSuffices = true
     /// Whether the new session takes the place of that session of the same user, which then ends.
     package var replacesExisting = true
+    /// Whether that session ends if it is another user's. A link on another site must not sign a
+    /// user out.
+    package var endsOtherUser = true
+    /// The organization (`org_id` or `org_name`) that the client asks for; nil: any user.
+    package var organization: String?
     /// Identifies a try and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     package var requestID: String
@@ -55,6 +60,10 @@ package enum HandoffOutcome: Sendable {
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)
+    /// A rule refused the token, which is burned; the browser's session stays (`rule.denied`).
+    ///
+    /// - Parameter text: What the user reads; nil: the gateway's own words.
+    case denied(text: String?)
     /// The store could not answer: 503. Whether the token was used may be unknown; repeating the request with the same
     /// `HandoffRequest.attempt` completes the try.
     case unavailable(StoreError)

@@ -40,6 +40,8 @@ package final class IDTokenKeys: Sendable {
         case restored
         /// The keys were sealed under an older secret, and are now under the current one.
         case resealed
+        /// There is another newest key than the one that this process knew.
+        case rotated(keyID: String, signsFrom: UnixTime)
         case failed(IDTokenKeyFailure)
     }
 
@@ -189,10 +191,14 @@ package final class IDTokenKeys: Sendable {
             guard let makesKeys else { return }
             do throws(IDTokenKeyFailure) {
                 let plan = try await self.read(makesKeys: makesKeys)
-                self.state.withLock {
-                    $0.plan = plan
-                    $0.failure = nil
-                    $0.hasRead = true
+                let former = self.state.withLock { state in
+                    defer { state.plan = plan }
+                    state.failure = nil
+                    state.hasRead = true
+                    return state.plan
+                }
+                if let newest = plan?.newest, let known = former?.newest, newest.keyID != known.keyID {
+                    self.report(.rotated(keyID: newest.keyID, signsFrom: newest.signsFrom))
                 }
             } catch {
                 let isNews = self.state.withLock { state in

@@ -14,6 +14,8 @@ struct KeyPlan: Sendable {
     struct Planned: Sendable {
         let key: SigningKey
         let signsFrom: UnixTime
+
+        var keyID: String { self.key.publicKey.thumbprint }
     }
 
     /// How long a key is published after it last signed: the longest life of an id_token, and an hour for clocks that
@@ -33,6 +35,9 @@ struct KeyPlan: Sendable {
     init(first key: SigningKey, now: UnixTime) {
         self.keys = [Planned(key: key, signsFrom: now)]
     }
+
+    /// The key that signs last.
+    var newest: Planned? { self.keys.last }
 
     private func signerIndex(_ now: UnixTime) -> Int {
         // Clocks may differ: where none signs yet, the first does.

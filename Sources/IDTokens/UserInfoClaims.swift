@@ -52,10 +52,13 @@ package enum UserInfoClaims {
         Claim("phone_number", "phone", .text, ["phone"]),
         Claim("phone_number_verified", "phone", .truth, ["phone_verified"]),
         Claim("address", "address", .address),
+        // Auth0's: apps that ask for an organization compare them.
+        Claim("org_id", "openid"),
+        Claim("org_name", "openid"),
     ]
 
     /// The scopes that ask for claims.
-    package static let scopes = ["profile", "email", "phone", "address"]
+    package static let scopes = ["profile", "email", "phone", "address", "openid"]
     /// The names of all claims, for the metadata.
     package static var names: [String] { Self.table.map(\.name) }
 

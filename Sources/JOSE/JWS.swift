@@ -27,6 +27,14 @@ package struct JWS: Sendable {
         try JWSHeader(CompactToken(Array(token)).header)
     }
 
+    /// The claims of a token whose signature is not verified: good only to choose whose keys verify it.
+    package static func unverifiedClaims(of token: some Collection<UInt8>) throws(JOSEError) -> JWTClaims {
+        guard let payload = Base64URL.decoded(try CompactToken(Array(token)).payload) else {
+            throw JOSEError("the payload is not base64url")
+        }
+        return try JWTClaims(payload)
+    }
+
     /// The token, once its signature is verified.
     ///
     /// The algorithm is compared with `allowing` before anything else. With `kid` in the header only the key of that name

@@ -25,8 +25,10 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
     /// `dpop_jkt`: the thumbprint of the key that must be proven when it is redeemed (RFC 9449 10).
     package var keyThumbprint: String?
     package var issuedAt: UnixTime
-    /// The session that a transfer token made, from which this one comes: it must still exist.
+    /// The session that a transfer token made, or with which an online one ends: it must still exist.
     package var parent: RecordKey?
+    /// Whether the refresh tokens that it gives end with `parent`, a session of the browser that came from a handoff.
+    package var endsWithParent: Bool
 
     package init(
         session: Session,
@@ -38,7 +40,8 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
         nonce: String?,
         keyThumbprint: String?,
         issuedAt: UnixTime,
-        parent: RecordKey?
+        parent: RecordKey?,
+        endsWithParent: Bool = false
     ) {
         self.session = session
         self.audience = audience
@@ -50,6 +53,7 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
         self.keyThumbprint = keyThumbprint
         self.issuedAt = issuedAt
         self.parent = parent
+        self.endsWithParent = endsWithParent
     }
 
     package var terms: RecordTerms {
@@ -65,7 +69,7 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
         self.session.write(to: &writer)
         writer.write(optional: self.audience) { $0.write($1) }
         writer.write(list: self.scopes) { $0.write($1) }
-        writer.write(byte: self.hasRefresh ? 1 : 0)
+        writer.write(byte: (self.hasRefresh ? 1 : 0) | (self.endsWithParent ? 2 : 0))
         writer.write(optional: self.redirectURI) { $0.write($1) }
         writer.write(optional: self.challenge) { $0.write($1) }
         writer.write(optional: self.nonce) { $0.write($1) }
@@ -75,18 +79,23 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> AuthorizationCode {
+        let session = try Session.read(from: &reader)
+        let audience = try reader.optionalText()
+        let scopes = try reader.texts()
+        let flags = try reader.byte()
         // Arguments are evaluated in order, which is the order of the fields.
-        AuthorizationCode(
-            session: try Session.read(from: &reader),
-            audience: try reader.optionalText(),
-            scopes: try reader.texts(),
-            hasRefresh: try reader.byte() != 0,
+        return AuthorizationCode(
+            session: session,
+            audience: audience,
+            scopes: scopes,
+            hasRefresh: flags & 1 != 0,
             redirectURI: try reader.optionalText(),
             challenge: try reader.optionalText(),
             nonce: try reader.optionalText(),
             keyThumbprint: try reader.optionalText(),
             issuedAt: try reader.time(),
-            parent: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() }
+            parent: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
+            endsWithParent: flags & 2 != 0
         )
     }
 }

@@ -23,6 +23,8 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package var scopes: [String]
     /// The thumbprint of the key that the client must prove to have (RFC 9449 5); nil: none.
     package var keyThumbprint: String?
+    /// The browser's session that must still exist when a token is used; nil: the family outlives it.
+    package var parent: RecordKey?
     /// The generation of the present token.
     package var generation: UInt32
     package var rotatedAt: UnixTime
@@ -33,7 +35,8 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         session: NewSession,
         audience: String?,
         scopes: [String],
-        keyThumbprint: String?
+        keyThumbprint: String?,
+        parent: RecordKey? = nil
     ) {
         let record = session.session
         self.clientID = clientID
@@ -41,6 +44,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         self.audience = audience
         self.scopes = scopes
         self.keyThumbprint = keyThumbprint
+        self.parent = parent
         self.generation = 0
         self.rotatedAt = record.issuedAt
         self.terms = RecordTerms(since: record.issuedAt, expiresAt: record.expiresAt)
@@ -76,6 +80,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         writer.write(optional: self.audience) { $0.write($1) }
         writer.write(list: self.scopes) { $0.write($1) }
         writer.write(optional: self.keyThumbprint) { $0.write($1) }
+        writer.write(optional: self.parent) { $0.write($1) }
         writer.write(UInt64(self.generation))
         writer.write(self.rotatedAt)
         writer.write(self.terms.since)
@@ -89,6 +94,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
             audience: try reader.optionalText(),
             scopes: try reader.texts(),
             keyThumbprint: try reader.optionalText(),
+            parent: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
             generation: try reader.unsigned(),
             rotatedAt: try reader.time(),
             terms: RecordTerms(since: try reader.time(), expiresAt: try reader.time())
@@ -101,6 +107,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         audience: String?,
         scopes: [String],
         keyThumbprint: String?,
+        parent: RecordKey?,
         generation: UInt64,
         rotatedAt: UnixTime,
         terms: RecordTerms
@@ -111,6 +118,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         self.audience = audience
         self.scopes = scopes
         self.keyThumbprint = keyThumbprint
+        self.parent = parent
         self.generation = generation
         self.rotatedAt = rotatedAt
         self.terms = terms

@@ -1,5 +1,6 @@
 internal import AddressIntelligence
 package import Observability
+package import Rules
 package import Sessions
 internal import Settings
 package import Vocabulary
@@ -27,6 +28,8 @@ package struct TokenRecord: Sendable {
     package var scopes: [String] = []
     /// The check that failed.
     package var detail: String?
+    /// What the operator's rules said.
+    package var rules: [RuleFinding] = []
 
     init(_ act: Act, _ requester: TokenRequester, _ devices: DeviceObserver) {
         self.act = act
@@ -42,7 +45,13 @@ package struct TokenRecord: Sendable {
         self.audience = audience
     }
 
-    /// The record as a line of the audit stream.
+    /// The record as lines of the audit stream, the act itself last.
+    package var auditEvents: [AuditEvent] {
+        let act = self.auditEvent
+        return self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) } + [act]
+    }
+
+    /// The act itself.
     package var auditEvent: AuditEvent {
         let kind: AuditEvent.Kind =
             switch (self.act, self.reason) {
@@ -65,6 +74,7 @@ package struct TokenRecord: Sendable {
             requestID: self.requestID,
             details: [("act", self.act.rawValue)]
                 + (self.detail.map { [("detail", $0)] } ?? [])
+                + (self.rules.objecting.map { [("rule", $0)] } ?? [])
                 + (self.scopes.isEmpty ? [] : [("scope", self.scopes.joined(separator: " "))])
         )
         event.audience = self.audience
@@ -101,7 +111,8 @@ package struct TokenJournal: Sendable {
         let counters = TokenCounters(metrics)
         self.keep = { record in
             counters.count(record)
-            return audit.emit(record.auditEvent)
+            // The last event is the act itself: if it cannot be written, the act must not happen.
+            return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
         }
     }
 
@@ -122,6 +133,9 @@ package struct TokenJournal: Sendable {
         case .refused(let reason):
             record.reason = reason
             _ = self.keep(record)
+        case .denied:
+            record.reason = .ruleDenied
+            _ = self.keep(record)
         case .throttled:
             record.reason = .oauthThrottled
             _ = self.keep(record)
@@ -137,9 +151,9 @@ private struct TokenCounters: Sendable {
     private static let refusals = Reason.allCases.filter { reason in
         switch reason {
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
-            .refreshUnknown, .sessionUnknown, .sessionOtherClient,
+            .refreshUnknown, .refreshUserGone, .sessionUnknown, .sessionOtherClient,
             .credentialMalformed, .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .socialRefused,
-            .socialReplayed:
+            .socialReplayed, .proofMissing, .proofOtherKey, .ruleDenied:
             true
         default: false
         }
@@ -160,6 +174,7 @@ private struct TokenCounters: Sendable {
     }
 
     func count(_ record: TokenRecord) {
+        for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
         if let id = self.counters[Self.key(record.act, record.reason?.rawValue ?? Self.success)] {
             self.metrics.increment(id)
         }

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -12,9 +13,18 @@ package struct Grant: Sendable {
     package var scopes: [String]
     /// The thumbprint of the key that the tokens are bound to (RFC 9449 5); nil: none.
     package var keyThumbprint: String?
+    /// The browser's session with which the refresh tokens end; nil: they outlive it.
+    package var parent: RecordKey?
 
-    package init(session: Session, audience: String?, scopes: [String], keyThumbprint: String? = nil) {
+    package init(
+        session: Session,
+        audience: String?,
+        scopes: [String],
+        keyThumbprint: String?,
+        parent: RecordKey? = nil
+    ) {
         self.session = session
+        self.parent = parent
         self.audience = audience
         self.scopes = scopes
         self.keyThumbprint = keyThumbprint
@@ -46,10 +56,12 @@ package struct AuthenticatedUser: Sendable {
 }
 
 extension TokenService {
-    /// Gives an access token for a native app's session token. It ends with the session.
+    /// Gives an access token for a native app's session token, or for a provider's token that the gateway accepts. It ends
+    /// with the session.
     ///
     /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (ended, a browser's, or an access
-    /// token, which gives no other), `session.other_client`.
+    /// token, which gives no other), `session.other_client`, `proof.missing` and `proof.other_key` (a provider's token that
+    /// is bound to a key), and those of providers.
     package func exchange(
         _ token: Secret,
         for api: APISettings?,
@@ -67,6 +79,15 @@ extension TokenService {
         return self.journal.take(outcome, record)
     }
 
+    /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
+    /// session; nothing that a token of this gateway can come from is kept of it otherwise.
+    package func isForeign(_ token: Secret) -> Bool {
+        self.authority.readSession(token.bytes) == .malformed
+            && self.foreign.map { foreign in
+                token.bytes.withUnsafeBytes { foreign.tokens.key(of: $0, as: .native) } != nil
+            } ?? false
+    }
+
     private func exchange(
         _ token: Secret,
         _ api: APISettings?,
@@ -78,7 +99,7 @@ extension TokenService {
         switch self.authority.readSession(token.bytes) {
         case .record(let named): key = named
         case .otherKey: return .refused(.credentialOtherKey)
-        case .malformed: return .refused(.credentialMalformed)
+        case .malformed: return try await self.exchange(foreign: token, api, scopes, requester, &record)
         }
         guard let session = try await self.session(key), session.session.kind == .native, session.session.access == nil
         else { return .refused(.sessionUnknown) }
@@ -86,9 +107,51 @@ extension TokenService {
         guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
             return .refused(.sessionOtherClient)
         }
+        return try await self.issue(session, for: api, scopes: scopes, to: requester)
+    }
+
+    /// Exchanges a token that a provider made. A proof binds that token to its key as well: whoever steals it cannot
+    /// exchange it, nor use it without the key.
+    private func exchange(
+        foreign token: Secret,
+        _ api: APISettings?,
+        _ scopes: [String],
+        _ requester: TokenRequester,
+        _ record: inout TokenRecord
+    ) async throws(StoreError) -> TokenOutcome {
+        guard let foreign = self.foreign,
+            let key = token.bytes.withUnsafeBytes({ foreign.tokens.key(of: $0, as: .native) })
+        else { return .refused(.credentialMalformed) }
+        let tokens = foreign.tokens
+        let session: Session
+        switch try await self.ask({ _, loop in tokens.freshSession(token, key: key, on: loop) }) {
+        case .none(let reason): return .refused(reason)
+        case .insufficient: return .refused(.requireAAL)
+        case .live(let found): session = found.session
+        }
+        record.note(session, audience: api?.audience)
+        if let reason = requester.objection(toKey: session.keyThumbprint) { return .refused(reason) }
+        if let thumbprint = requester.keyThumbprint {
+            switch try await self.ask({ _, loop in tokens.bind(key, to: thumbprint, on: loop) }) {
+            case .bound: break
+            case .otherKey: return .refused(.proofOtherKey)
+            case .ended: return .refused(.sessionUnknown)
+            }
+        }
+        if let provider = session.provider { try await foreign.note(key.lineage, provider, session.expiresAt) }
+        return try await self.issue(NewSession(key: key, session: session), for: api, scopes: scopes, to: requester)
+    }
+
+    /// An access token of a session for the requester.
+    private func issue(
+        _ session: NewSession,
+        for api: APISettings?,
+        scopes: [String],
+        to requester: TokenRequester
+    ) async throws(StoreError) -> TokenOutcome {
         var owner = session
         owner.session.clientID = requester.client.clientID
-        let access = self.access(of: owner, AccessTerms(audience: api?.audience), scopes: scopes)
+        let access = self.access(of: owner, for: api?.audience, scopes: scopes, boundTo: requester.keyThumbprint)
         guard try await self.write(access.record, of: session) else { return .refused(.sessionUnknown) }
         return .issued(
             IssuedTokens(
@@ -96,8 +159,9 @@ extension TokenService {
                 lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
                 audience: api?.audience,
                 scopes: scopes,
+                keyThumbprint: requester.keyThumbprint,
                 session: owner,
-                root: key
+                root: session.key
             )
         )
     }
@@ -116,9 +180,31 @@ extension TokenService {
         var record = TokenRecord(.socialExchanged, requester, self.devices)
         let session = self.session(of: user, scopes: scopes, requester)
         record.note(session, audience: api?.audience)
+        let facts = RuleFacts(
+            request: RuleFacts.Request(
+                address: record.device.address,
+                asn: record.device.asn,
+                userAgent: record.device.userAgent
+            ),
+            authority: requester.authority,
+            userID: user.identity.id,
+            traits: user.identity.traits,
+            clientID: requester.client.clientID
+        )
+        let rules = self.rules.judge(.signIn, facts)
+        record.rules = rules.findings
+        if let objection = rules.objection {
+            record.sessionID = nil
+            return self.journal.take(.denied(text: objection.text), record)
+        }
         let hasRefresh = requester.client.getsRefreshToken(scopes)
         let granted = hasRefresh ? scopes : scopes.filter { $0 != APIDirectory.offlineAccess }
-        let grant = Grant(session: session, audience: api?.audience, scopes: granted)
+        let grant = Grant(
+            session: session,
+            audience: api?.audience,
+            scopes: granted,
+            keyThumbprint: requester.keyThumbprint
+        )
         let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
         let outcome: TokenOutcome
         do {
@@ -156,7 +242,8 @@ extension TokenService {
             issuedAt: now,
             expiresAt: now.advanced(by: settings.lifetime ?? self.lifetimes.absolute),
             idleLifetime: settings.idleLifetime ?? self.lifetimes.idle,
-            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent)
+            device: self.devices.facts(address: requester.address, userAgent: requester.userAgent),
+            endsAlone: !requester.client.cascades
         )
     }
 
@@ -181,14 +268,18 @@ extension TokenService {
     func first(_ grant: Grant, hasRefresh: Bool) -> (tokens: IssuedTokens, records: [NewRecord]) {
         let key = self.authority.newKey(of: .session, in: grant.session.lineage)
         let session = NewSession(key: key, session: grant.session)
-        let terms = AccessTerms(audience: grant.audience, keyThumbprint: grant.keyThumbprint)
-        let access = self.access(of: session, terms, scopes: grant.scopes)
+        let access = self.access(
+            of: session,
+            for: grant.audience,
+            scopes: grant.scopes,
+            boundTo: grant.keyThumbprint
+        )
         var tokens = IssuedTokens(
             access: access.token,
             lifetime: access.record.session.expiresAt.since(access.record.session.issuedAt),
-            audience: terms.audience,
+            audience: grant.audience,
             scopes: grant.scopes,
-            keyThumbprint: terms.keyThumbprint,
+            keyThumbprint: grant.keyThumbprint,
             session: session,
             root: key
         )
@@ -202,14 +293,15 @@ extension TokenService {
         let family = RefreshFamily(
             clientID: grant.session.clientID ?? "",
             session: session,
-            audience: terms.audience,
+            audience: grant.audience,
             scopes: grant.scopes,
-            keyThumbprint: terms.keyThumbprint
+            keyThumbprint: grant.keyThumbprint,
+            parent: grant.parent
         )
         tokens.refresh = self.refreshTokens.make(token)
         var records: [NewRecord] = [.session(session), .replaceable(token.key, family), .session(access.record)]
-        // The lineage is the native app's, which goes on when this family ends.
-        if grant.session.origin == .transfer {
+        // The lineage is the native app's or the browser's, which goes on when this family ends.
+        if grant.session.endReach == .session {
             records.append(HandoffFamily.record(of: access.record.key, root: session))
         }
         return (tokens, records)

@@ -61,31 +61,42 @@ extension TokenService {
     /// Issues a code to a signed-in user.
     ///
     /// The tokens that it gives end with the user's sessions ("log out everywhere"). If the user's session comes from a
-    /// transfer token, they end with the native session as well; else they outlive the browser's session.
+    /// transfer token, they end with the native session as well, and its refresh tokens with the browser's session, if
+    /// there is one; else they outlive the browser's session, unless the client's refresh tokens are online: then they
+    /// end with it, and are in its lineage.
     ///
-    /// - Parameter user: The user's session on this gateway, and its key.
-    package func issueCode(_ wish: CodeWish, to user: NewSession) async throws(StoreError) -> Secret {
+    /// - Parameters:
+    ///   - user: The user's session on this gateway, and its key.
+    ///   - isOfBrowser: Whether that is a session that the browser has; else a transfer token made it for this request.
+    package func issueCode(
+        _ wish: CodeWish,
+        to user: NewSession,
+        isOfBrowser: Bool
+    ) async throws(StoreError) -> Secret {
         let now = self.clock.now()
         let web = user.session
         let isTransferred = web.origin == .transfer
-        let lineage = isTransferred ? web.lineage : self.authority.newLineage()
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
+        let isOnline = !isTransferred && hasRefresh && settings.isOnline
+        let isBound = isTransferred || isOnline
+        let lineage = isBound ? web.lineage : self.authority.newLineage()
         var session = web
         session.id = self.authority.newSessionID()
         session.kind = .native
-        session.origin = isTransferred ? .transfer : .native
+        session.origin = isTransferred ? .transfer : isOnline ? .browser : .native
         session.lineage = lineage
         session.clientID = wish.client.clientID
         session.host = nil
         session.scopes = hasRefresh ? wish.scopes : wish.scopes.filter { $0 != APIDirectory.offlineAccess }
         session.issuedAt = now
         session.expiresAt = now.advanced(by: settings.lifetime ?? self.lifetimes.absolute)
-        if isTransferred { session.expiresAt = min(session.expiresAt, web.expiresAt) }
+        if isBound { session.expiresAt = min(session.expiresAt, web.expiresAt) }
         session.idleLifetime = settings.idleLifetime ?? self.lifetimes.idle
         session.device = nil
         session.bornOf = nil
+        session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
@@ -98,7 +109,8 @@ extension TokenService {
             nonce: wish.nonce,
             keyThumbprint: wish.keyThumbprint,
             issuedAt: now,
-            parent: isTransferred ? user.key : nil
+            parent: isBound ? user.key : nil,
+            endsWithParent: isTransferred && isOfBrowser && hasRefresh && wish.client.endsRefreshAfterTransfer
         )
         try await self.ask { store, loop in store.create(code, key: key, on: loop) }
         return token
@@ -107,7 +119,7 @@ extension TokenService {
     /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
-    /// `code_verifier`), `code.replayed`.
+    /// `code_verifier`), `code.replayed`, `session.user_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
     package func redeem(_ redemption: CodeRedemption, for requester: TokenRequester) async -> TokenOutcome {
         var record = TokenRecord(.redeemed, requester, self.devices)
         let outcome: TokenOutcome
@@ -143,13 +155,17 @@ extension TokenService {
         record.note(code.session, audience: code.audience)
         guard code.session.clientID == requester.client.clientID else { return .refused(.codeOtherClient) }
         guard redemption.fits(code) else { return .refused(.codeMismatch) }
+        guard !self.hasLostUser(of: code.session) else { return .refused(.sessionUserGone) }
+        // RFC 9449 10
+        if let reason = requester.objection(toKey: code.keyThumbprint) { return .refused(reason) }
         var session = code.session
         session.device = self.devices.facts(address: requester.address, userAgent: requester.userAgent)
         let grant = Grant(
             session: session,
             audience: code.audience,
             scopes: code.scopes,
-            keyThumbprint: code.keyThumbprint
+            keyThumbprint: requester.keyThumbprint,
+            parent: session.isOnline || code.endsWithParent ? code.parent : nil
         )
         var (tokens, records) = self.first(grant, hasRefresh: code.hasRefresh)
         tokens.nonce = code.nonce
@@ -163,16 +179,16 @@ extension TokenService {
 
     /// Ends what the first use of the code gave.
     private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
-        if case .used(_, let key?) = marker, let session = try await self.session(key) {
+        if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session.session, audience: session.session.access?.audience)
             try await self.end(session)
         }
         return .refused(.codeReplayed)
     }
 
-    /// Consumes the code. A lost answer is asked for once more as the same attempt, because the client cannot repeat a
+    /// Consumes a record. A lost answer is asked for once more as the same attempt, because the client cannot repeat a
     /// request that may have succeeded.
-    private func consume(
+    func consume(
         _ key: RecordKey,
         _ judged: RecordVersion,
         _ marker: Marker,

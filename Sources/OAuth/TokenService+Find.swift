@@ -14,18 +14,28 @@ package enum FoundToken: Sendable {
 }
 
 extension TokenService {
-    /// Finds what a token stands for.
+    /// Finds what a token stands for; `none` if its user has gone.
     package func find(_ token: Secret) async throws(StoreError) -> FoundToken {
+        let found = try await self.findKept(token)
+        switch found {
+        case .session(let session), .refresh(_, let session):
+            return self.hasLostUser(of: session.session) ? .none : found
+        case .none: return .none
+        }
+    }
+
+    /// The same whether or not the user has gone.
+    private func findKept(_ token: Secret) async throws(StoreError) -> FoundToken {
         if TokenAuthority.isWellFormed(.refresh, token.bytes) {
             guard case .genuine(let refresh) = self.refreshTokens.read(token.bytes),
                 let family = try await self.family(refresh.key)?.record,
                 refresh.generation >= family.generation,
-                let session = try await self.session(family.session)
+                let session = try await self.kept(family.session)
             else { return .none }
             return .refresh(family, session)
         }
         guard case .record(let key) = self.authority.readSession(token.bytes),
-            let session = try await self.session(key), session.session.kind == .native
+            let session = try await self.kept(key), session.session.kind == .native
         else { return .none }
         return .session(session)
     }
@@ -68,13 +78,14 @@ extension TokenService {
     ) async throws(StoreError) -> (session: NewSession, isAlone: Bool)? {
         if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
             guard let family = try await self.family(refresh.key)?.record, family.clientID == clientID,
-                let session = try await self.session(family.session)
+                let session = try await self.kept(family.session)
             else { return nil }
             return (session, false)
         }
-        guard case .session(let session) = try await self.find(token), session.session.clientID == clientID else {
+        guard case .session(let session) = try await self.findKept(token), session.session.clientID == clientID else {
             return nil
         }
-        return (session, session.session.access != nil)
+        // One that came of no session or family is all that its client has: whatever came of it ends, too.
+        return (session, session.session.access != nil && session.session.bornOf != nil)
     }
 }

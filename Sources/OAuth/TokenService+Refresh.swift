@@ -1,5 +1,7 @@
+internal import Cryptography
 internal import NIOCore
-internal import Sessions
+package import Rules
+package import Sessions
 internal import Settings
 package import Vocabulary
 
@@ -10,21 +12,27 @@ package enum RefreshWish: Sendable {
     /// - audience: nil: the family's own.
     /// - scopes: nil: all that were granted. What goes beyond that is left out.
     case access(audience: String?, scopes: [String]?)
-    /// A session-transfer token, which the caller mints.
-    case transfer
+    /// A session-transfer token for this audience, which the caller mints if the rules allow it for the session.
+    case transfer(audience: String, judged: @Sendable (Session) -> RuleJudgement)
 }
 
 extension TokenService {
+    /// One family: an app refreshes once in the life of an access token, and again when an answer was lost. It limits
+    /// an app in a loop, and a thief of its token.
+    private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1))
+
     /// How often a family is read again that another request changes at the same time.
     private static let mostTries = 8
 
     /// Gives new tokens for a refresh token.
     ///
-    /// The store is not asked about a token that this gateway did not make. The rotation is one compare-and-swap; the
-    /// access token is written before it and handed out only after it.
+    /// Neither store nor limiter is asked about a token that this gateway did not make. The rotation is one
+    /// compare-and-swap; the access token is written before it and handed out only after it.
     ///
     /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family has
-    /// ended with everything that came of it), `oauth.invalid_target`.
+    /// ended with everything that came of it), `proof.missing` and `proof.other_key` (the family is bound to a key, and
+    /// stays as it is), `refresh.user_gone`, `oauth.invalid_target`. A family that is bound to no key is bound by the
+    /// first rotation with a proof.
     package func refresh(
         _ presented: Secret,
         _ wish: RefreshWish,
@@ -37,12 +45,26 @@ extension TokenService {
         case .otherKey: outcome = .refused(.credentialOtherKey)
         case .genuine(let token):
             do {
-                outcome = try await self.refresh(token, wish, requester, &record)
+                if let wait = try await self.excess(of: token) {
+                    outcome = .throttled(wait)
+                } else {
+                    outcome = try await self.refresh(token, wish, requester, &record)
+                }
             } catch {
                 outcome = Self.unavailable(error)
             }
         }
         return self.journal.take(outcome, record)
+    }
+
+    /// Counts a use of the token's family; the time to wait if there were too many.
+    private func excess(of token: RefreshToken) async throws(StoreError) -> Duration? {
+        let bucket = RateBucket(Self.perFamily, Array(token.key.lineage.tag.utf8), Array(token.key.digest.bytes))
+        let decision = try await self.loops.ask(self.limiter) { limiter, loop in
+            limiter.allow(bucket, cost: 1, on: loop)
+        }
+        guard case .throttled(let wait) = decision else { return nil }
+        return wait
     }
 
     private func refresh(
@@ -54,26 +76,45 @@ extension TokenService {
         for _ in 0..<Self.mostTries {
             let key = token.key
             guard let stored = try await self.family(key),
-                let session = try await self.session(stored.record.session)
+                let session = try await self.kept(stored.record.session)
             else { return .refused(.refreshUnknown) }
             let family = stored.record
             record.note(session.session, audience: family.audience)
             guard family.clientID == requester.client.clientID else { return .refused(.refreshOtherClient) }
             let settings = requester.client.refreshToken
             let now = self.clock.now()
-            let place = family.place(of: token.generation, leeway: settings.leeway, at: now)
+            let leeway = settings.leeway(isBound: family.keyThumbprint != nil)
+            let place = family.place(of: token.generation, leeway: leeway, at: now)
+            // Before the key is looked at: a thief who got the family bound to a key of his own would otherwise keep it.
             if place == .replayed {
                 try await self.end(session)
                 return .refused(.refreshReplayed)
             }
+            if let parent = family.parent, try await self.kept(parent) == nil {
+                try await self.end(session)
+                return .refused(.refreshUnknown)
+            }
+            // Nothing ends: an operator may bring back a user who was removed by mistake.
+            guard !self.hasLostUser(of: session.session) else { return .refused(.refreshUserGone) }
+            if let reason = requester.objection(toKey: family.keyThumbprint) { return .refused(reason) }
             if case .access(let audience?, _) = wish, audience != family.audience {
                 return .refused(.oauthInvalidTarget)
             }
-            let access = self.access(wish, family, session)
+            // Before the rotation, so that a client that is refused keeps its token.
+            if case .transfer(let audience, let judged) = wish {
+                let rules = judged(session.session)
+                if let objection = rules.objection {
+                    record.audience = audience
+                    record.rules = rules.findings
+                    return .denied(text: objection.text)
+                }
+            }
+            let access = self.access(wish, family, session, key: requester.keyThumbprint)
             if let access, try await !self.write(access.record, of: session) { return .refused(.refreshUnknown) }
             var present = family
             if place == .present, settings.rotation == .rotating {
                 present = family.rotated(from: token.generation, at: now)
+                present.keyThumbprint = requester.keyThumbprint
                 switch try await self.replace(key, stored.version, with: present) {
                 case .done: break
                 case .changed:
@@ -94,7 +135,7 @@ extension TokenService {
                     refresh: rotates ? self.refreshTokens.make(token.of(generation: present.generation)) : nil,
                     audience: family.audience,
                     scopes: access?.record.session.scopes ?? family.scopes,
-                    keyThumbprint: family.keyThumbprint,
+                    keyThumbprint: requester.keyThumbprint,
                     session: session,
                     root: session.key
                 )
@@ -106,15 +147,12 @@ extension TokenService {
     private func access(
         _ wish: RefreshWish,
         _ family: RefreshFamily,
-        _ session: NewSession
+        _ session: NewSession,
+        key thumbprint: String?
     ) -> (token: Secret, record: NewSession)? {
         guard case .access(_, let wanted) = wish else { return nil }
         let scopes = wanted.map { wanted in family.scopes.filter(wanted.contains) } ?? family.scopes
-        return self.access(
-            of: session,
-            AccessTerms(audience: family.audience, keyThumbprint: family.keyThumbprint),
-            scopes: scopes
-        )
+        return self.access(of: session, for: family.audience, scopes: scopes, boundTo: thumbprint)
     }
 
     /// The family of a refresh token; nil if it has ended.
@@ -122,8 +160,16 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    /// A live session.
+    func hasLostUser(of session: Session) -> Bool { self.directory?.hasLostUser(of: session) ?? false }
+
+    /// A live session whose user has not gone.
     func session(_ key: RecordKey) async throws(StoreError) -> NewSession? {
+        let stored = try await self.ask { [directory] store, loop in store.session(key, in: directory, on: loop) }
+        return stored.map { NewSession(key: key, session: $0.record) }
+    }
+
+    /// A session that the store keeps, also if its user has gone.
+    func kept(_ key: RecordKey) async throws(StoreError) -> NewSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }

@@ -1,5 +1,6 @@
 package import AddressIntelligence
 package import NIOCore
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -12,12 +13,30 @@ package struct TokenRequester: Sendable {
     package var address: IPAddress
     package var userAgent: String?
     package var requestID: String
+    /// The public authority (`host[:port]`) of the request.
+    package var authority: String
+    /// The thumbprint of the key that the request proves; nil: none. What it gets is bound to that key (RFC 9449 5).
+    package var keyThumbprint: String?
 
-    package init(client: ClientSettings, address: IPAddress, userAgent: String?, requestID: String) {
+    package init(
+        client: ClientSettings,
+        address: IPAddress,
+        userAgent: String?,
+        requestID: String,
+        authority: String,
+        keyThumbprint: String? = nil
+    ) {
         self.client = client
         self.address = address
         self.userAgent = userAgent
         self.requestID = requestID
+        self.authority = authority
+        self.keyThumbprint = keyThumbprint
+    }
+
+    /// Why a token or code that is bound to this key is not accepted from the requester; nil if it is.
+    package func objection(toKey bound: String?) -> Reason? {
+        Reason.objection(toKey: bound, provenBy: self.keyThumbprint)
     }
 }
 
@@ -46,6 +65,8 @@ package struct IssuedTokens: Sendable {
 package enum TokenOutcome: Sendable {
     case issued(IssuedTokens)
     case refused(Reason)
+    /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
+    case denied(text: String?)
     /// Too many requests with the same refresh token; the next is allowed after this time.
     case throttled(Duration)
     /// The store or the audit stream cannot record it: 503, nothing was handed out.
@@ -63,13 +84,24 @@ package struct TokenService: Sendable {
     let refreshTokens: RefreshTokenAuthority
     let lifetimes: SessionSettings.Lifetimes
     let devices: DeviceObserver
+    let limiter: any RateLimiter
+    /// Tells whose users are gone; nil if the provider cannot.
+    let directory: (any UserDirectory)?
     let journal: TokenJournal
+    /// Judged when a user signs in.
+    let rules: RuleBook
+    /// nil: no provider's tokens are known.
+    let foreign: ForeignGrants?
     private let store: Store
-    private let loops: any EventLoopGroup
+    let loops: any EventLoopGroup
 
     /// - Parameters:
     ///   - lifetimes: Of the sessions of native apps.
     ///   - devices: Finds the network of a client's device.
+    ///   - limiter: Counts the uses of each family of refresh tokens.
+    ///   - directory: Tells whose users are gone; nil if the provider cannot.
+    ///   - rules: Judged when a user signs in.
+    ///   - foreign: The providers' tokens that can be exchanged; nil: none.
     ///   - loops: The loops on which the store is called.
     package init(
         store: Store,
@@ -78,7 +110,11 @@ package struct TokenService: Sendable {
         apis: APIDirectory,
         lifetimes: SessionSettings.Lifetimes,
         devices: DeviceObserver,
+        limiter: any RateLimiter,
+        directory: (any UserDirectory)? = nil,
         journal: TokenJournal,
+        rules: RuleBook = RuleBook(),
+        foreign: ForeignGrants? = nil,
         loops: any EventLoopGroup,
         clock: Clock
     ) {
@@ -88,7 +124,11 @@ package struct TokenService: Sendable {
         self.apis = apis
         self.lifetimes = lifetimes
         self.devices = devices
+        self.limiter = limiter
+        self.directory = directory
         self.journal = journal
+        self.rules = rules
+        self.foreign = foreign
         self.loops = loops
         self.clock = clock
     }
@@ -110,27 +150,31 @@ package struct TokenService: Sendable {
 
     /// A new access token of `session`, and its record.
     ///
-    /// - Parameter terms: What limits it.
+    /// - Parameters:
+    ///   - audience: The API's name; nil: none.
+    ///   - thumbprint: The key to which it is bound; nil: none.
     func access(
         of session: NewSession,
-        _ terms: AccessTerms,
-        scopes: [String]
+        for audience: String?,
+        scopes: [String],
+        boundTo thumbprint: String?
     ) -> (token: Secret, record: NewSession) {
         let now = self.clock.now()
         let parent = session.session
         let (token, key) = self.authority.make(.access, in: parent.lineage)
         var record = parent
-        record.access = terms
+        record.access = AccessTerms(audience: audience)
+        record.keyThumbprint = thumbprint
         record.scopes = scopes
         record.issuedAt = now
-        record.expiresAt = min(now.advanced(by: self.apis.lifetime(terms.audience)), parent.expiresAt)
+        record.expiresAt = min(now.advanced(by: self.apis.lifetime(audience)), parent.expiresAt)
         // It ends by its age alone.
         record.idleLifetime = max(.milliseconds(1), record.expiresAt.since(now))
         // The provider's tokens are the session's, which outlives this token.
         record.provider?.grant = nil
         record.provider?.renewAt = nil
         record.provider?.tokensEndAt = nil
-        record.bornOf = parent.origin == .transfer ? session.key : nil
+        record.bornOf = session.key
         return (token, NewSession(key: key, session: record))
     }
 
@@ -144,8 +188,10 @@ package struct TokenService: Sendable {
             }
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
-        // An end of the user's sessions before the write does not concern the new record.
-        if try await self.session(session.key) != nil { return true }
+        // An end of the user's sessions before the write does not concern the new record. The session of a foreign token
+        // ends with its lineage, in which nothing is written any more then.
+        let witness = session.key.kind == .session ? session.key : access.key
+        if try await self.session(witness) != nil { return true }
         await self.discard(access)
         return false
     }

@@ -1,3 +1,5 @@
+package import Sessions
+
 /// The roles of a configured provider: any subset of them.
 package struct ProviderRoles: Sendable {
     package var password: (any PasswordProvider)?
@@ -6,18 +8,24 @@ package struct ProviderRoles: Sendable {
     package var tokens: [any TokenProvider]
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?
+    package var directory: (any UserDirectory)?
+    package var pages: (any SignInPageProvider)?
 
     package init(
         password: (any PasswordProvider)? = nil,
         browser: (any BrowserProvider)? = nil,
         tokens: [any TokenProvider] = [],
         refreshing: (any RefreshingProvider)? = nil,
-        logout: (any LogoutProvider)? = nil
+        logout: (any LogoutProvider)? = nil,
+        directory: (any UserDirectory)? = nil,
+        pages: (any SignInPageProvider)? = nil
     ) {
         self.password = password
         self.browser = browser
         self.tokens = tokens
         self.refreshing = refreshing
         self.logout = logout
+        self.directory = directory
+        self.pages = pages
     }
 }

@@ -34,37 +34,54 @@ package struct ProviderTokens: ForeignTokens {
         self.clock = clock
     }
 
-    package func key(of token: UnsafeRawBufferPointer) -> RecordKey? {
-        self.provider(of: token).map {
-            self.authority.foreignKey(token, of: $0.name, configuration: $0.configuration)
+    package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey? {
+        self.provider(of: token, as: kind).map {
+            self.authority.foreignKey(token, as: kind, of: $0.name, configuration: $0.configuration)
         }
     }
 
-    package func session(
+    package func eventualSession(
         _ token: Secret,
+        as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignAnswer> {
-        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0) }) else {
-            return loop.makeSucceededFuture(.none(.credentialMalformed))
+    ) -> Eventual<ForeignAnswer> {
+        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0, as: kind) }) else {
+            return .success(.none(.credentialMalformed))
         }
-        let question = Question(token: token, key: key, provider: provider)
+        let question = Question(token: PresentedToken(token, as: kind), key: key, provider: provider)
         return provider.verifiesLocally
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
+    }
+
+    package func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding> {
+        self.sessions.bind(key, to: thumbprint, on: loop)
+    }
+
+    package func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool {
+        guard let provider = token.bytes.withUnsafeBytes({ self.provider(of: $0, as: kind) }) else { return true }
+        return await provider.revoke(PresentedToken(token, as: kind), sessionID: sessionID)
     }
 
     // MARK: Steps
 
     private struct Question: Sendable {
-        let token: Secret
+        var token: PresentedToken
         let key: RecordKey
         let provider: any TokenProvider
+
+        /// The same about a token that was good.
+        var ofGood: Question {
+            var question = self
+            question.token.wasGood = true
+            return question
+        }
     }
 
-    private func provider(of token: UnsafeRawBufferPointer) -> (any TokenProvider)? {
+    private func provider(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> (any TokenProvider)? {
         guard !TokenAuthority.hasOwnForm(token) else { return nil }
-        return self.providers.first { $0.mayKnow(token) }
+        return self.providers.first { $0.mayKnow(token, as: kind) }
     }
 
     /// A token that proves itself: its signature is checked again only when this loop's verdict has run out.
@@ -72,62 +89,78 @@ package struct ProviderTokens: ForeignTokens {
         _ question: Question,
         _ known: ForeignSession?,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignAnswer> {
+    ) -> Eventual<ForeignAnswer> {
         guard let known, known.verdict.isFresh(at: self.clock.now()) else { return self.ask(question, on: loop) }
         return self.standing(question, on: loop).flatMap { standing in
             switch standing {
-            case .live: loop.makeSucceededFuture(.live(known))
-            case .ended: loop.makeSucceededFuture(.none(.sessionUnknown))
+            case .live(let kept): .success(.live(known.bound(as: kept)))
+            case .ended: .success(.none(.sessionUnknown))
             case .none: self.ask(question, on: loop)
             }
         }
     }
 
     /// A token that only its provider knows: any gateway's verdict is used.
-    private func shared(_ question: Question, on loop: any EventLoop) -> EventLoopFuture<ForeignAnswer> {
+    private func shared(_ question: Question, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         self.standing(question, on: loop).flatMap { standing in
             let now = self.clock.now()
             switch standing {
             case .ended:
-                return loop.makeSucceededFuture(.none(.sessionUnknown))
+                return .success(.none(.sessionUnknown))
             case .live(let session) where session.verdict.isFresh(at: now):
-                return loop.makeSucceededFuture(.live(session))
-            case .live(let session) where session.verdict.isUsable(at: now):
-                return self.ask(question, on: loop).flatMapErrorThrowing { error in
-                    // The last verdict serves to its end.
-                    guard error as? ForeignTokenError == .providerUnavailable else { throw error }
-                    return .live(session)
+                return .success(.live(session))
+            case .live(let session):
+                return self.ask(question.ofGood, on: loop).flatMapErrorThrowing { error in
+                    guard error as? ForeignTokenError == .providerUnavailable,
+                        let bridge = self.bridge(session, for: question.provider)
+                    else { throw error }
+                    return .live(bridge)
                 }
-            case .live, .none:
+            case .none:
                 return self.ask(question, on: loop)
             }
         }
     }
 
+    /// What serves while the provider cannot be asked: the last verdict, to its end, and for a bounded time beyond it as a
+    /// stale one.
+    private func bridge(_ session: ForeignSession, for provider: any TokenProvider) -> ForeignSession? {
+        let now = self.clock.now()
+        guard !session.verdict.isUsable(at: now) else { return session }
+        let stale = ForeignVerdict(
+            givenAt: session.verdict.givenAt,
+            usableUntil: session.verdict.usableUntil.advanced(by: provider.staleLifetime),
+            isStale: true
+        )
+        return stale.isUsable(at: now) ? ForeignSession(session: session.session, verdict: stale) : nil
+    }
+
     private func standing(
         _ question: Question,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignSessions.Standing> {
+    ) -> Eventual<ForeignSessions.Standing> {
         self.sessions.standing(question.key, on: loop).flatMapErrorThrowing { throw Self.error($0) }
     }
 
-    private func ask(_ question: Question, on loop: any EventLoop) -> EventLoopFuture<ForeignAnswer> {
-        if let verdict = question.provider.judge(question.token) { return self.accept(verdict, question, on: loop) }
-        return loop.makeFutureWithTask {
-            await question.provider.introspect(question.token)
-        }.flatMap { self.accept($0, question, on: loop) }
+    private func ask(_ question: Question, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
+        if let verdict = question.provider.judge(question.token.token) {
+            return self.accept(verdict, question, on: loop)
+        }
+        let introspected = loop.makeFutureWithTask { await question.provider.introspect(question.token) }
+        return Eventual.later(introspected).flatMap { self.accept($0, question, on: loop) }
     }
 
     private func accept(
         _ verdict: TokenVerdict,
         _ question: Question,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignAnswer> {
+    ) -> Eventual<ForeignAnswer> {
         let known: KnownToken
         switch verdict {
         case .known(let token): known = token
-        case .unknown(let reason): return loop.makeSucceededFuture(.none(reason))
-        case .unavailable: return loop.makeFailedFuture(ForeignTokenError.providerUnavailable)
+        case .unknown(let reason): return .success(.none(reason))
+        case .insufficient(let demand): return .success(.insufficient(demand))
+        case .unavailable: return .failure(ForeignTokenError.providerUnavailable)
         }
         let now = self.clock.now()
         let session = self.session(known, question)
@@ -156,8 +189,8 @@ package struct ProviderTokens: ForeignTokens {
         return Session(
             id: known.sessionID.map { self.authority.foreignSessionID(session: $0, of: name) }
                 ?? self.authority.foreignSessionID(token: question.key.lineage, of: name),
-            kind: .native,
-            origin: .native,
+            kind: question.token.kind,
+            origin: question.token.kind == .web ? .browser : .native,
             lineage: question.key.lineage,
             identity: known.identity,
             clientID: known.clientID,
@@ -180,5 +213,14 @@ package struct ProviderTokens: ForeignTokens {
     /// The time, limited so that the difference of two such times cannot overflow: no value from a provider can trap.
     private static func bounded(_ time: UnixTime) -> UnixTime {
         min(max(time, UnixTime(seconds: 0)), UnixTime(seconds: 1 << 40))
+    }
+}
+
+extension ForeignSession {
+    /// The same, bound to the key to which the store's record is bound.
+    fileprivate func bound(as kept: ForeignSession) -> ForeignSession {
+        var session = self
+        session.session.keyThumbprint = kept.session.keyThumbprint
+        return session
     }
 }

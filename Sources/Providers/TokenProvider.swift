@@ -15,9 +15,15 @@ package protocol TokenProvider: Sendable {
     /// forged ones costs the store nothing.
     var verifiesLocally: Bool { get }
 
+    /// For how long beyond its end a verdict bridges an outage of the provider (RFC 5861 4).
+    var staleLifetime: Duration { get }
+
     /// Whether the provider may know these bytes, by their syntax alone: answered at once and without I/O, on an event
     /// loop. It is called for every token that is not of the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
+
+    /// The same for tokens and for the provider's own cookie.
+    func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
     /// Judges the token at once and without I/O, on an event loop; nil if that is not possible now, and `introspect` is
     /// to be called.
@@ -26,13 +32,47 @@ package protocol TokenProvider: Sendable {
     /// Asks what the token stands for, with its own time limit. One event loop does not ask twice for the same token at
     /// the same time.
     func introspect(_ token: Secret) async -> TokenVerdict
+
+    /// The same, for tokens and for the provider's own cookie.
+    func introspect(_ presented: PresentedToken) async -> TokenVerdict
+
+    /// Ends the provider's session of a token whose user has signed out; succeeds also when it has ended before.
+    ///
+    /// - Parameter sessionID: The provider's id of the session; nil if it is not known.
+    /// - Returns: Whether the session has ended at the provider, or the provider is not told of sign-outs.
+    func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool
 }
 
 extension TokenProvider {
     package var configuration: String { "" }
     package var verifiesLocally: Bool { false }
+    package var staleLifetime: Duration { .zero }
+
+    package func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool {
+        kind == .native && self.mayKnow(token)
+    }
+
+    package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
+        await self.introspect(presented.token)
+    }
+
+    package func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool { true }
 
     package func judge(_ token: Secret) -> TokenVerdict? { nil }
+}
+
+/// A foreign token as a client presents it.
+package struct PresentedToken: Sendable, Hashable {
+    package var token: Secret
+    /// `web`: a cookie of the provider.
+    package var kind: Session.Kind
+    /// Whether the provider has vouched for it before: if it refuses the token now, something has changed.
+    package var wasGood = false
+
+    package init(_ token: Secret, as kind: Session.Kind = .native) {
+        self.token = token
+        self.kind = kind
+    }
 }
 
 /// A provider's answer about a token.
@@ -40,6 +80,8 @@ package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
     /// It is not accepted, and why: expired, revoked, never issued, or issued for another service.
     case unknown(Reason)
+    /// The provider knows the session, and demands more of its user before it tells who that is.
+    indirect case insufficient(ProviderDemand)
     /// The provider cannot be reached: 503 with `Retry-After`.
     case unavailable
 }

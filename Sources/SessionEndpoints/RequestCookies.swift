@@ -17,7 +17,8 @@ struct RequestCookies: Sendable {
             userAgent: request.field("user-agent"),
             authority: request.authority,
             requestID: request.requestID,
-            cookies: request.credentials.sessionCookies
+            cookies: request.credentials.sessionCookies,
+            providerCookies: request.credentials.providerCookies
         )
     }
 }

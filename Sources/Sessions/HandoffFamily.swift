@@ -76,12 +76,12 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
 }
 
 extension Session {
-    /// The key of the session with which this session's family began, for one that descends from a handoff; nil for any
-    /// other, which ends with its lineage.
+    /// The key of the session with which this session's family began, for one that descends from a handoff or from a
+    /// browser's session; nil for any other, which ends with its lineage.
     ///
     /// - Parameter key: The key of this session.
     package func familyRoot(_ key: RecordKey) -> RecordKey? {
-        guard self.origin == .transfer else { return nil }
+        guard self.endReach == .session else { return nil }
         guard let source = self.bornOf, source.kind == .session else { return key }
         return source
     }

@@ -69,6 +69,7 @@ package struct Session: Sendable, Hashable {
     package var device: DeviceFacts?
     /// What it was made from: a transfer token, so that the same browser may repeat its navigation; or the session of
     /// another host that issued the ticket for it, and in a family of a handoff the first one (`HandoffFamily`).
+    /// An access token has the session that it comes from, if it does not stand alone.
     package var bornOf: RecordKey?
     /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
@@ -76,6 +77,12 @@ package struct Session: Sendable, Hashable {
     package var provider: ProviderSession?
     /// What limits an access token; nil: the token or cookie of the session itself, which has no such limits.
     package var access: AccessTerms?
+    /// The thumbprint of the key that whoever presents the session's token must prove to have (RFC 9449 6); nil: it is a
+    /// bearer token.
+    package var keyThumbprint: String?
+    /// Whether the web sessions and tokens that descend from this session by a handoff outlive it
+    /// (`enforce_cascade_revocation: false`); else all of its lineage ends with it.
+    package var endsAlone: Bool
 
     package init(
         id: String,
@@ -96,7 +103,9 @@ package struct Session: Sendable, Hashable {
         bornOf: RecordKey? = nil,
         epoch: UInt64 = 0,
         provider: ProviderSession? = nil,
-        access: AccessTerms? = nil
+        access: AccessTerms? = nil,
+        keyThumbprint: String? = nil,
+        endsAlone: Bool = false
     ) {
         self.id = id
         self.kind = kind
@@ -117,6 +126,8 @@ package struct Session: Sendable, Hashable {
         self.epoch = epoch
         self.provider = provider
         self.access = access
+        self.keyThumbprint = keyThumbprint
+        self.endsAlone = endsAlone
     }
 
     package var subject: String { self.identity.id }
@@ -126,12 +137,9 @@ package struct Session: Sendable, Hashable {
 package struct AccessTerms: Sendable, Hashable {
     /// The API for which it was issued (`aud`); nil: it serves only at `/userinfo`.
     package var audience: String?
-    /// The thumbprint of the key that its user must prove to have (RFC 9449 6); nil: it is a bearer token.
-    package var keyThumbprint: String?
 
-    package init(audience: String?, keyThumbprint: String? = nil) {
+    package init(audience: String?) {
         self.audience = audience
-        self.keyThumbprint = keyThumbprint
     }
 }
 
@@ -161,5 +169,16 @@ package struct ProviderSession: Sendable, Hashable {
         self.grant = grant
         self.renewAt = renewAt
         self.tokensEndAt = tokensEndAt
+    }
+}
+
+extension Reason {
+    /// Why a session, code or refresh token that is bound to a key is not accepted (RFC 9449 5); nil if it is, or if it is
+    /// bound to none.
+    ///
+    /// - Parameter proven: The thumbprint of the key that the request proves; nil: none.
+    package static func objection(toKey bound: String?, provenBy proven: String?) -> Reason? {
+        guard let bound, bound != proven else { return nil }
+        return proven == nil ? .proofMissing : .proofOtherKey
     }
 }

@@ -1,9 +1,16 @@
 package import NIOCore
 
 extension Session {
-    /// What ends together with this session: its lineage. A session that descends from a handoff ends only with its
-    /// own family (`HandoffFamily`), because the native app that it came from stays signed in.
-    package var endReach: EndReach { self.origin == .transfer ? .session : .lineage }
+    /// Whether it is a client's session that ends with the browser's session from which it comes, in whose lineage it is
+    /// (`enforce_online_refresh_tokens`).
+    package var isOnline: Bool { self.kind == .native && self.origin == .browser }
+
+    /// What ends together with this session: its lineage. A session that descends from a handoff, or from a browser's
+    /// session, ends only with its own family (`HandoffFamily`), because what it came from stays signed in; and so does
+    /// one whose descendants are to outlive it.
+    package var endReach: EndReach {
+        self.origin == .transfer || self.isOnline || self.endsAlone ? .session : .lineage
+    }
 
     /// Ends this session and everything that ends together with it.
     ///

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Synchronization
 package import Vocabulary
 
 /// Makes tokens and finds the record that a presented token names.
@@ -149,10 +150,15 @@ package struct TokenAuthority: Sendable {
         "ses_" + Base64URL.encode(random)
     }
 
-    /// A new id for one try to use a single-use token.
+    /// A new id for one try to use or replace a record. No other gateway makes the same one. It is no secret, so only the
+    /// part that names the process is random, which is made once.
     package func newAttempt() -> AttemptID {
-        AttemptID(value: Random.base64URL(Self.idBytes))
+        let number = Self.attempts.wrappingAdd(1, ordering: .relaxed).newValue
+        return withUnsafeBytes(of: number.bigEndian) { AttemptID(value: Base64URL.encode(Self.process + $0)) }
     }
+
+    private static let process = Random.bytes(Self.idBytes - 8)
+    private static let attempts = Atomic<UInt64>(0)
 
     /// Whether `token` has the length, prefix and alphabet of such a token.
     package static func isWellFormed(_ kind: TokenKind, _ token: [UInt8]) -> Bool {

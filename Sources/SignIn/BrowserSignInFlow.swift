@@ -24,6 +24,9 @@ package struct BrowserSignInFlow: Sendable {
         case alreadySignedIn
         /// No sign-in. The browser's session stays.
         case refused(Reason)
+        /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words. The browser's
+        /// session stays.
+        case denied(text: String?)
         /// Too many sign-ins failed; the next one is allowed after this time. The provider was not asked.
         case throttled(Duration)
         /// The provider or the store cannot answer. If the provider was not reached, the same sign-in may be completed
@@ -63,7 +66,13 @@ package struct BrowserSignInFlow: Sendable {
     /// - Parameters:
     ///   - returnTo: A safe path on the host (`ReturnTo`).
     ///   - authority: `host[:port]` of the host on which it begins and ends.
-    package func begin(_ wish: BrowserSignIn, returnTo: String, on authority: String) async -> Beginning {
+    ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
+    package func begin(
+        _ wish: BrowserSignIn,
+        returnTo: String,
+        on authority: String,
+        for app: WaitingApp? = nil
+    ) async -> Beginning {
         switch await self.provider.begin(wish) {
         case .unavailable: return .unavailable
         case .redirect(let url, let id, let state):
@@ -73,7 +82,8 @@ package struct BrowserSignInFlow: Sendable {
                 isAgain: wish.isAgain,
                 aal: wish.aal,
                 maxAge: wish.maxAge,
-                begunAt: self.sessions.clock.now()
+                begunAt: self.sessions.clock.now(),
+                app: app
             )
             return .redirect(url: url, id: id, kept: self.seal.seal(pending, id: id, on: authority))
         }
@@ -93,38 +103,19 @@ package struct BrowserSignInFlow: Sendable {
     ) async -> Outcome {
         let former: [FoundSession]
         let now = self.sessions.clock.now()
-        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
         do {
             // The store is asked before the provider, so that an outage of the store does not use up the code.
             former = try await self.sessions.presented(by: requester)
             if Self.isDone(pending, by: former, requester, now) { return .alreadySignedIn }
-            if pending.isExpired(at: now) {
-                return former.isEmpty ? self.refuse(.signInStateMismatch, "expired", requester) : .alreadySignedIn
-            }
-            if case .throttled(let wait) = try await self.ask({ limiter, loop in
-                limiter.allow(bucket, cost: 1, on: loop)
-            }) {
-                _ = self.refuse(.signInThrottled, nil, requester)
-                return .throttled(wait)
-            }
+            if pending.isExpired(at: now), !former.isEmpty { return .alreadySignedIn }
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        switch await self.provider.complete(parameters, state: pending.providerState) {
-        case .unavailable(let detail):
-            await self.giveBack(bucket)
-            _ = self.refuse(.providerUnavailable, detail, requester)
-            return .unavailable(.providerUnavailable)
-        case .refused(let refusal):
-            return self.refuse(refusal.cause.reason, refusal.detail, requester)
-        case .authenticated(var authentication, let evidence):
-            let now = self.sessions.clock.now()
-            if let unmet = pending.unmet(by: authentication, at: now) {
-                return self.refuse(.signInInsufficient, unmet, requester)
-            }
-            // A provider whose clock is ahead must not make a sign-in count as recent for longer.
-            authentication.authenticatedAt = authentication.authenticatedAt.map { min($0, now) }
-            await self.giveBack(bucket)
+        switch await self.prove(pending, parameters, .web, for: requester) {
+        case .refused(let reason): return .refused(reason)
+        case .throttled(let wait): return .throttled(wait)
+        case .unavailable(let reason): return .unavailable(reason)
+        case .proven(let authentication, let evidence):
             switch await self.sessions.replace(
                 former,
                 with: authentication,
@@ -133,8 +124,61 @@ package struct BrowserSignInFlow: Sendable {
                 for: requester
             ) {
             case .begun(let token, let session): return .signedIn(token: token, session: session)
+            case .denied(let text): return .denied(text: text)
             case .unavailable(let reason): return .unavailable(reason)
             }
+        }
+    }
+
+    /// What the provider says of a user who has come back.
+    package enum Proof: Sendable {
+        case proven(Authentication, ProviderEvidence)
+        case refused(Reason)
+        /// Too many sign-ins failed; the next one is allowed after this time. The provider was not asked.
+        case throttled(Duration)
+        /// The provider or the store cannot answer. If the provider was not reached, the same sign-in may be completed
+        /// later.
+        case unavailable(Reason)
+    }
+
+    /// Asks the provider who has come back. No session begins.
+    ///
+    /// - Parameter kind: What the session of this sign-in is to be, for the record of a refusal.
+    package func prove(
+        _ pending: KeptSignIn,
+        _ parameters: [(name: String, value: String)],
+        _ kind: Session.Kind,
+        for requester: Requester
+    ) async -> Proof {
+        func refuse(_ reason: Reason, _ detail: String?) -> Proof {
+            self.record(reason, detail, kind, requester)
+            return .refused(reason)
+        }
+        guard !pending.isExpired(at: self.sessions.clock.now()) else { return refuse(.signInStateMismatch, "expired") }
+        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+        do {
+            let decision = try await self.ask { limiter, loop in limiter.allow(bucket, cost: 1, on: loop) }
+            if case .throttled(let wait) = decision {
+                self.record(.signInThrottled, nil, kind, requester)
+                return .throttled(wait)
+            }
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+        switch await self.provider.complete(parameters, state: pending.providerState) {
+        case .unavailable(let detail):
+            await self.giveBack(bucket)
+            self.record(.providerUnavailable, detail, kind, requester)
+            return .unavailable(.providerUnavailable)
+        case .refused(let refusal):
+            return refuse(refusal.cause.reason, refusal.detail)
+        case .authenticated(var authentication, let evidence):
+            let now = self.sessions.clock.now()
+            if let unmet = pending.unmet(by: authentication, at: now) { return refuse(.signInInsufficient, unmet) }
+            // A provider whose clock is ahead must not make a sign-in count as recent for longer.
+            authentication.authenticatedAt = authentication.authenticatedAt.map { min($0, now) }
+            await self.giveBack(bucket)
+            return .proven(authentication, evidence)
         }
     }
 
@@ -147,7 +191,8 @@ package struct BrowserSignInFlow: Sendable {
         } catch {
             return .unavailable(SessionService.reason(error))
         }
-        return self.refuse(.signInStateMismatch, "unknown", requester)
+        self.record(.signInStateMismatch, "unknown", .web, requester)
+        return .refused(.signInStateMismatch)
     }
 
     /// Whether the browser has signed in since this sign-in began, in a way that suffices for it. Then it gets no new
@@ -164,12 +209,11 @@ package struct BrowserSignInFlow: Sendable {
         return pending.maxAge.map { now.since(session.authenticatedAt) <= $0 } ?? true
     }
 
-    private func refuse(_ reason: Reason, _ detail: String?, _ requester: Requester) -> Outcome {
-        var record = self.sessions.record(.refused(reason), .web, requester)
+    private func record(_ reason: Reason, _ detail: String?, _ kind: Session.Kind, _ requester: Requester) {
+        var record = self.sessions.record(.refused(reason), kind, requester)
         record.provider = self.provider.name
         record.detail = detail
         _ = self.sessions.audit(record)
-        return .refused(reason)
     }
 
     /// Removes a try from the limit. If this fails, it stays counted.

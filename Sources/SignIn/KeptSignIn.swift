@@ -21,6 +21,8 @@ package struct KeptSignIn: Sendable, Equatable {
     /// The longest time since the user authenticated; nil: any.
     package var maxAge: Duration?
     package var begunAt: UnixTime
+    /// The native app for which the user signs in; nil: the session is the browser's.
+    package var app: WaitingApp?
 
     /// Whether the user took too long.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
@@ -33,6 +35,19 @@ package struct KeptSignIn: Sendable, Equatable {
             guard time.seconds >= self.begunAt.seconds else { return "auth_time" }
         }
         return nil
+    }
+}
+
+/// A native app that waits for its user to sign in with the browser.
+package struct WaitingApp: Sendable, Equatable {
+    /// The id of its flow.
+    package var flow: String
+    /// Where the browser goes back to, with a code.
+    package var returnTo: String
+
+    package init(flow: String, returnTo: String) {
+        self.flow = flow
+        self.returnTo = returnTo
     }
 }
 
@@ -78,22 +93,29 @@ struct KeptSignInSeal: Sendable {
 
 extension KeptSignIn {
     private static let version: UInt8 = 1
+    /// The version of a sign-in for a native app, which ends with the app.
+    private static let appVersion: UInt8 = 2
 
     fileprivate var bytes: [UInt8] {
         var writer = CompactWriter()
-        writer.write(byte: Self.version)
+        writer.write(byte: self.app == nil ? Self.version : Self.appVersion)
         writer.write(self.begunAt.milliseconds)
         writer.write(self.returnTo)
         writer.write(byte: self.isAgain ? 1 : 0)
         writer.write(optional: self.aal) { $0.write($1.rawValue) }
         writer.write(optional: self.maxAge) { $0.write($1.wholeMilliseconds) }
         writer.write(list: self.providerState.bytes) { $0.write(byte: $1) }
+        if let app = self.app {
+            writer.write(app.flow)
+            writer.write(app.returnTo)
+        }
         return writer.bytes
     }
 
     fileprivate init(_ bytes: [UInt8]) throws(CompactFormatError) {
         var reader = CompactReader(bytes)
-        guard try reader.byte() == Self.version else { throw CompactFormatError() }
+        let version = try reader.byte()
+        guard version == Self.version || version == Self.appVersion else { throw CompactFormatError() }
         self.begunAt = UnixTime(milliseconds: try reader.signed())
         self.returnTo = try reader.text()
         self.isAgain = try reader.byte() != 0
@@ -104,6 +126,9 @@ extension KeptSignIn {
         self.providerState = Secret(
             try reader.list { (reader) throws(CompactFormatError) in try reader.byte() }
         )
+        if version == Self.appVersion {
+            self.app = WaitingApp(flow: try reader.text(), returnTo: try reader.text())
+        }
         try reader.finish()
     }
 }

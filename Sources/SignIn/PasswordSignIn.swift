@@ -11,6 +11,8 @@ package struct PasswordSignIn: Sendable {
         case signedIn(token: Secret, session: Session)
         /// Unknown user or wrong password.
         case refused
+        /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words.
+        case denied(text: String?)
         /// Too many tries; the next one is allowed after this time.
         case throttled(Duration)
         /// The provider or the store cannot answer.
@@ -45,6 +47,14 @@ package struct PasswordSignIn: Sendable {
         self.loops = loops
     }
 
+    /// What a try led to, if the password is right and `Value` could be made of it.
+    package enum Try<Value: Sendable>: Sendable {
+        case passed(Value)
+        case refused
+        case throttled(Duration)
+        case unavailable(Reason)
+    }
+
     /// Checks the password and begins a session. The browser's sessions on this host end first.
     package func signIn(
         identifier: String,
@@ -52,6 +62,36 @@ package struct PasswordSignIn: Sendable {
         kind: Session.Kind,
         for requester: Requester
     ) async -> Outcome {
+        let tried = await self.check(identifier: identifier, password: password, kind: kind, for: requester) {
+            authentication,
+            account throws(PasswordSignInFailure) in
+            let beginning = await self.begin(authentication, kind, account, requester)
+            if case .unavailable(let reason) = beginning { throw PasswordSignInFailure(reason: reason) }
+            return beginning
+        }
+        switch tried {
+        case .passed(.begun(let token, let session)): return .signedIn(token: token, session: session)
+        case .passed(.denied(let text)): return .denied(text: text)
+        case .passed(.unavailable(let reason)): return .unavailable(reason)
+        case .refused: return .refused
+        case .throttled(let wait): return .throttled(wait)
+        case .unavailable(let reason): return .unavailable(reason)
+        }
+    }
+
+    /// Checks the password and does what is to follow.
+    ///
+    /// - Parameters:
+    ///   - kind: What the session of this sign-in is to be, for the record of a refusal.
+    ///   - begin: Begins what the user signs in for. `account` names the account in the audit stream.
+    package func check<Value: Sendable>(
+        identifier: String,
+        password: Secret,
+        kind: Session.Kind,
+        for requester: Requester,
+        begin:
+            @Sendable (_ user: Authentication, _ account: String?) async throws(PasswordSignInFailure) -> Value
+    ) async -> Try<Value> {
         let user = UserIdentifier(identifier)
         let account = user.map(self.accounts.name)
         let address = requester.address.key
@@ -72,18 +112,20 @@ package struct PasswordSignIn: Sendable {
         }
         switch await self.provider.authenticate(identifier: identifier, password: password, from: source) {
         case .unavailable:
-            return await self.unavailable(.providerUnavailable, limits)
+            await self.giveBack(limits)
+            return .unavailable(.providerUnavailable)
         case .refused:
             self.record(.signInRefused, kind, account, requester)
             return .refused
         case .authenticated(let authentication):
             await self.forgive(limits)
-            switch await self.begin(authentication, kind, account, requester) {
-            case .begun(let token, let session):
+            do {
+                let value = try await begin(authentication, account)
                 if let user { self.familiar.add(address, user) }
-                return .signedIn(token: token, session: session)
-            case .unavailable(let reason):
-                return await self.unavailable(reason, limits)
+                return .passed(value)
+            } catch {
+                await self.giveBack(limits)
+                return .unavailable(error.reason)
             }
         }
     }
@@ -118,11 +160,10 @@ package struct PasswordSignIn: Sendable {
         _ = self.sessions.audit(record)
     }
 
-    /// Returns that a try could not be served, and removes it from the limits: it revealed nothing about the password.
-    private func unavailable(_ reason: Reason, _ limits: SignInLimits) async -> Outcome {
+    /// Removes a try that could not be served from the limits: it revealed nothing about the password.
+    private func giveBack(_ limits: SignInLimits) async {
         // If this fails, the try stays counted.
         try? await self.ask { limiter, loop in limiter.giveBack(limits.tries, cost: 1, on: loop) }
-        return .unavailable(reason)
     }
 
     /// Counts a try.
@@ -142,5 +183,14 @@ package struct PasswordSignIn: Sendable {
         _ question: @escaping @Sendable (any RateLimiter, any EventLoop) -> EventLoopFuture<Answer>
     ) async throws(StoreError) -> Answer {
         try await self.loops.ask(self.limiter, question)
+    }
+}
+
+/// What the user signs in for cannot begin now.
+package struct PasswordSignInFailure: Error, Sendable {
+    package let reason: Reason
+
+    package init(reason: Reason) {
+        self.reason = reason
     }
 }

@@ -12,18 +12,22 @@ package struct Requester: Sendable {
     /// The different session tokens in a browser's cookies, in order of arrival. The reader of the request limits their
     /// number.
     package var cookies: [Secret]
+    /// The same of the provider's own session cookie.
+    package var providerCookies: [Secret]
 
     package init(
         address: IPAddress,
         userAgent: String?,
         authority: String,
         requestID: String,
-        cookies: [Secret] = []
+        cookies: [Secret] = [],
+        providerCookies: [Secret] = []
     ) {
         self.address = address
         self.userAgent = userAgent
         self.authority = authority
         self.requestID = requestID
         self.cookies = cookies
+        self.providerCookies = providerCookies
     }
 }

@@ -1,4 +1,5 @@
 package import Providers
+internal import Rules
 package import Sessions
 internal import Settings
 package import Vocabulary
@@ -23,6 +24,8 @@ package enum SessionBeginning: Sendable {
     case begun(token: Secret, session: Session)
     /// The store or the audit stream cannot record it: 503, nothing was handed out.
     case unavailable(Reason)
+    /// A rule refused it (`rule.denied`), with what the user reads; nil: the gateway's own words. Nothing has changed.
+    case denied(text: String?)
 }
 
 extension SessionService {
@@ -58,6 +61,9 @@ extension SessionService {
         for requester: Requester
     ) async -> SessionBeginning {
         var record = self.record(.signedIn, terms.kind, requester)
+        record.account = account
+        record.provider = evidence?.provider
+        if let denied = self.denial(of: authentication, terms, &record, requester) { return denied }
         do {
             for session in former {
                 try await self.end(session)
@@ -65,8 +71,6 @@ extension SessionService {
                 if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
             }
             let (token, found) = try await self.create(authentication, terms, evidence, requester)
-            record.account = account
-            record.provider = evidence?.provider
             record.subject = found.session.subject
             record.sessionID = found.session.id
             record.endedSessionID = former.first?.session.id
@@ -81,24 +85,86 @@ extension SessionService {
         }
     }
 
+    /// Judges the rules on a sign-in, before anything changes. A refusal is written to the audit stream.
+    ///
+    /// - Parameter record: That of the sign-in, to which the findings are added.
+    /// - Returns: `denied`; nil if no rule refuses.
+    func denial(
+        of authentication: Authentication,
+        _ terms: SessionTerms,
+        _ record: inout SignInRecord,
+        _ requester: Requester
+    ) -> SessionBeginning? {
+        let facts = RuleFacts(
+            request: RuleFacts.Request(
+                address: record.device.address,
+                asn: record.device.asn,
+                userAgent: record.device.userAgent
+            ),
+            authority: requester.authority,
+            userID: authentication.identity.id,
+            traits: authentication.identity.traits,
+            clientID: terms.clientID
+        )
+        let rules = self.rules.judge(.signIn, facts)
+        record.rules = rules.findings
+        guard let objection = rules.objection else { return nil }
+        record.event = .refused(objection.reason)
+        record.subject = authentication.identity.id
+        _ = self.audit(record)
+        return .denied(text: objection.text)
+    }
+
     private func create(
         _ authentication: Authentication,
         _ terms: SessionTerms,
         _ evidence: ProviderEvidence?,
         _ requester: Requester
     ) async throws(StoreError) -> (Secret, FoundSession) {
-        let lifetimes = terms.kind == .web ? self.settings.browser : self.settings.native
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
+        var session = self.draft(authentication, terms, in: lineage, device: self.device(requester))
+        if terms.kind == .web { session.host = requester.authority }
+        if let evidence {
+            session.provider =
+                try await self.grants?.keep(evidence, for: session, key)
+                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            try await self.note(evidence, of: session)
+        }
+        try await self.ask { [session] store, loop in
+            store.create(NewSession(key: key, session: session), on: loop)
+        }
+        return (token, FoundSession(key: key, session: session))
+    }
+
+    /// Enters the session's lineage wherever the end of the provider's session is to find it. To be called before the
+    /// session is written.
+    func note(_ evidence: ProviderEvidence, of session: Session) async throws(StoreError) {
+        guard let id = evidence.sessionID else { return }
+        try await self.providerSessions?.note(
+            session.lineage,
+            of: id,
+            at: evidence.provider,
+            until: session.expiresAt
+        )
+    }
+
+    /// A session of an authenticated user, under a new id. It is not written, and valid on no host yet.
+    func draft(
+        _ authentication: Authentication,
+        _ terms: SessionTerms,
+        in lineage: Lineage,
+        device: DeviceFacts
+    ) -> Session {
+        let lifetimes = terms.kind == .web ? self.settings.browser : self.settings.native
         let now = self.clock.now()
-        var session = Session(
+        return Session(
             id: self.authority.newSessionID(),
             kind: terms.kind,
             origin: terms.kind == .web ? .browser : .native,
             lineage: lineage,
             identity: authentication.identity,
             clientID: terms.clientID,
-            host: terms.kind == .web ? requester.authority : nil,
             aal: authentication.aal,
             methods: authentication.methods,
             scopes: terms.scopes,
@@ -106,24 +172,16 @@ extension SessionService {
             issuedAt: now,
             expiresAt: now.advanced(by: lifetimes.absolute),
             idleLifetime: lifetimes.idle,
-            device: self.device(requester)
+            device: device
         )
-        if let evidence {
-            session.provider =
-                try await self.grants?.keep(evidence, for: session, key)
-                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            if let id = evidence.sessionID {
-                try await self.providerSessions?.note(
-                    lineage,
-                    of: id,
-                    at: evidence.provider,
-                    until: session.expiresAt
-                )
-            }
-        }
-        try await self.ask { [session] store, loop in
-            store.create(NewSession(key: key, session: session), on: loop)
-        }
-        return (token, FoundSession(key: key, session: session))
+    }
+
+    /// The native session that begins now, on the device of the requester, for a user who has signed in a moment ago.
+    func begun(_ draft: Session, id: String, for requester: Requester) -> Session {
+        var session = draft
+        session.id = id
+        session.issuedAt = self.clock.now()
+        session.device = self.device(requester)
+        return session
     }
 }

@@ -39,6 +39,8 @@ extension SessionService {
             }
             ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
         }
+        // The cookie of a provider may not be one of its sessions any more.
+        for cookie in requester.providerCookies { _ = try await self.end(foreign: cookie, as: .web, for: requester) }
         return ended
     }
 

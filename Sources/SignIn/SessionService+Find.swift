@@ -30,6 +30,25 @@ extension SessionService {
         return .none(found.session.kind == .web ? .sessionOtherHost : .sessionUnknown)
     }
 
+    /// The session of the request's cookies, of which the gateway's own comes first, as for requests to apps.
+    package func browser(_ requester: Requester) async throws(StoreError) -> PresentedSession {
+        let own = try await self.web(requester)
+        guard case .none = own, let cookie = requester.providerCookies.first, requester.providerCookies.count == 1
+        else {
+            return own
+        }
+        return try await self.found(foreign: cookie, as: .web)
+    }
+
+    /// Every live session of the browser that a sign-out on this host ends: those of `presented`, and the provider's.
+    package func signedIn(by requester: Requester) async throws(StoreError) -> [FoundSession] {
+        var all = try await self.presented(by: requester)
+        for cookie in requester.providerCookies {
+            if case .session(let found) = try await self.found(foreign: cookie, as: .web) { all.append(found) }
+        }
+        return all
+    }
+
     /// Every live web session that the cookies present on this host; if there are several, none is to survive a sign-in
     /// or sign-out.
     package func presented(by requester: Requester) async throws(StoreError) -> [FoundSession] {
@@ -59,9 +78,14 @@ extension SessionService {
         case .malformed: return .none(.credentialMalformed)
         case .otherKey: return .none(.credentialOtherKey)
         case .record(let key):
-            let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-            guard let stored else { return .none(.sessionUnknown) }
-            return .session(FoundSession(key: key, session: stored.record, usedAt: stored.usedAt))
+            guard let found = try await self.living(key) else { return .none(.sessionUnknown) }
+            return .session(found)
         }
+    }
+
+    /// The live session under `key` whose user has not gone.
+    func living(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
+        let stored = try await self.ask { [directory] store, loop in store.session(key, in: directory, on: loop) }
+        return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 }

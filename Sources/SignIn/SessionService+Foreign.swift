@@ -2,54 +2,63 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Finds and ends the sessions of tokens that a provider made.
+/// Finds and ends the sessions of tokens and cookies that a provider made.
 extension SessionService {
     /// The session that the provider vouches for, unless it was ended here.
-    func found(foreign token: Secret) async throws(StoreError) -> PresentedSession {
-        guard let answer = try await self.answer(to: token) else { return .none(.credentialMalformed) }
-        switch answer {
-        case .live(let key, let session): return .session(FoundSession(key: key, session: session))
+    func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(StoreError) -> PresentedSession {
+        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) })
+        else {
+            return .none(.credentialMalformed)
+        }
+        switch try await self.ask({ _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }) {
+        // The endpoints that present sessions take no proofs.
+        case .live(let found) where found.session.keyThumbprint != nil: return .none(.credentialBoundToKey)
+        case .live(let found): return .session(FoundSession(key: key, session: found.session))
+        case .insufficient: return .none(.requireAAL)
         case .none(let reason): return .none(reason)
         }
     }
 
-    /// Ends the session of a token and all sessions made from it, whatever the provider says of the token from now on.
+    /// Ends the session of a token or cookie of a provider and all sessions made from it: at the provider, if that is
+    /// told of sign-outs, and here, whatever the provider says of the token from now on.
     ///
     /// - Returns: Why the token is not accepted; nil when its session has ended, now or before.
-    func end(foreign token: Secret, for requester: Requester) async throws(StoreError) -> Reason? {
-        guard let answer = try await self.answer(to: token) else { return .credentialMalformed }
+    /// - Throws: `unavailable` also when the session has ended here and the provider could not be told: the client
+    ///   repeats its request.
+    func end(
+        foreign token: Secret,
+        as kind: Session.Kind = .native,
+        for requester: Requester
+    ) async throws(StoreError) -> Reason? {
+        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: kind) }) else {
+            return .credentialMalformed
+        }
+        let answer = try await self.ask { _, loop in
+            tokens.session(token, as: kind, key: key, known: nil, on: loop)
+        }
+        var isTold: Bool
         switch answer {
-        // It has ended here before.
-        case .none(.sessionUnknown): return nil
-        case .none(let reason): return reason
-        case .live(_, let session):
+        case .live(let found):
+            let session = found.session
+            isTold = await tokens.revoke(token, as: kind, sessionID: session.provider?.sessionID)
             let provider = session.provider?.name ?? ""
             for lineage in token.bytes.withUnsafeBytes({ self.authority.foreignLineages(token: $0, of: provider) }) {
                 try await self.end(lineage)
             }
-            var record = self.record(.signedOut, .native, requester)
+            // The provider made it a new cookie for the same session, perhaps.
+            if kind == .web, let name = session.provider?.endName {
+                try await self.ask { store, loop in store.end(subject: name, on: loop) }
+            }
+            var record = self.record(.signedOut, kind, requester)
             record.subject = session.subject
             record.sessionID = session.id
             // The sign-out takes place in any case: a full queue must not keep the user signed in.
             _ = self.audit(record)
-            return nil
+        // It has ended here before, or its user could not use it; the provider may not know that the user has left.
+        case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
+        case .none(let reason): return reason
         }
-    }
-
-    private enum Answer: Sendable {
-        case live(RecordKey, Session)
-        case none(Reason)
-    }
-
-    /// nil if no provider may know the token. A provider that cannot answer counts as a store that cannot.
-    private func answer(to token: Secret) async throws(StoreError) -> Answer? {
-        guard let tokens = self.tokens, let key = token.bytes.withUnsafeBytes({ tokens.key(of: $0) }) else {
-            return nil
-        }
-        let answer = try await self.ask { _, loop in tokens.session(token, key: key, known: nil, on: loop) }
-        switch answer {
-        case .live(let found): return .live(key, found.session)
-        case .none(let reason): return Answer.none(reason)
-        }
+        guard isTold else { throw .unavailable }
+        return nil
     }
 }

@@ -1,5 +1,6 @@
 package import NIOCore
 package import Observability
+package import Rules
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -44,6 +45,10 @@ package struct SessionService: Sendable {
     let tokens: (any ForeignTokens)?
     /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
     let providerSessions: ProviderSessions?
+    /// Tells whose users are gone; nil if the provider cannot.
+    let directory: (any UserDirectory)?
+    /// Judged before a session begins.
+    let rules: RuleBook
     private let loops: any EventLoopGroup
     let audit: @Sendable (SignInRecord) -> Bool
 
@@ -52,6 +57,8 @@ package struct SessionService: Sendable {
     ///   - grants: Keeps providers' tokens; nil if no provider hands out any.
     ///   - tokens: The tokens that a provider made; nil if no provider knows any.
     ///   - providerSessions: Finds the lineages of providers' sessions; nil if no provider ends sessions here.
+    ///   - directory: Tells whose users are gone; nil if the provider cannot.
+    ///   - rules: Judged before a session begins.
     ///   - loops: The loops on which the store is called.
     ///   - audit: Receives every sign-in, refusal and sign-out before it is answered; returns false when it has no room
     ///     and the configuration forbids unrecorded acts (`log.audit_on_full: refuse`).
@@ -63,6 +70,8 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
+        directory: (any UserDirectory)? = nil,
+        rules: RuleBook = RuleBook(),
         loops: any EventLoopGroup,
         audit: @escaping @Sendable (SignInRecord) -> Bool,
         clock: Clock
@@ -74,6 +83,8 @@ package struct SessionService: Sendable {
         self.grants = grants
         self.tokens = tokens
         self.providerSessions = providerSessions
+        self.directory = directory
+        self.rules = rules
         self.loops = loops
         self.audit = audit
         self.clock = clock
@@ -88,6 +99,8 @@ package struct SessionService: Sendable {
         grants: ProviderGrants? = nil,
         tokens: (any ForeignTokens)? = nil,
         providerSessions: ProviderSessions? = nil,
+        directory: (any UserDirectory)? = nil,
+        rules: RuleBook = RuleBook(),
         loops: any EventLoopGroup,
         audit: AuditStream,
         metrics: MetricsRegistry,
@@ -102,10 +115,13 @@ package struct SessionService: Sendable {
             grants: grants,
             tokens: tokens,
             providerSessions: providerSessions,
+            directory: directory,
+            rules: rules,
             loops: loops,
             audit: { record in
                 counters.count(record)
-                return audit.emit(record.auditEvent)
+                // The last event is the act itself: if it cannot be written, the act must not happen.
+                return record.auditEvents.reduce(true) { _, event in audit.emit(event) }
             },
             clock: clock
         )

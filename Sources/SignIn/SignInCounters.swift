@@ -1,4 +1,5 @@
 internal import Observability
+internal import Rules
 internal import Sessions
 internal import Vocabulary
 
@@ -8,7 +9,8 @@ struct SignInCounters: Sendable {
     private static let success = "ok"
     /// The refusals of a sign-in.
     private static let refusals = Reason.allCases.filter { reason in
-        reason.rawValue.hasPrefix("signin.") || reason == .providerUnavailable
+        ["signin.", "exchange."].contains(where: reason.rawValue.hasPrefix)
+            || [.providerUnavailable, .ruleDenied].contains(reason)
     }
 
     private let metrics: MetricsRegistry
@@ -25,13 +27,14 @@ struct SignInCounters: Sendable {
         self.counters = counters
     }
 
-    /// Counts the record if it is about a sign-in.
+    /// Counts the record if it is about a sign-in, and what the rules said.
     func count(_ record: SignInRecord) {
+        for finding in record.rules { self.metrics.countRule(finding.rule, finding.result.rawValue) }
         let result: String
         switch record.event {
         case .signedIn: result = Self.success
         case .refused(let reason): result = reason.rawValue
-        case .signedOut, .denied: return
+        case .judged, .signedOut, .denied: return
         }
         if let id = self.counters[Self.key(record.kind, result)] { self.metrics.increment(id) }
     }

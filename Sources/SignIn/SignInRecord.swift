@@ -1,5 +1,6 @@
 internal import AddressIntelligence
 package import Observability
+package import Rules
 package import Sessions
 package import Vocabulary
 
@@ -8,6 +9,8 @@ package import Vocabulary
 package struct SignInRecord: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         case signedIn
+        /// The rules let a sign-in pass whose session begins later, with a record of its own.
+        case judged
         case refused(Reason)
         case signedOut
         /// A request that another site may have caused, or cookies that another site may have planted.
@@ -32,6 +35,8 @@ package struct SignInRecord: Sendable, Equatable {
     package var provider: String?
     /// An error code of the provider, or the check that failed.
     package var detail: String?
+    /// What the operator's rules said.
+    package var rules: [RuleFinding] = []
 
     package init(event: Event, kind: Session.Kind, requestID: String, host: String, device: DeviceFacts) {
         self.event = event
@@ -44,8 +49,8 @@ package struct SignInRecord: Sendable, Equatable {
     /// Auth0's code: `s`/`f` in a browser, `ssa`/`fsa` for native apps, `slo` for a sign-out, `w` for a warning.
     package var code: AuditEvent.Code {
         switch (self.event, self.kind) {
-        case (.signedIn, .web): .signedIn
-        case (.signedIn, .native): .silentlySignedIn
+        case (.signedIn, .web), (.judged, .web): .signedIn
+        case (.signedIn, .native), (.judged, .native): .silentlySignedIn
         case (.refused, .web): .signInFailed
         case (.refused, .native): .silentSignInFailed
         case (.signedOut, _): .loggedOut
@@ -57,15 +62,22 @@ package struct SignInRecord: Sendable, Equatable {
     package var reason: Reason? {
         switch self.event {
         case .refused(let reason), .denied(let reason): reason
-        case .signedIn, .signedOut: nil
+        case .signedIn, .judged, .signedOut: nil
         }
     }
 
-    /// The record as a line of the audit stream.
+    /// The record as lines of the audit stream, the act itself last.
+    package var auditEvents: [AuditEvent] {
+        let act = self.auditEvent
+        let dryRuns = self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) }
+        return self.event == .judged ? dryRuns : dryRuns + [act]
+    }
+
+    /// The act itself.
     package var auditEvent: AuditEvent {
         let kind: AuditEvent.Kind =
             switch self.event {
-            case .signedIn: .sessionCreated
+            case .signedIn, .judged: .sessionCreated
             case .refused: .signInFailed
             case .signedOut: .sessionEnded
             case .denied: .sessionDenied
@@ -74,6 +86,7 @@ package struct SignInRecord: Sendable, Equatable {
         if let ended = self.endedSessionID { details.append(("ended_session", ended)) }
         if let provider = self.provider { details.append(("provider", provider)) }
         if let detail = self.detail { details.append(("detail", detail)) }
+        if let rule = self.rules.objecting { details.append(("rule", rule)) }
         var event = AuditEvent(
             kind,
             code: self.code,

@@ -23,7 +23,7 @@ package struct IntrospectionEndpoint: Sendable {
     }
 
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/introspect", methods: ["POST"]) { request in
+        Endpoint(path: "/oauth/introspect", methods: ["POST"], envelope: OAuthError.envelope) { request in
             await self.answer(request)
         }
     }
@@ -31,7 +31,7 @@ package struct IntrospectionEndpoint: Sendable {
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
-            let client = try self.authentication.authenticate(request, parameters)
+            let client = try await self.authentication.authenticate(request, parameters)
             // Anyone can send a request as a public client.
             guard !client.isPublic else { throw .invalidClient(challenges: false) }
             try await self.limits.check(try TokenRequester(client, request))
@@ -57,7 +57,7 @@ package struct IntrospectionEndpoint: Sendable {
             return members
         case .session(let session) where self.isVisible(session.session, to: client):
             var members = self.members(session.session, scopes: session.session.scopes)
-            let thumbprint = session.session.access?.keyThumbprint
+            let thumbprint = session.session.keyThumbprint
             members["token_type"] = thumbprint == nil ? "Bearer" : "DPoP"
             members["cnf"] = Self.confirmation(thumbprint)
             if let audience = session.session.access?.audience { members["aud"] = .string(audience) }

@@ -17,7 +17,8 @@ package struct RevocationEndpoint: Sendable {
     }
 
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/revoke", methods: ["POST"], outlivesClient: true) { request in
+        Endpoint(path: "/oauth/revoke", methods: ["POST"], outlivesClient: true, envelope: OAuthError.envelope) {
+            request in
             await self.answer(request)
         }
     }
@@ -27,7 +28,7 @@ package struct RevocationEndpoint: Sendable {
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
-            let client = try self.authentication.authenticate(request, parameters)
+            let client = try await self.authentication.authenticate(request, parameters)
             let requester = try TokenRequester(client, request)
             try await self.limits.check(requester)
             let token = Secret(try parameters.required("token"))

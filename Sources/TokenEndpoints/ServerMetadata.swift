@@ -1,5 +1,8 @@
+package import Clients
+internal import DPoP
 package import Endpoints
 internal import IDTokens
+internal import JOSE
 internal import OAuth
 internal import Settings
 internal import Vocabulary
@@ -12,13 +15,15 @@ package struct ServerMetadata: Sendable {
     private let issuer: String
 
     private let signsIn: Bool
+    private let clients: ClientRegistry
 
     /// - Parameters:
     ///   - origin: The origin of the first host with endpoints.
     ///   - signsIn: Whether users can sign in, so that there is `/authorize`.
-    package init(origin: String, signsIn: Bool) {
+    package init(origin: String, signsIn: Bool, clients: ClientRegistry) {
         self.issuer = Self.issuer(origin)
         self.signsIn = signsIn
+        self.clients = clients
     }
 
     /// The issuer for an origin.
@@ -27,37 +32,54 @@ package struct ServerMetadata: Sendable {
     package var endpoints: [Endpoint] {
         ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"].map { path in
             Endpoint(path: path, methods: ["GET", "HEAD"]) { _ in
-                .json(
-                    200,
-                    self.document,
-                    fields: [("cache-control", "public, max-age=300"), ("access-control-allow-origin", "*")]
+                EndpointResponse(
+                    status: 200,
+                    fields: [
+                        ("content-type", "application/json"), ("cache-control", "public, max-age=300"),
+                        ("x-content-type-options", "nosniff"),
+                    ],
+                    body: JSONText.encode(self.document)
                 )
-            }
+            }.readable(by: .everyone)
         }
     }
 
     private var document: JSONValue {
-        let methods: JSONValue = ["none", "client_secret_basic", "client_secret_post"]
-        let withSecret: JSONValue = ["client_secret_basic", "client_secret_post"]
+        let hasImplicit = self.clients.snapshot.hasImplicit
+        let grants = hasImplicit ? GrantType.allCases : GrantType.usual
         var document: [String: JSONValue] = [
             "issuer": .string(self.issuer),
             "token_endpoint": .string(self.issuer + "oauth/token"),
-            "token_endpoint_auth_methods_supported": methods,
             "revocation_endpoint": .string(self.issuer + "oauth/revoke"),
-            "revocation_endpoint_auth_methods_supported": methods,
             "introspection_endpoint": .string(self.issuer + "oauth/introspect"),
-            "introspection_endpoint_auth_methods_supported": withSecret,
             "jwks_uri": .string(self.issuer + ".well-known/jwks.json"),
-            "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
-            "response_types_supported": self.signsIn ? ["code", "id_token"] : [],
+            "grant_types_supported": .array(grants.map { .string($0.rawValue) }),
+            "response_types_supported": .array(
+                self.signsIn ? (hasImplicit ? ["code", "id_token"] : ["code"]) : []
+            ),
             "userinfo_endpoint": .string(self.issuer + "userinfo"),
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
+            "dpop_signing_alg_values_supported": .array(
+                DPoPJudge.usualAlgorithms.map(\.rawValue).sorted().map { .string($0) }
+            ),
             "scopes_supported": .array(APIDirectory.ownScopes.map { .string($0) }),
             "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]
+        for endpoint in ["token", "revocation", "introspection"] {
+            // Anyone can send a request as a public client, so those do not introspect.
+            let methods = ClientAuthenticationMethod.allCases.filter { $0 != .none || endpoint != "introspection" }
+            let algorithms = ClientAssertions.algorithms
+            document["\(endpoint)_endpoint_auth_methods_supported"] = .array(methods.map { .string($0.rawValue) })
+            document["\(endpoint)_endpoint_auth_signing_alg_values_supported"] = .array(
+                algorithms.map { .string($0.rawValue) }
+            )
+        }
         if self.signsIn {
             document["authorization_endpoint"] = .string(self.issuer + "authorize")
+            document["pushed_authorization_request_endpoint"] = .string(self.issuer + "oauth/par")
+            document["request_uri_parameter_supported"] = false
+            document["end_session_endpoint"] = .string(self.issuer + "oidc/logout")
             document["response_modes_supported"] = ["query", "form_post"]
             document["code_challenge_methods_supported"] = ["S256"]
             document["authorization_response_iss_parameter_supported"] = true

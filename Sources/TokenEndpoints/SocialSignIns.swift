@@ -1,28 +1,19 @@
-package import NIOCore
 package import OAuth
 package import Providers
-package import Sessions
 internal import Settings
+package import SignIn
 internal import Vocabulary
 
 /// Signs users in with what the kit of a social provider gave to a native app. Each artefact is accepted once.
 package struct SocialSignIns: Sendable {
     private let verifiers: SocialVerifiers
-    private let onces: any OnceStore
+    private let proofs: SocialProofs
     private let tokens: TokenService
-    private let loops: any EventLoopGroup
 
-    /// - Parameter loops: The loops on which the store is called.
-    package init(
-        verifiers: SocialVerifiers,
-        onces: any OnceStore,
-        tokens: TokenService,
-        loops: any EventLoopGroup
-    ) {
+    package init(verifiers: SocialVerifiers, proofs: SocialProofs, tokens: TokenService) {
         self.verifiers = verifiers
-        self.onces = onces
+        self.proofs = proofs
         self.tokens = tokens
-        self.loops = loops
     }
 
     /// The user of the artefact.
@@ -36,24 +27,12 @@ package struct SocialSignIns: Sendable {
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
-        switch await verifier.verify(signIn) {
-        case .unavailable: throw OAuthError(.providerUnavailable)
-        case .refused(let detail):
-            self.tokens.refuseSocial(.socialRefused, detail: detail, by: requester)
-            throw OAuthError(.socialRefused)
-        case .authenticated(let user, _, let artefact):
-            let isFirst: Bool
-            do {
-                isFirst = try await self.loops.ask(self.onces) { onces, loop in
-                    onces.once(artefact.id, for: artefact.lifetime, on: loop)
-                }
-            } catch {
-                throw OAuthError(error == .full ? .storeFull : .storeUnavailable)
-            }
-            guard isFirst else {
-                self.tokens.refuseSocial(.socialReplayed, detail: "replayed", by: requester)
-                throw OAuthError(.socialReplayed)
-            }
+        switch await self.proofs.prove(signIn, by: verifier) {
+        case .unavailable(let reason): throw OAuthError(reason)
+        case .refused(let reason, let detail):
+            self.tokens.refuseSocial(reason, detail: detail, by: requester)
+            throw OAuthError(reason, of: .socialToken)
+        case .proven(let user, _):
             return AuthenticatedUser(
                 identity: user.identity,
                 aal: user.aal,

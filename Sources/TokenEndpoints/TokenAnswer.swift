@@ -41,7 +41,9 @@ enum TokenAnswer {
     }
 
     private static func members(_ tokens: IssuedTokens, _ signer: IDTokenIssuer.Signer) -> [String: JSONValue] {
-        var members: [String: JSONValue] = ["scope": .string(tokens.scopes.joined(separator: " "))]
+        var members: [String: JSONValue] = [:]
+        // A scope without elements has no syntax (RFC 6749 3.3).
+        if !tokens.scopes.isEmpty { members["scope"] = .string(tokens.scopes.joined(separator: " ")) }
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {
             let token = signer.token(

@@ -14,6 +14,7 @@ extension TokenEndpoint {
             redirectURI: try parameters.text("redirect_uri"),
             verifier: try parameters.text("code_verifier")
         )
-        return TokenAnswer.issued(try Self.issued(await self.tokens.redeem(redemption, for: requester)), signer)
+        let outcome = await self.tokens.redeem(redemption, for: requester)
+        return TokenAnswer.issued(try Self.issued(outcome, for: .code), signer)
     }
 }

@@ -20,12 +20,25 @@ extension TokenEndpoint {
         let exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
         switch exchange.target {
         case .transfer(let audience, let target):
-            let minted = try await self.mint(.token(exchange.subjectToken.bytes), audience, target, requester)
+            let parent = try await self.parent(exchange.subjectToken, requester)
+            let minted = try await self.mint(.token(parent.bytes), audience, target, requester)
             return TokenAnswer.minted(minted, besides: nil, signer)
         case .access(let api, let scopes):
             let outcome = await self.tokens.exchange(exchange.subjectToken, for: api, scopes: scopes, by: requester)
-            return TokenAnswer.issued(try Self.issued(outcome), signer, type: TokenExchange.accessTokenType)
+            return TokenAnswer.issued(
+                try Self.issued(outcome, for: .sessionToken),
+                signer,
+                type: TokenExchange.accessTokenType
+            )
         }
+    }
+
+    /// The token from which a transfer token is minted: the one that was presented, or for a provider's token an access
+    /// token that is made of it.
+    private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
+        guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
+        let outcome = await self.tokens.exchange(presented, for: nil, scopes: [], by: requester)
+        return try Self.issued(outcome, for: .sessionToken).access ?? presented
     }
 
     /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
@@ -54,7 +67,11 @@ extension TokenEndpoint {
         }
         let user = try await self.social.user(kind, artefact, profile, requester)
         let outcome = await self.tokens.begin(user, for: api, scopes: scopes, by: requester)
-        return TokenAnswer.issued(try Self.issued(outcome), signer, type: TokenExchange.accessTokenType)
+        return TokenAnswer.issued(
+            try Self.issued(outcome, for: .socialToken),
+            signer,
+            type: TokenExchange.accessTokenType
+        )
     }
 
     /// A session-transfer token, and how long it can be used.
@@ -76,7 +93,9 @@ extension TokenEndpoint {
             host: target.host,
             address: requester.address,
             userAgent: requester.userAgent,
-            requestID: requester.requestID
+            requestID: requester.requestID,
+            authority: requester.authority,
+            keyThumbprint: requester.keyThumbprint
         )
         let outcome: MintOutcome
         do {
@@ -90,6 +109,7 @@ extension TokenEndpoint {
         case .unavailable(.full): throw OAuthError(.storeFull)
         case .throttled(let wait): throw .tooManyRequests(.handoffThrottled, retryAfter: wait)
         case .refused(let reason): throw OAuthError(reason)
+        case .denied(let text): throw .denied(text)
         }
     }
 }

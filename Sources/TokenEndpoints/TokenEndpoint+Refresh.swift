@@ -18,7 +18,8 @@ extension TokenEndpoint {
             return try await self.transfer(token, audience, target, requester, signer)
         }
         let wish = RefreshWish.access(audience: audience, scopes: try parameters.scopes())
-        return TokenAnswer.issued(try Self.issued(await self.tokens.refresh(token, wish, for: requester)), signer)
+        let outcome = await self.tokens.refresh(token, wish, for: requester)
+        return TokenAnswer.issued(try Self.issued(outcome, for: .refreshToken), signer)
     }
 
     /// Gives a session-transfer token for a refresh token, which rotates as in any other use.
@@ -31,16 +32,35 @@ extension TokenEndpoint {
     ) async throws(OAuthError) -> EndpointResponse {
         // Judged before the refresh token rotates, so that a client that is refused keeps its token.
         guard requester.client.canCreateTransferToken else { throw OAuthError(.handoffNotPermitted) }
-        let tokens = try Self.issued(await self.tokens.refresh(token, .transfer, for: requester))
+        let tokens = try Self.issued(
+            await self.tokens.refresh(
+                token,
+                .transfer(audience: audience) { [mint] parent in
+                    mint.judgement(
+                        of: parent,
+                        client: requester.client,
+                        address: requester.address,
+                        userAgent: requester.userAgent,
+                        authority: requester.authority
+                    )
+                },
+                for: requester
+            ),
+            for: .refreshToken
+        )
         let minted = try await self.mint(.session(tokens.session.key), audience, target, requester)
         return TokenAnswer.minted(minted, besides: tokens, signer)
     }
 
     /// The tokens of an outcome; else its refusal.
-    static func issued(_ outcome: TokenOutcome) throws(OAuthError) -> IssuedTokens {
+    static func issued(
+        _ outcome: TokenOutcome,
+        for presented: OAuthError.Presented
+    ) throws(OAuthError) -> IssuedTokens {
         switch outcome {
         case .issued(let tokens): return tokens
-        case .refused(let reason), .unavailable(let reason): throw OAuthError(reason)
+        case .refused(let reason), .unavailable(let reason): throw OAuthError(reason, of: presented)
+        case .denied(let text): throw .denied(text)
         case .throttled(let wait): throw .tooManyRequests(.oauthThrottled, retryAfter: wait)
         }
     }

@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+internal import DPoP
 package import Endpoints
 package import Handoff
 package import NIOCore
@@ -17,6 +18,7 @@ package struct TokenEndpoint: Sendable {
     let tokens: TokenService
     let mint: HandoffMint
     let social: SocialSignIns
+    private let proofs: ProofCheck
     private let idTokens: IDTokenIssuer
     let loops: any EventLoopGroup
 
@@ -30,6 +32,7 @@ package struct TokenEndpoint: Sendable {
         tokens: TokenService,
         mint: HandoffMint,
         social: SocialSignIns,
+        proofs: ProofCheck,
         idTokens: IDTokenIssuer,
         loops: any EventLoopGroup
     ) {
@@ -39,6 +42,7 @@ package struct TokenEndpoint: Sendable {
         self.tokens = tokens
         self.mint = mint
         self.social = social
+        self.proofs = proofs
         self.idTokens = idTokens
         self.loops = loops
     }
@@ -46,7 +50,8 @@ package struct TokenEndpoint: Sendable {
     /// The endpoint for the listener. Its handler continues when the client leaves: a token that the store keeps must
     /// also be audited.
     package var endpoint: Endpoint {
-        Endpoint(path: "/oauth/token", methods: ["POST"], outlivesClient: true) { request in
+        Endpoint(path: "/oauth/token", methods: ["POST"], outlivesClient: true, envelope: OAuthError.envelope) {
+            request in
             await self.answer(request)
         }
     }
@@ -55,13 +60,30 @@ package struct TokenEndpoint: Sendable {
     package func answer(_ request: EndpointRequest) async -> EndpointResponse {
         do throws(OAuthError) {
             let parameters = try TokenRequest(request)
-            let client = try self.authentication.authenticate(request, parameters)
-            let requester = try TokenRequester(client, request)
+            let client = try await self.authentication.authenticate(request, parameters)
+            var requester = try TokenRequester(client, request)
             try await self.limits.check(requester)
             guard let grant = GrantType(rawValue: try parameters.required("grant_type")) else {
                 throw OAuthError(.oauthUnsupportedGrantType)
             }
             guard client.grantTypes.contains(grant) else { throw OAuthError(.oauthUnauthorizedClient) }
+            let proof = try await self.proofs.proof(of: request)
+            guard proof != nil || !client.requiresProof else { throw OAuthError(.proofMissing) }
+            requester.keyThumbprint = proof?.thumbprint
+            var response = await self.answer(grant, parameters, requester)
+            response.fields += proof?.answerFields ?? []
+            return response
+        } catch {
+            return error.response
+        }
+    }
+
+    private func answer(
+        _ grant: GrantType,
+        _ parameters: TokenRequest,
+        _ requester: TokenRequester
+    ) async -> EndpointResponse {
+        do throws(OAuthError) {
             guard let signer = await self.idTokens.signer() else { throw OAuthError(.storeUnavailable) }
             switch grant {
             case .authorizationCode: return try await self.redeem(parameters, requester, signer)
@@ -94,7 +116,8 @@ extension TokenRequester {
             client: client,
             address: address,
             userAgent: request.field("user-agent"),
-            requestID: request.requestID
+            requestID: request.requestID,
+            authority: request.authority
         )
     }
 }

@@ -10,9 +10,11 @@ package struct TokenRequest: Sendable {
     private let parameters: BodyParameters
 
     /// Reads the body of `request`; `invalid_request` when it cannot be read in exactly one way.
-    package init(_ request: EndpointRequest) throws(OAuthError) {
+    ///
+    /// - Parameter readsJSONAsForm: See `BodyParameters`.
+    package init(_ request: EndpointRequest, readsJSONAsForm: Bool = false) throws(OAuthError) {
         do {
-            self.parameters = try BodyParameters(request)
+            self.parameters = try BodyParameters(request, readsJSONAsForm: readsJSONAsForm)
         } catch {
             switch error {
             case .mediaType:
@@ -28,6 +30,13 @@ package struct TokenRequest: Sendable {
         guard let value = self.parameters[name] else { return nil }
         guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
         return text
+    }
+
+    /// All parameters; each must be a text.
+    func texts() throws(OAuthError) -> [(name: String, value: String)] {
+        var texts: [(name: String, value: String)] = []
+        for name in self.parameters.names { texts.append((name, try self.required(name))) }
+        return texts
     }
 
     /// The value of the parameter, of any type; nil when it is absent or empty.

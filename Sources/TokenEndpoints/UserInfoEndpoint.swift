@@ -1,3 +1,4 @@
+internal import DPoP
 package import Endpoints
 internal import IDTokens
 package import OAuth
@@ -6,44 +7,73 @@ internal import Vocabulary
 
 /// `/userinfo` (OpenID Connect Core 5.3): who the user of an access token is, as far as its scopes ask for it.
 package struct UserInfoEndpoint: Sendable {
+    private let limits: TokenLimits
     private let tokens: TokenService
+    private let proofs: ProofCheck
 
-    package init(tokens: TokenService) {
+    package init(limits: TokenLimits, tokens: TokenService, proofs: ProofCheck) {
+        self.limits = limits
         self.tokens = tokens
+        self.proofs = proofs
     }
 
     package var endpoint: Endpoint {
-        Endpoint(path: "/userinfo", methods: ["GET", "POST"]) { request in
+        Endpoint(path: "/userinfo", methods: ["GET", "HEAD", "POST"], envelope: OAuthError.envelope) { request in
             await self.answer(request)
         }
     }
 
     /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        guard !request.credentials.isRepeated else { return Self.refusal(.credentialRepeated, "invalid_request") }
-        guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
-            return Self.refusal(.credentialMissing, nil)
+        guard !request.credentials.isRepeated else {
+            return Self.refusal(.credentialRepeated, "invalid_request", #"Bearer error="invalid_request""#)
         }
-        let found: FoundToken
+        guard let token = Self.token(request) else {
+            return Self.refusal(.credentialMissing, nil, self.proofs.challenge.anyScheme)
+        }
+        let proof: DPoPProof?
+        let session: Session
         do {
-            found = try await self.tokens.find(token)
+            try await self.limits.check(request.address)
+            guard case .session(let found) = try await self.tokens.find(token), found.session.access != nil else {
+                return Self.refusal(.sessionUnknown, "invalid_token", #"Bearer error="invalid_token""#)
+            }
+            session = found.session
+            proof = try await self.proofs.proof(of: request, for: token, boundTo: session.keyThumbprint)
+        } catch let error as OAuthError {
+            return error.response
+        } catch let refusal as DPoPRefusal {
+            var response = Self.refusal(refusal.reason, refusal.error, self.proofs.challenge.text(refusal))
+            response.fields += refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
+            return response
         } catch {
-            return OAuthError(.storeUnavailable).response
+            return OAuthError(error as? StoreError == .full ? .storeFull : .storeUnavailable).response
         }
-        guard case .session(let session) = found, session.session.access != nil else {
-            return Self.refusal(.sessionUnknown, "invalid_token")
+        var response = Self.response(to: session)
+        response.fields += proof?.answerFields ?? []
+        return response
+    }
+
+    private static func response(to session: Session) -> EndpointResponse {
+        guard session.scopes.contains("openid") else {
+            return Self.refusal(.requireScopes, "insufficient_scope", #"Bearer error="insufficient_scope""#)
         }
-        let scopes = session.session.scopes
-        guard scopes.contains("openid") else { return Self.refusal(.requireScopes, "insufficient_scope") }
-        var claims = UserInfoClaims.claims(of: session.session.identity, scopes: scopes)
-        claims["sub"] = .string(session.session.subject)
+        var claims = UserInfoClaims.claims(of: session.identity, scopes: session.scopes)
+        claims["sub"] = .string(session.subject)
         return .json(200, .object(claims))
     }
 
-    /// RFC 6750 3.1
-    private static func refusal(_ reason: Reason, _ code: String?) -> EndpointResponse {
-        let challenge = code.map { "Bearer error=\"\($0)\"" } ?? "Bearer"
-        return .json(
+    /// The token of either scheme.
+    private static func token(_ request: EndpointRequest) -> Secret? {
+        switch request.credentials.authorization {
+        case .bearer(let token), .dpop(let token): token.bytes.isEmpty ? nil : token
+        case .basic, .other, nil: nil
+        }
+    }
+
+    /// - Parameter code: RFC 6750 3.1; nil for a request without a token.
+    private static func refusal(_ reason: Reason, _ code: String?, _ challenge: String) -> EndpointResponse {
+        .json(
             reason.status,
             ["error": .string(code ?? "unauthorized"), "error_description": .string(StatusText.phrase(reason.status))],
             fields: [("www-authenticate", challenge)],

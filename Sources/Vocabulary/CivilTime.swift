@@ -33,6 +33,15 @@ package struct CivilTime: Sendable, Equatable {
         self.weekday = Int(days + 4 - Self.floored(days + 4, 7) * 7)
     }
 
+    /// The days from 1970-01-01 to a date, the reverse of the above.
+    static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let era = Self.floored(year, 400)
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
     /// The quotient rounded down.
     private static func floored(_ value: Int64, _ divisor: Int64) -> Int64 {
         value >= 0 ? value / divisor : (value - divisor + 1) / divisor

@@ -11,8 +11,10 @@ package enum JSONText {
     /// The value of a document; nil unless it is one JSON value in UTF-8, at most `maxDepth` levels deep, without
     /// repeated members.
     package static func decode(_ bytes: [UInt8], maxDepth: Int = 32) -> JSONValue? {
-        var reader = JSONReader(bytes, maxDepth: maxDepth)
-        return reader.document()
+        bytes.withUnsafeBufferPointer { bytes in
+            var reader = JSONReader(bytes, maxDepth: maxDepth)
+            return reader.document()
+        }
     }
 
     private static func append(_ value: JSONValue, to bytes: inout [UInt8]) {
@@ -60,13 +62,16 @@ package enum JSONText {
     }
 }
 
-/// A recursive reader of one document. Its depth is bounded; its caller limits the length.
+/// A recursive reader of one document. Its depth is bounded; its caller limits the length and lends the bytes.
 private struct JSONReader {
+    /// Room for the members of a usual header or set of claims, so that their table need not grow.
+    private static let usualMembers = 12
+
     private let maxDepth: Int
-    private let bytes: [UInt8]
+    private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
-    init(_ bytes: [UInt8], maxDepth: Int) {
+    init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int) {
         self.bytes = bytes
         self.maxDepth = maxDepth
     }
@@ -114,12 +119,13 @@ private struct JSONReader {
         var members: [String: JSONValue] = [:]
         self.position += 1
         if self.skip(UInt8(ascii: "}")) { return .object(members) }
+        // Only for the outermost one: a document may hold thousands of small objects.
+        if depth == 0 { members.reserveCapacity(Self.usualMembers) }
         repeat {
             self.skipBlanks()
-            guard self.next == UInt8(ascii: "\""), let name = self.text(), members[name] == nil,
-                self.skip(UInt8(ascii: ":")), let value = self.value(depth: depth + 1)
+            guard self.next == UInt8(ascii: "\""), let name = self.text(), self.skip(UInt8(ascii: ":")),
+                let value = self.value(depth: depth + 1), members.updateValue(value, forKey: name) == nil
             else { return nil }
-            members[name] = value
         } while self.skip(UInt8(ascii: ","))
         return self.skip(UInt8(ascii: "}")) ? .object(members) : nil
     }
@@ -156,9 +162,24 @@ private struct JSONReader {
             if self.next == UInt8(ascii: "+") || self.next == UInt8(ascii: "-") { self.position += 1 }
             guard self.digits() else { return nil }
         }
-        let text = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
-        if isInteger, let integer = Int64(text) { return .integer(integer) }
-        return Double(text).flatMap { $0.isFinite ? .number($0) : nil }
+        let digits = self.bytes[start..<self.position]
+        if isInteger, let integer = Self.integer(digits) { return .integer(integer) }
+        return Double(String(decoding: digits, as: UTF8.self)).flatMap { $0.isFinite ? .number($0) : nil }
+    }
+
+    /// The integer of digits, perhaps after a minus; nil if it does not fit.
+    private static func integer(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
+        let isNegative = text.first == UInt8(ascii: "-")
+        var value: Int64 = 0
+        for digit in isNegative ? text.dropFirst() : text {
+            let (product, exceeds) = value.multipliedReportingOverflow(by: 10)
+            // Counted downwards, because the least number has no positive counterpart.
+            let (sum, exceedsToo) = product.subtractingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
+            guard !exceeds, !exceedsToo else { return nil }
+            value = sum
+        }
+        guard !isNegative else { return value }
+        return value == .min ? nil : -value
     }
 
     private mutating func digits() -> Bool {
@@ -177,7 +198,7 @@ private struct JSONReader {
             self.position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                return String(utf8: content.isEmpty ? run : (content + run)[...])
+                return content.isEmpty ? String(utf8: run) : String(utf8: (content + run)[...])
             case UInt8(ascii: "\\"):
                 guard let scalar = self.escape() else { return nil }
                 content += run
@@ -190,12 +211,12 @@ private struct JSONReader {
     }
 
     /// The bytes up to the next quote, backslash or control character.
-    private mutating func plainRun() -> ArraySlice<UInt8> {
+    private mutating func plainRun() -> UnsafeBufferPointer<UInt8> {
         let start = self.position
         while let byte = self.next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
             self.position += 1
         }
-        return self.bytes[start..<self.position]
+        return UnsafeBufferPointer(rebasing: self.bytes[start..<self.position])
     }
 
     private mutating func escape() -> Unicode.Scalar? {

@@ -14,6 +14,54 @@ extension UnixTime {
     package var rfc3339Seconds: String { self.rfc3339.prefix(19) + "Z" }
 }
 
+extension UnixTime {
+    /// Reads a date and time of RFC 3339 5.6, to the millisecond; nil if the text is not one.
+    package init?(rfc3339 text: String) {
+        let bytes = Array(text.utf8)
+        guard (20...40).contains(bytes.count) else { return nil }
+        for (place, byte) in [(4, "-"), (7, "-"), (13, ":"), (16, ":")] as [(Int, Unicode.Scalar)] {
+            guard bytes[place] == UInt8(ascii: byte) else { return nil }
+        }
+        guard bytes[10] | 0x20 == UInt8(ascii: "t"), let year = Self.number(bytes[0..<4]),
+            let month = Self.number(bytes[5..<7]), (1...12).contains(month), let day = Self.number(bytes[8..<10]),
+            (1...31).contains(day), let hour = Self.number(bytes[11..<13]), hour < 24,
+            let minute = Self.number(bytes[14..<16]), minute < 60, let second = Self.number(bytes[17..<19]),
+            // A leap second.
+            second <= 60
+        else { return nil }
+        var place = 19
+        var fraction: Int64 = 0
+        if bytes[place] == UInt8(ascii: ".") {
+            let digits = bytes[(place + 1)...].prefix { (0x30...0x39).contains($0) }
+            guard (1...9).contains(digits.count) else { return nil }
+            for index in 0..<3 {
+                fraction = fraction * 10 + (index < digits.count ? Int64(digits[digits.startIndex + index]) - 0x30 : 0)
+            }
+            place += 1 + digits.count
+        }
+        guard let offset = Self.offset(bytes[place...]) else { return nil }
+        let seconds =
+            CivilTime.days(year: year, month: month, day: day) * 86_400 + (hour * 3600 + minute * 60 + second) - offset
+        self.init(milliseconds: seconds * 1000 + fraction)
+    }
+
+    /// The seconds of `Z` or `+01:00`.
+    private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
+        guard let sign = bytes.first else { return nil }
+        let rest = Array(bytes.dropFirst())
+        if sign | 0x20 == UInt8(ascii: "z") { return rest.isEmpty ? 0 : nil }
+        guard sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"), rest.count == 5, rest[2] == UInt8(ascii: ":"),
+            let hours = Self.number(rest[0..<2]), hours < 24, let minutes = Self.number(rest[3..<5]), minutes < 60
+        else { return nil }
+        return (sign == UInt8(ascii: "-") ? -1 : 1) * (hours * 3600 + minutes * 60)
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return digits.reduce(0) { $0 * 10 + Int64($1) - 0x30 }
+    }
+}
+
 /// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. It keeps the text up to the second,
 /// because most lines of a log fall into the same second as the line before.
 package struct RFC3339 {

@@ -39,12 +39,23 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case credentialMalformed = "credential.malformed"
     case credentialAmbiguousCookie = "credential.ambiguous_cookie"
     case credentialOtherKey = "credential.other_key"
+    case credentialBoundToKey = "credential.bound_to_key"
+    case credentialNotBound = "credential.not_bound"
     case sessionUnknown = "session.unknown"
     case sessionOtherClient = "session.other_client"
     case sessionOtherHost = "session.other_host"
     case sessionRevoked = "session.revoked"
     case sessionProviderEnded = "session.provider_ended"
     case sessionRenewalAmbiguous = "session.renewal_ambiguous"
+    case sessionUserGone = "session.user_gone"
+    case sessionPasswordChanged = "session.password_changed"
+
+    // The proof that the sender has a token's key (RFC 9449).
+    case proofInvalid = "proof.invalid"
+    case proofMissing = "proof.missing"
+    case proofNonceNeeded = "proof.nonce_needed"
+    case proofOtherKey = "proof.other_key"
+    case proofReplayed = "proof.replayed"
 
     // The sign-in.
     case signInCancelled = "signin.cancelled"
@@ -60,8 +71,15 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case signInProviderError = "signin.provider_error"
     case signInRefused = "signin.refused"
     case signInRepeated = "signin.repeated"
+    case signInReturnToForbidden = "signin.return_to_forbidden"
     case signInStateMismatch = "signin.state_mismatch"
     case signInThrottled = "signin.throttled"
+
+    // The exchange of two codes for a native session.
+    case exchangeNotSignedIn = "exchange.not_signed_in"
+    case exchangeReplayed = "exchange.replayed"
+    case exchangeThrottled = "exchange.throttled"
+    case exchangeUnknown = "exchange.unknown"
 
     // A logout that the provider asks for.
     case logoutInvalidToken = "logout.invalid_token"
@@ -91,10 +109,16 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case handoffNotNavigation = "handoff.not_navigation"
     case handoffOtherUser = "handoff.other_user"
     case handoffOtherHost = "handoff.other_host"
+    case handoffOtherOrganization = "handoff.other_organization"
     case handoffCrossSite = "handoff.cross_site"
+    case handoffUnconfirmed = "handoff.unconfirmed"
     case handoffNotPermitted = "handoff.not_permitted"
     case handoffNested = "handoff.nested"
     case handoffThrottled = "handoff.throttled"
+
+    // The operator's rules.
+    case ruleDenied = "rule.denied"
+    case ruleSignInRequired = "rule.sign_in_required"
 
     // The authorization code.
     case codeMismatch = "code.mismatch"
@@ -106,6 +130,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case refreshOtherClient = "refresh.other_client"
     case refreshReplayed = "refresh.replayed"
     case refreshUnknown = "refresh.unknown"
+    case refreshUserGone = "refresh.user_gone"
 
     // The artefact of a social provider.
     case socialRefused = "social.refused"
@@ -129,9 +154,17 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthInvalidRequest = "oauth.invalid_request"
     case oauthInvalidTarget = "oauth.invalid_target"
+    case oauthRequestUnknown = "oauth.request_unknown"
     case oauthThrottled = "oauth.throttled"
     case oauthUnauthorizedClient = "oauth.unauthorized_client"
     case oauthUnsupportedGrantType = "oauth.unsupported_grant_type"
+
+    // The endpoints for operators.
+    case clientExists = "client.exists"
+    case clientInvalid = "client.invalid"
+    case clientUnknown = "client.unknown"
+    case operatorScope = "operator.scope"
+    case operatorUnknown = "operator.unknown"
 
     // Identity headers.
     case identityUnsafeValue = "identity.unsafe_value"

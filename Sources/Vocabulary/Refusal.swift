@@ -85,13 +85,15 @@ package struct Refusal: Equatable, Sendable {
         case .credentialRepeated: Refusal(400)
         case .credentialMissing, .credentialMalformed, .credentialOtherKey: Refusal(401)
         case .credentialExpired, .credentialInvalidToken, .credentialOtherAudience: Refusal(401)
+        case .credentialBoundToKey, .credentialNotBound: Refusal(401)
+        case .proofInvalid, .proofMissing, .proofNonceNeeded, .proofOtherKey, .proofReplayed: Refusal(401)
         case .credentialAmbiguousCookie: endOfSession
-        case .sessionUnknown, .sessionOtherHost, .sessionRenewalAmbiguous: Refusal(401)
+        case .sessionUnknown, .sessionOtherHost, .sessionRenewalAmbiguous, .sessionUserGone: Refusal(401)
         case .sessionOtherClient: Refusal(400)
         // No request is refused: a stream under way is closed, a transfer token is removed, or a session ends.
-        case .sessionRevoked, .sessionProviderEnded: nil
+        case .sessionRevoked, .sessionProviderEnded, .sessionPasswordChanged: nil
 
-        case .signInMalformed, .signInStateMismatch: Refusal(400)
+        case .signInMalformed, .signInReturnToForbidden, .signInStateMismatch: Refusal(400)
         case .signInCancelled, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,
             .signInNotNavigation, .signInRepeated:
             Refusal(403)
@@ -102,6 +104,10 @@ package struct Refusal: Equatable, Sendable {
         case .signInThrottled: Refusal(429)
         case .signInInvalidToken, .signInProviderError: Refusal(502)
 
+        case .exchangeReplayed, .exchangeUnknown: Refusal(404)
+        case .exchangeNotSignedIn: Refusal(422)
+        case .exchangeThrottled: Refusal(429)
+
         case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
@@ -110,11 +116,13 @@ package struct Refusal: Equatable, Sendable {
 
         // The request continues without the token.
         case .handoffUnknown, .handoffExpired, .handoffReplayed, .handoffBurned, .handoffQuarantined, .handoffMalformed,
-            .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffCrossSite:
+            .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffOtherOrganization, .handoffCrossSite,
+            .ruleSignInRequired:
             nil
+        case .ruleDenied: Refusal(403)
         case .handoffNotPermitted, .handoffNested: Refusal(400)
         case .handoffOtherUser: endOfSession
-        case .handoffNotNavigation: Refusal(403)
+        case .handoffNotNavigation, .handoffUnconfirmed: Refusal(403)
         case .handoffThrottled: Refusal(429)
 
         case .ticketMalformed: Refusal(400)
@@ -126,11 +134,17 @@ package struct Refusal: Equatable, Sendable {
 
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: Refusal(400)
         case .refreshOtherClient, .refreshReplayed, .refreshUnknown: Refusal(400)
+        case .refreshUserGone: Refusal(403)
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest, .oauthInvalidTarget,
-            .oauthUnauthorizedClient, .oauthUnsupportedGrantType:
+            .oauthRequestUnknown, .oauthUnauthorizedClient, .oauthUnsupportedGrantType:
             Refusal(400)
         case .socialRefused, .socialReplayed: Refusal(400)
         case .oauthThrottled: Refusal(429)
+        case .clientInvalid: Refusal(400)
+        case .clientUnknown: Refusal(404)
+        case .clientExists: Refusal(409)
+        case .operatorUnknown: Refusal(401)
+        case .operatorScope: Refusal(403)
         case .identityUnsafeValue, .identityTooLarge: Refusal(403)
 
         case .upstreamUnreachable, .upstreamReset, .upstreamMalformed: Refusal(502)

@@ -3,6 +3,12 @@ extension String {
     ///
     /// Most texts are ASCII, for which the first check is enough; `String(validating:as:)` costs ten times as much.
     package init?(utf8 bytes: ArraySlice<UInt8>) {
+        guard let text = bytes.withUnsafeBufferPointer({ String(utf8: $0) }) else { return nil }
+        self = text
+    }
+
+    /// The same for bytes that are lent.
+    package init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
         if bytes.allSatisfy({ $0 < 0x80 }) {
             self.init(decoding: bytes, as: UTF8.self)
         } else {

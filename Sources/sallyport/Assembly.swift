@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Clients
 import Cryptography
+import DPoP
 import Endpoints
 import Handoff
 import IDTokens
@@ -9,6 +10,7 @@ import NIOCore
 import Observability
 import Providers
 import RequestPath
+import Rules
 import SessionEndpoints
 import Sessions
 import Settings
@@ -26,6 +28,8 @@ struct Foundations: Sendable {
     let group: any EventLoopGroup
     let caches: SessionCaches
     let store: any RecordStore
+    /// Finds the sessions of a user in that store.
+    let index: any SessionIndex
     let limiter: any RateLimiter
     let familiar: FamiliarAddresses
     let authority: TokenAuthority
@@ -36,6 +40,8 @@ struct Foundations: Sendable {
     let secrets: SecretRing
     /// The keys of id_tokens in the store.
     let idTokenKeys: IDTokenKeys
+    /// What was changed of clients at run time.
+    let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
     /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
@@ -53,18 +59,33 @@ struct Assembly: Sendable {
     /// Reads providers' tokens; nil if no field of the identity names them.
     let tokenReader: (any SessionTokenReader)?
     let asn: ASNDirectory?
+    let geo: GeoDirectory?
     let idTokens: IDTokenSigning
+    let clients: ClientRegistry
 
     /// - Parameter former: What a reload replaces.
     /// - Throws: `StartRefusal` that names the setting.
-    init(_ settings: Settings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
+    init(_ loaded: LoadedSettings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
+        let settings = loaded.settings
         let asn = try Self.asn(settings.asn)
+        let geo = try Self.geo(settings.geo)
+        let rules = RuleBook(settings.rules, places: geo)
+        // So that each result is a series from the start, as alerts need it.
+        for rule in settings.rules {
+            for result in RuleResult.allCases {
+                _ = foundations.registry.counter(MetricNames.ruleResults, rule.name, result.rawValue)
+            }
+        }
         let devices = DeviceObserver(directory: asn)
+        let clients = ClientRegistry(settings.clients, base: loaded.clients)
+        foundations.clientOverlay.attach(clients)
+        try Self.refuse(newFaultsOf: clients, former?.clients)
+        self.clients = clients
         let keyFile = try Self.keyFile(settings)
         let signingKeys = keyFile?.assertions ?? SigningKeyRing(foundations.secrets)
         let idTokens =
             keyFile?.idTokens.map { .file($0) }
-            ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !settings.clients.isEmpty)
+            ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !clients.snapshot.isEmpty)
         self.idTokens = idTokens
         let identity = IdentityProfile(
             settings.identity,
@@ -92,7 +113,6 @@ struct Assembly: Sendable {
                 throw StartRefusal(description: "\(error)")
             }
         }
-        let clients = ClientRegistry(settings.clients)
         let provider = try AssembledProvider(settings.provider, foundations, former: former?.provider)
         self.provider = provider
         self.foreignTokens =
@@ -109,12 +129,16 @@ struct Assembly: Sendable {
         let keys = SealingKeyRing(current: foundations.secrets.current, accepted: foundations.secrets.accepted)
         let hosts = SignInHosts(settings.hosts)
         let share = settings.handoff.isShared ? HandoffShare(hosts: hosts, keys: keys) : nil
-        let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry)
+        let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
+        let proofs = DPoPGate(foundations.secrets, onces: foundations.store)
+        let journal = HandoffJournal(audit: foundations.audit, metrics: foundations.registry, places: geo)
         let handoff = HandoffConsumer(
             store: foundations.store,
             authority: foundations.authority,
             sessions: settings.session,
             asn: asn,
+            directory: provider.roles.directory,
+            rules: rules,
             journal: journal,
             clock: foundations.clock
         )
@@ -127,19 +151,23 @@ struct Assembly: Sendable {
                     settings: settings,
                     foundations: foundations,
                     roles: provider.roles,
+                    kratos: provider.kratos,
                     tokens: self.foreignTokens,
                     devices: devices,
                     hosts: hosts,
                     keys: keys,
                     share: share,
                     asn: asn,
+                    rules: rules,
                     journal: journal,
                     handoff: handoff,
+                    confirmation: confirmation,
                     clients: clients,
                     idTokenKeys: idTokens,
-                    social: try AssembledProvider.social(settings.nativeSocial, foundations)
+                    social: try AssembledProvider.social(settings.nativeSocial, foundations),
+                    proofs: proofs
                 ).endpoints + KeySetEndpoints(signingKeys.published) { await idTokens.published() }.endpoints,
-                forwarding: [],
+                forwarding: provider.forwarding,
                 on: routes,
                 upstreams: settings.upstreams.map(\.name)
             ),
@@ -148,11 +176,25 @@ struct Assembly: Sendable {
             generation: generation,
             identity: identity,
             handoff: handoff,
+            confirmation: confirmation,
             share: share,
             devices: devices,
+            proofs: proofs,
             clients: clients
         )
         self.asn = asn
+        self.geo = geo
+    }
+
+    /// A reload must not withhold a client that works: the former file stays in use.
+    private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {
+        guard let known = former?.catalogue.withheld else { return }
+        let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }
+        guard !faults.isEmpty else { return }
+        let lines = faults.map { id, fault in
+            "clients: \(id), as it was changed at run time, does not fit this file: \(fault.sentence)"
+        }
+        throw StartRefusal(description: lines.joined(separator: "\n"))
     }
 
     private static func asn(_ settings: ASNSettings?) throws -> ASNDirectory? {
@@ -164,6 +206,16 @@ struct Assembly: Sendable {
             }
         } catch {
             throw StartRefusal(description: "asn: \(error)")
+        }
+    }
+
+    private static func geo(_ settings: GeoSettings?) throws -> GeoDirectory? {
+        do {
+            return try settings.map { (settings) throws(AddressFileError) in
+                try GeoDirectory(database: settings.database)
+            }
+        } catch {
+            throw StartRefusal(description: "geo: \(error)")
         }
     }
 

@@ -1,12 +1,15 @@
 import AddressIntelligence
 import Clients
 import Cryptography
+import DPoP
 import Endpoints
 import Handoff
 import IDTokens
 import OAuth
 import Observability
 import Providers
+import RequestPath
+import Rules
 import SessionEndpoints
 import Sessions
 import Settings
@@ -19,25 +22,23 @@ struct EndpointAssembly {
     let settings: Settings
     let foundations: Foundations
     let roles: ProviderRoles
+    let kratos: KratosProvider?
     let tokens: (any ForeignTokens)?
     let devices: DeviceObserver
     let hosts: SignInHosts
     let keys: SealingKeyRing
     let share: HandoffShare?
     let asn: ASNDirectory?
+    let rules: RuleBook
     let journal: HandoffJournal
     let handoff: HandoffConsumer
+    let confirmation: HandoffConfirmation
     let clients: ClientRegistry
     let idTokenKeys: IDTokenSigning
     let social: SocialVerifiers
+    let proofs: DPoPGate
 
     var endpoints: [Endpoint] {
-        let providerSessions = ProviderSessions(
-            store: self.foundations.store,
-            authority: self.foundations.authority,
-            loops: self.foundations.group,
-            clock: self.foundations.clock
-        )
         let sessions = SessionService(
             store: self.foundations.store,
             authority: self.foundations.authority,
@@ -45,7 +46,9 @@ struct EndpointAssembly {
             devices: self.devices,
             grants: self.foundations.grants,
             tokens: self.tokens,
-            providerSessions: self.roles.logout == nil ? nil : providerSessions,
+            providerSessions: self.roles.logout == nil ? nil : self.providerSessions,
+            directory: self.roles.directory,
+            rules: self.rules,
             loops: self.foundations.group,
             audit: self.foundations.audit,
             metrics: self.foundations.registry,
@@ -53,19 +56,46 @@ struct EndpointAssembly {
         )
         let tokens = self.clientTokens
         var endpoints = self.tokenEndpoints(tokens)
+        endpoints += self.handoffEndpoint(sessions).endpoints
         if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
+        let native = self.nativeSignIns(sessions)
         if let provider = self.roles.password {
             let passwords = self.passwords(provider, sessions)
-            endpoints += self.nativeEndpoints(passwords)
-            endpoints += self.browserEndpoints(.password(passwords), sessions)
+            endpoints += self.nativeEndpoints(native, passwords)
+            endpoints += self.browserEndpoints(.password(passwords), native)
         } else if let provider = self.roles.browser {
-            endpoints += self.browserEndpoints(.provider(self.flow(provider, sessions)), sessions)
+            endpoints += self.nativeEndpoints(native, nil)
+            endpoints += self.browserEndpoints(.provider(self.flow(provider, sessions)), native)
+        } else if let provider = self.roles.pages {
+            let pages = ProviderPages(provider, sessions: sessions, home: self.settings.issuer)
+            endpoints += self.browserEndpoints(.pages(pages), native, leadsToSignIn: false)
         }
+        if let kratos = self.kratos { endpoints.append(self.exchange(at: kratos, sessions)) }
         if let provider = self.roles.logout {
-            let logout = ProviderLogout(provider: provider, ends: providerSessions, sessions: sessions)
+            let logout = ProviderLogout(provider: provider, ends: self.providerSessions, sessions: sessions)
             endpoints += ProviderLogoutEndpoints(logout: logout).endpoints
         }
         return endpoints
+    }
+
+    private var providerSessions: ProviderSessions {
+        ProviderSessions(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            loops: self.foundations.group,
+            clock: self.foundations.clock
+        )
+    }
+
+    /// nil if no provider's tokens are known.
+    private var foreignGrants: ForeignGrants? {
+        let ends = self.roles.logout == nil ? nil : self.providerSessions
+        return self.tokens.map { tokens in
+            ForeignGrants(tokens: tokens) { (lineage, session, end) throws(StoreError) in
+                guard let ends, let id = session.sessionID else { return }
+                try await ends.note(lineage, of: id, at: session.name, until: end)
+            }
+        }
     }
 
     // MARK: Ways to sign in
@@ -106,21 +136,87 @@ struct EndpointAssembly {
 
     // MARK: Groups of endpoints
 
-    private func nativeEndpoints(_ passwords: PasswordSignIn) -> [Endpoint] {
-        NativeSessionEndpoints(
+    private func nativeSignIns(_ sessions: SessionService) -> NativeSignIns {
+        NativeSignIns(
+            sessions: sessions,
+            settings: self.settings.exchange,
+            store: self.foundations.store,
+            limiter: self.foundations.limiter,
+            loops: self.foundations.group
+        )
+    }
+
+    private func userSessions(_ sessions: SessionService) -> UserSessions {
+        UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group)
+    }
+
+    private var socialProofs: SocialProofs {
+        SocialProofs(onces: self.foundations.store, loops: self.foundations.group)
+    }
+
+    /// The endpoints of native apps, in the shapes of Kratos.
+    ///
+    /// - Parameter passwords: nil if users sign in at a provider.
+    private func nativeEndpoints(_ native: NativeSignIns, _ passwords: PasswordSignIn?) -> [Endpoint] {
+        let flows = NativeFlowEndpoints(
+            native: native,
             passwords: passwords,
+            idTokens: IDTokenSignIns(
+                sessions: native.sessions,
+                verifiers: self.social,
+                proofs: self.socialProofs,
+                limiter: self.foundations.limiter,
+                loops: self.foundations.group
+            ),
             cookieName: self.settings.session.cookieName,
             current: self.foundations.secrets.current,
             accepted: self.foundations.secrets.accepted
-        ).endpoints
+        )
+        let sessions = NativeSessionEndpoints(
+            sessions: native.sessions,
+            cookieName: self.settings.session.cookieName
+        )
+        let lists = SessionListEndpoints(
+            users: self.userSessions(native.sessions),
+            cookieName: self.settings.session.cookieName
+        )
+        let endpoints = flows.endpoints + sessions.endpoints + lists.endpoints
+        let origins = self.settings.exchange.allowedOrigins
+        guard !origins.isEmpty else { return endpoints }
+        return endpoints.map { $0.readable(by: .some { origins.contains($0) }) }
     }
 
-    private func browserEndpoints(_ way: BrowserSessionEndpoints.Way, _ sessions: SessionService) -> [Endpoint] {
+    private func exchange(at kratos: KratosProvider, _ sessions: SessionService) -> Endpoint {
+        KratosExchangeEndpoint(
+            kratos: kratos,
+            claims: ExchangeClaims(
+                store: self.foundations.store,
+                authority: self.foundations.authority,
+                loops: self.foundations.group,
+                clock: self.foundations.clock
+            ),
+            sessions: sessions
+        ).endpoint
+    }
+
+    private func browserEndpoints(
+        _ way: BrowserSessionEndpoints.Way,
+        _ native: NativeSignIns,
+        leadsToSignIn: Bool = true
+    ) -> [Endpoint] {
+        let sessions = native.sessions
         let browser = BrowserSessionEndpoints(
             way,
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
+            native: native,
             providerSignOut: self.providerSignOut
+        )
+        let logouts = ClientLogoutEndpoints(
+            browser: browser,
+            clients: self.clients,
+            keys: self.idTokenKeys,
+            issuer: self.issuer
         )
         let tickets = HostTickets(
             hosts: self.hosts,
@@ -137,7 +233,21 @@ struct EndpointAssembly {
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
-        ).added(to: browser.endpoints)
+        ).added(to: browser.endpoints, leadingToSignIn: leadsToSignIn) + logouts.endpoints + [
+            SessionsPage(users: self.userSessions(sessions), cookieName: self.settings.session.cookieName).endpoint
+        ]
+    }
+
+    private func handoffEndpoint(_ sessions: SessionService) -> HandoffEndpoint {
+        HandoffEndpoint(
+            handoff: self.handoff,
+            confirmation: self.confirmation,
+            sessions: sessions,
+            clients: self.clients,
+            cookieName: self.settings.session.cookieName,
+            cookies: HandoffCookies(self.settings),
+            loops: self.foundations.group
+        )
     }
 
     /// Whether users can sign in here.
@@ -154,7 +264,11 @@ struct EndpointAssembly {
             apis: APIDirectory(self.settings.apis),
             lifetimes: self.settings.session.native,
             devices: self.devices,
+            limiter: self.foundations.limiter,
+            directory: self.roles.directory,
             journal: TokenJournal(audit: self.foundations.audit, metrics: self.foundations.registry),
+            rules: self.rules,
+            foreign: self.foreignGrants,
             loops: self.foundations.group,
             clock: self.foundations.clock
         )
@@ -166,10 +280,20 @@ struct EndpointAssembly {
             tokens: tokens,
             sessions: sessions,
             handoff: self.handoff,
+            cookies: HandoffCookies(self.settings),
             keys: self.keys,
             loops: self.foundations.group,
             idTokens: self.idTokens
         ).endpoint
+    }
+
+    private var proofCheck: ProofCheck {
+        ProofCheck(gate: self.proofs, loops: self.foundations.group, clock: self.foundations.clock)
+    }
+
+    /// The scripts of the origins that some client lists: a preflight names no client.
+    private var scriptsOfClients: CrossOriginReaders {
+        .some { [clients] in clients.snapshot.allows(origin: $0) }
     }
 
     private var idTokens: IDTokenIssuer {
@@ -183,23 +307,30 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter,
             settings: self.settings.handoff,
             asn: self.asn,
+            directory: self.roles.directory,
+            rules: self.rules,
             journal: self.journal,
             clock: self.foundations.clock
         )
-        let authentication = ClientAuthentication(clients: self.clients)
         let limits = TokenLimits(limiter: self.foundations.limiter, loops: self.foundations.group)
+        let authentication = ClientAuthentication(
+            clients: self.clients,
+            assertions: ClientAssertions(
+                origin: self.settings.issuer,
+                onces: self.foundations.store,
+                loops: self.foundations.group,
+                clock: self.foundations.clock
+            ),
+            limits: limits
+        )
         let token = TokenEndpoint(
             authentication: authentication,
             limits: limits,
             hosts: self.settings.hosts,
             tokens: tokens,
             mint: mint,
-            social: SocialSignIns(
-                verifiers: self.social,
-                onces: self.foundations.store,
-                tokens: tokens,
-                loops: self.foundations.group
-            ),
+            social: SocialSignIns(verifiers: self.social, proofs: self.socialProofs, tokens: tokens),
+            proofs: self.proofCheck,
             idTokens: self.idTokens,
             loops: self.foundations.group
         )
@@ -210,8 +341,19 @@ struct EndpointAssembly {
             tokens: tokens,
             issuer: self.issuer
         )
-        let userInfo = UserInfoEndpoint(tokens: tokens)
-        return [token.endpoint, revocation.endpoint, introspection.endpoint, userInfo.endpoint]
-            + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn).endpoints
+        let userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: self.proofCheck)
+        let pushed = PushedRequestEndpoint(
+            authentication: authentication,
+            limits: limits,
+            proofs: self.proofCheck,
+            clients: self.clients,
+            tokens: tokens,
+            issuer: self.issuer
+        )
+        let ofScripts =
+            [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])
+        // Introspection is for servers.
+        return ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
+            + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn, clients: self.clients).endpoints
     }
 }

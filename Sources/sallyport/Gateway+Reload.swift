@@ -1,5 +1,6 @@
 import Logging
 import Observability
+import Providers
 import RequestPath
 import Sessions
 import Settings
@@ -20,7 +21,7 @@ extension Gateway {
                 self.logger.warning("\(warning)")
             }
             let assembly = try Assembly(
-                loaded.settings,
+                loaded,
                 self.foundations,
                 generation: generation,
                 former: current
@@ -29,6 +30,7 @@ extension Gateway {
                 $0.adopt(assembly.configuration)
                 $0.sessions.foreignTokens = assembly.foreignTokens
                 $0.sessions.tokenReader = assembly.tokenReader
+                $0.sessions.directory = assembly.provider.roles.directory
             }
             self.foundations.grants.adopt(assembly.refreshing)
             self.startProvider(assembly.provider)
@@ -40,7 +42,11 @@ extension Gateway {
                 $0.lastReloadSucceeded = true
                 $0.readAt = Clock.system.now()
             }
+            // Without tokens there are no such endpoints.
+            let admin = self.admin.withLock { $0 }
+            try await admin?.adopt(operators: self.operatorEndpoints(loaded.settings))
             for target in assembly.configuration.targets { target.refresh() }
+            await self.endSessions(ofUsersIn: loaded.settings.provider)
             self.logger.info("configuration reloaded", metadata: ["generation": "\(generation)"])
             self.foundations.audit.emit(AuditEvent(.configReloaded))
             registry.increment(registry.counter(MetricNames.configReloads, "success"))

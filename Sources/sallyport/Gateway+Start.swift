@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Clients
 import Cryptography
 import IDTokens
 import Logging
@@ -71,6 +72,7 @@ extension Gateway {
             group: group,
             caches: caches,
             store: store,
+            index: backing.index,
             limiter: backing.limiter,
             familiar: FamiliarAddresses(),
             authority: authority,
@@ -84,11 +86,18 @@ extension Gateway {
                 clock: clock,
                 report: { $0.log(to: logger) }
             ),
+            clientOverlay: ClientOverlay(
+                store: store,
+                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+                loops: group,
+                clock: clock,
+                report: { $0.log(to: logger) }
+            ),
             registry: registry,
             audit: audit,
             clock: clock
         )
-        let assembly = try Assembly(settings, foundations, generation: 1)
+        let assembly = try Assembly(loaded, foundations, generation: 1)
         grants.adopt(assembly.refreshing)
         let watch = ProviderWatch(logger: logger)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
@@ -109,6 +118,7 @@ extension Gateway {
                 sessions.foreignTokens = assembly.foreignTokens
                 sessions.renewer = grants
                 sessions.tokenReader = assembly.tokenReader
+                sessions.directory = assembly.provider.roles.directory
                 let loop = PathLoop(
                     eventLoop: eventLoop,
                     configuration: assembly.configuration,
@@ -137,6 +147,7 @@ extension Gateway {
         )
         try await backing.start()
         foundations.idTokenKeys.start(following: caches)
+        await gateway.startClients()
         gateway.startProvider(assembly.provider)
         watch.start()
         for target in assembly.configuration.targets { target.refresh() }
@@ -160,6 +171,17 @@ extension Gateway {
         registry.read(MetricNames.asnDatabaseBuildTimestamp) {
             Double(self.state.withLock { $0.assembly }.asn?.buildTime?.seconds ?? 0)
         }
+        registry.read(MetricNames.geoDatabaseBuildTimestamp) {
+            Double(self.state.withLock { $0.assembly }.geo?.buildTime?.seconds ?? 0)
+        }
+        registry.read(MetricNames.clientsChanged) {
+            let catalogue = self.state.withLock { $0.assembly }.clients.catalogue
+            return Double(catalogue.changes.count)
+        }
+        registry.read(MetricNames.clientsWithheld) {
+            Double(self.state.withLock { $0.assembly }.clients.catalogue.withheld.count)
+        }
+        registry.read(MetricNames.clientsUnreadable) { self.foundations.clientOverlay.isUnreadable ? 1 : 0 }
         for refusal in ConnectionGate.Refusal.allCases {
             registry.read(MetricNames.connectionsRefused, "public", refusal.rawValue) {
                 Double(self.gate.refusedCount(refusal))
@@ -169,9 +191,19 @@ extension Gateway {
         self.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
+    /// Follows the changes of clients from now on. Waits a little for the first read, so that no client is used as the
+    /// file has it if an operator has changed it; a store that is away answers nothing else either.
+    func startClients() async {
+        let overlay = self.foundations.clientOverlay
+        overlay.tell { [loops = self.loops] in await loops.onEach { $0.adoptClients() } }
+        overlay.start(following: self.foundations.caches)
+        let deadline = ContinuousClock.now + .seconds(2)
+        while !overlay.hasRead, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
+    }
+
     /// Asks the provider from now on; once it was, this does nothing.
     func startProvider(_ provider: AssembledProvider) {
-        self.watch.adopt(provider.issuer)
+        self.watch.adopt(provider.issuer, provider.kratos)
         provider.start()
     }
 
@@ -188,6 +220,7 @@ extension Gateway {
             let server = try await AdminServer.start(
                 address,
                 self.foundations,
+                operators: self.operatorEndpoints(settings),
                 isReady: { self.isReady() },
                 metrics: {
                     try await self.cacheMetrics.refresh()
@@ -217,8 +250,28 @@ extension IDTokenKeys.Notice {
             logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
         case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
         case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
+        case .rotated(let keyID, let signsFrom):
+            logger.info(
+                "id_tokens: there is a new signing key",
+                metadata: ["kid": "\(keyID)", "signs_from": "\(signsFrom)"]
+            )
         case .failed(.unavailable): logger.warning("id_tokens: \(IDTokenKeyFailure.unavailable.sentence)")
         case .failed(.unreadable): logger.error("id_tokens: \(IDTokenKeyFailure.unreadable.sentence)")
+        }
+    }
+}
+
+extension ClientOverlay.Notice {
+    fileprivate func log(to logger: Logger) {
+        switch self {
+        case .unreadable:
+            logger.warning("clients: what was changed at run time cannot be read; the last known changes stay in use")
+        case .readable: logger.info("clients: what was changed at run time can be read again")
+        case .withheld(let id, let fault):
+            logger.error(
+                "clients: a client does not take part, because its changes do not fit the file",
+                metadata: ["client_id": "\(id)", "fault": "\(fault)"]
+            )
         }
     }
 }

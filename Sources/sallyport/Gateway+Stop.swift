@@ -1,3 +1,4 @@
+import Clients
 import IDTokens
 import Logging
 import NIOCore
@@ -59,6 +60,7 @@ extension Gateway {
         self.watch.shutDown()
         await self.foundations.providerClient.shutdown()
         await self.foundations.idTokenKeys.stop()
+        await self.foundations.clientOverlay.stop()
         await self.backing.stop()
         await self.admin.withLock { $0 }?.close()
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their

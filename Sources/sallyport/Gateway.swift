@@ -16,6 +16,7 @@ final class Gateway: Sendable {
         var isDraining = false
         var lastReloadSucceeded = true
         var readAt: UnixTime
+        var users: KnownUsers
     }
 
     let foundations: Foundations
@@ -46,7 +47,14 @@ final class Gateway: Sendable {
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
-        self.state = Mutex(State(settings: settings, assembly: assembly, readAt: Clock.system.now()))
+        self.state = Mutex(
+            State(
+                settings: settings,
+                assembly: assembly,
+                readAt: Clock.system.now(),
+                users: KnownUsers(settings.provider)
+            )
+        )
         self.foundations = foundations
         self.backing = backing
         self.watch = watch

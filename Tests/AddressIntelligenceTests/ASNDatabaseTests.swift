@@ -80,10 +80,10 @@ struct ASNDatabaseTests {
         try image.add("10.0.0.0/8", .map([("city", .text("Oslo"))]))
         let file = try TemporaryFile(image.bytes)
         defer { file.remove() }
-        #expect(throws: ASNError.noNumbers(path: file.path)) { try ASNDirectory.open(database: file.path) }
+        #expect(throws: AddressFileError.noNumbers(path: file.path)) { try ASNDirectory.open(database: file.path) }
         let empty = try TemporaryFile(DatabaseImage().bytes)
         defer { empty.remove() }
-        #expect(throws: ASNError.noNumbers(path: empty.path)) { try ASNDirectory.open(database: empty.path) }
+        #expect(throws: AddressFileError.noNumbers(path: empty.path)) { try ASNDirectory.open(database: empty.path) }
     }
 
     @Test("The path of a missing file, a directory or a pipe is an error that names it")
@@ -91,15 +91,22 @@ struct ASNDatabaseTests {
         let file = try TemporaryFile("")
         defer { file.remove() }
         let missing = file.path + ".missing"
-        #expect(throws: ASNError.unreadable(path: missing, code: ENOENT)) { try ASNDirectory.open(database: missing) }
-        #expect(throws: ASNError.unreadable(path: missing, code: ENOENT)) { try ASNDirectory.open(csv: missing) }
-        #expect(throws: ASNError.notAFile(path: "/")) { try ASNDirectory.open(database: "/") }
-        #expect(throws: ASNError.notAFile(path: "/")) { try ASNDirectory.open(csv: "/") }
+        #expect(throws: AddressFileError.unreadable(path: missing, code: ENOENT)) {
+            try ASNDirectory.open(database: missing)
+        }
+        #expect(throws: AddressFileError.unreadable(path: missing, code: ENOENT)) {
+            try ASNDirectory.open(csv: missing)
+        }
+        #expect(throws: AddressFileError.notAFile(path: "/")) { try ASNDirectory.open(database: "/") }
+        #expect(throws: AddressFileError.notAFile(path: "/")) { try ASNDirectory.open(csv: "/") }
         let pipe = file.path + ".pipe"
         #expect(mkfifo(pipe, 0o600) == 0)
         defer { unlink(pipe) }
-        #expect(throws: ASNError.notAFile(path: pipe)) { try ASNDirectory.open(csv: pipe) }
-        #expect(ASNError.unreadable(path: missing, code: ENOENT).description == "\(missing): No such file or directory")
+        #expect(throws: AddressFileError.notAFile(path: pipe)) { try ASNDirectory.open(csv: pipe) }
+        #expect(
+            AddressFileError.unreadable(path: missing, code: ENOENT).description
+                == "\(missing): No such file or directory"
+        )
     }
 
     @Test("A reload takes the new file, and keeps the last good content when that is broken or gone (T17)")
@@ -118,10 +125,10 @@ struct ASNDatabaseTests {
 
         let broken = Self.image(asn: 3).bytes
         try file.replace(with: Array(broken.prefix(broken.count / 2)))
-        #expect(throws: ASNError.self) { try directory.reload() }
+        #expect(throws: AddressFileError.self) { try directory.reload() }
         #expect(directory.asn(of: probe) == 2)
         unlink(file.path)
-        #expect(throws: ASNError.unreadable(path: file.path, code: ENOENT)) { try directory.reload() }
+        #expect(throws: AddressFileError.unreadable(path: file.path, code: ENOENT)) { try directory.reload() }
         #expect(directory.asn(of: probe) == 2)
         #expect(directory.buildTime == UnixTime(seconds: 1_800_000_000))
 
@@ -140,7 +147,7 @@ struct ASNDatabaseTests {
         try directory.reload()
         #expect(directory.asn(of: probe) == 2)
         try file.replace(with: Array("10.0.0.0/8,3\n10.0.0.0/9".utf8))
-        #expect(throws: ASNError.self) { try directory.reload() }
+        #expect(throws: AddressFileError.self) { try directory.reload() }
         #expect(directory.asn(of: probe) == 2)
     }
 

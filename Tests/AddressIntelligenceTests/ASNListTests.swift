@@ -65,7 +65,7 @@ struct ASNListTests {
         do {
             _ = try ASNDirectory.open(csv: file.path)
             Issue.record("accepted")
-        } catch ASNError.invalidLine(let path, let number, _) {
+        } catch AddressFileError.invalidLine(let path, let number, _) {
             #expect(path == file.path)
             #expect(number == line)
         }
@@ -80,7 +80,7 @@ struct ASNListTests {
     func empty(text: String) throws {
         let file = try TemporaryFile(text)
         defer { file.remove() }
-        #expect(throws: ASNError.noNumbers(path: file.path)) { try ASNDirectory.open(csv: file.path) }
+        #expect(throws: AddressFileError.noNumbers(path: file.path)) { try ASNDirectory.open(csv: file.path) }
     }
 
     @Test("Bytes of any kind are an error or a list, never a crash")

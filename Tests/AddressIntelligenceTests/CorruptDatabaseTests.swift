@@ -90,7 +90,7 @@ struct CorruptDatabaseTests {
         defer { file.remove() }
         try Self.exercise(bytes)
         if index < 10 {
-            #expect(throws: ASNError.self, "\(name)") { try ASNDirectory.open(database: file.path) }
+            #expect(throws: AddressFileError.self, "\(name)") { try ASNDirectory.open(database: file.path) }
         }
     }
 
@@ -107,7 +107,9 @@ struct CorruptDatabaseTests {
         for count in 0..<whole.count {
             let file = try TemporaryFile(Array(whole.prefix(count)))
             defer { file.remove() }
-            #expect(throws: ASNError.self, "\(count) of \(whole.count)") { try ASNDirectory.open(database: file.path) }
+            #expect(throws: AddressFileError.self, "\(count) of \(whole.count)") {
+                try ASNDirectory.open(database: file.path)
+            }
         }
     }
 

@@ -71,7 +71,7 @@ struct GeoLiteTests {
     @Test("The city database is refused")
     func cityDatabase() throws {
         let path = try TestData.path("GeoLite2-City-Test.mmdb")
-        #expect(throws: ASNError.noNumbers(path: path)) { try ASNDirectory.open(database: path) }
+        #expect(throws: AddressFileError.noNumbers(path: path)) { try ASNDirectory.open(database: path) }
     }
 
     private static func directory() throws -> ASNDirectory {

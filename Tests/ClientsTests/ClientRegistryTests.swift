@@ -1,6 +1,8 @@
 import Clients
+import JOSE
 import Settings
 import Testing
+import Vocabulary
 
 @Suite("Registered clients")
 struct ClientRegistryTests {
@@ -12,6 +14,35 @@ struct ClientRegistryTests {
         #expect(clients.client("Web-App") == nil)
         #expect(clients.client("web-app ") == nil)
         #expect(clients.client("") == nil)
+    }
+
+    @Test("A client's keys are those of its own file")
+    func keys() {
+        let key = SigningKey.generated(.es256).publicKey
+        var signer = ClientSettings(clientID: "signer")
+        signer.keySet = JSONText.encode(JWKSet(keys: [key]).value)
+        let clients = ClientRegistry([signer, ClientSettings(clientID: "web-app")]).snapshot
+        #expect(clients.keys(of: "signer")?.keys == [key])
+        #expect(clients.keys(of: "web-app") == nil && clients.keys(of: "nobody") == nil)
+    }
+
+    @Test("An origin is allowed that some client lists, byte for byte")
+    func origins() {
+        var spa = ClientSettings(clientID: "spa")
+        spa.allowedOrigins = ["https://caf\u{E9}.example"]
+        let clients = ClientRegistry([spa, ClientSettings(clientID: "web-app")]).snapshot
+        #expect(clients.allows(origin: "https://caf\u{E9}.example"))
+        for origin in ["https://cafe\u{301}.example", "https://caf\u{E9}.example/", "null", ""] {
+            #expect(!clients.allows(origin: origin))
+        }
+    }
+
+    @Test("The grant implicit is there if some client has it")
+    func implicit() {
+        var express = ClientSettings(clientID: "express")
+        #expect(!ClientRegistry([express]).snapshot.hasImplicit)
+        express.grantTypes = [.implicit]
+        #expect(ClientRegistry([ClientSettings(clientID: "app"), express]).snapshot.hasImplicit)
     }
 
     @Test("Without clients none is found")

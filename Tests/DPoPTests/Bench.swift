@@ -18,7 +18,7 @@ struct Bench {
     var nonces = DPoPNonces(Self.secrets)
     var now = Self.now
     var epoch: UInt64 = 1
-    var demand = DPoPDemand(method: "POST", target: DPoPTarget(origin: Self.origin, path: bytes("/oauth/token")))
+    var demand = DPoPDemand(method: "POST", target: DPoPTarget(origin: bytes(Self.origin), path: bytes("/oauth/token")))
     var algorithms = DPoPJudge.usualAlgorithms
     var keys: DPoPKeyCache?
 

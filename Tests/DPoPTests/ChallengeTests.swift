@@ -13,15 +13,17 @@ import Testing
 
     @Test func asksForANonceInTheFormThatSDKsRead() {
         #expect(
-            self.challenge.nonceNeeded(.required)
+            self.challenge.text(DPoPRefusal(.required, nonce: "n"))
                 == #"DPoP error="use_dpop_nonce", error_description="The DPoP proof needs a nonce of this server.", algs="ES256 EdDSA""#
         )
     }
 
     /// Auth0.Android splits at `, ` and wants `DPoP error` first; Auth0.swift takes the first `error=`.
     @Test func everyChallengeIsOneWithErrorFirst() {
-        let all = Self.needs.map(self.challenge.nonceNeeded) + Self.faults.map(self.challenge.refused)
-        for text in all + [self.challenge.invalidToken("The token has ended.")] {
+        let refusals =
+            Self.needs.map { DPoPRefusal($0, nonce: "n") } + Self.faults.map(DPoPRefusal.init)
+            + [.bound, .notBound, .replayed]
+        for text in refusals.map(self.challenge.text) {
             let parts = text.split(separator: ", ")
             #expect(parts.count == 3 && parts[0].hasPrefix(#"DPoP error=""#), "\(text)")
             #expect(parts[1].hasPrefix(#"error_description=""#) && parts[2] == #"algs="ES256 EdDSA""#, "\(text)")
@@ -36,7 +38,7 @@ import Testing
     @Test func aProofOfAnotherKeyMakesTheTokenInvalidAndAllElseTheProof() {
         for fault in Self.faults {
             let error = fault == .otherKey ? "invalid_token" : "invalid_dpop_proof"
-            #expect(self.challenge.refused(fault).hasPrefix(#"DPoP error="\#(error)","#))
+            #expect(self.challenge.text(DPoPRefusal(fault)).hasPrefix(#"DPoP error="\#(error)","#))
         }
     }
 

@@ -26,7 +26,7 @@ import Vocabulary
             bench.now = UnixTime(seconds: seconds + 10)
             bench.demand = DPoPDemand(
                 method: try #require(payload["htm"]?.string),
-                target: DPoPTarget(origin: String(url.dropLast(path.utf8.count)), path: bytes(path)),
+                target: DPoPTarget(origin: bytes(String(url.dropLast(path.utf8.count))), path: bytes(path)),
                 accessToken: payload["ath"] == nil ? nil : Secret(token),
                 thumbprint: proof["jkt"]?.string
             )
@@ -48,7 +48,10 @@ import Vocabulary
 
     /// Each signature by ES256 that Project Wycheproof calls invalid, as it stands and as that of a proof whose header
     /// holds the vector's key.
-    @Test(.enabled(if: TestData.isExpected(wycheproof), TestData.absence))
+    @Test(
+        "The wrong signatures of Project Wycheproof are wrong in proofs",
+        .enabled(if: TestData.isExpected(wycheproof), TestData.absence)
+    )
     func refusesTheWrongSignaturesOfWycheproof() throws {
         let document = try #require(JSONText.decode(TestData.bytes(Self.wycheproof)))
         guard case .array(let groups) = document["testGroups"] else { throw JOSEError("there are no groups") }

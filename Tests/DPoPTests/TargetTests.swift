@@ -5,7 +5,7 @@ import Vocabulary
 
 @Suite struct TargetTests {
     private func matches(_ htu: String, _ path: String, origin: String = Bench.origin) -> Bool {
-        DPoPTarget(origin: origin, path: bytes(path)).matches(htu)
+        DPoPTarget(origin: bytes(origin), path: bytes(path)).matches(htu)
     }
 
     @Test(arguments: [

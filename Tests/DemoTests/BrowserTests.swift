@@ -63,6 +63,33 @@ struct BrowserTests {
         }
     }
 
+    @Test func asksBeforeALinkOnAnotherSiteSignsIn() throws {
+        try Self.with { demo, browser in
+            let url = "\(demo.origin)/hello?a=%2520&session_transfer_token=\(try Self.transferToken(demo))&b=2"
+            let page = "data:text/html,<a href='\(url.replacing("&", with: "%26"))'>link</a>"
+            try browser.visit(page)
+            try browser.perform("document.querySelector('a').click()")
+            let asks = "document.title === 'Sign in with this link?' && document.readyState === 'complete'"
+            try browser.wait(until: asks)
+            #expect(try browser.value("location.pathname + location.search") == "/.sallyport/handoff")
+            #expect(try browser.value("document.body.innerText.includes('ada@example.com')") == "true")
+            #expect(try browser.value("document.cookie.length") == "0")
+            // A reload asks again.
+            try browser.perform("location.reload()")
+            try browser.wait(until: asks)
+            try browser.perform("document.querySelector('form').requestSubmit()")
+            try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
+            #expect(try browser.value("location.search") == "?a=%20&b=2")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+            #expect(try !browser.value(Self.row("Referer")).contains("session_transfer_token"))
+            // Back leads to no second sign-in, and not out of the session.
+            try browser.perform("history.back()")
+            try browser.wait(until: "document.readyState === 'complete'")
+            try browser.visit("\(demo.origin)/hello")
+            #expect(try browser.value(Self.row("X-Auth-Origin")) == "transfer")
+        }
+    }
+
     @Test func takesOverANativeSessionByQuery() throws {
         try Self.with { demo, browser in
             let url = "\(demo.origin)/hello?a=%20&session_transfer_token=\(try Self.transferToken(demo))&b=2"
@@ -132,6 +159,11 @@ struct BrowserTests {
             let token = try Self.transferToken(demo)
             try browser.visit("data:text/html,<a href='\(demo.origin)/hello?session_transfer_token=\(token)'>go</a>")
             try browser.perform("document.querySelector('a').click()")
+            // The user is asked, and says no.
+            try browser.wait(
+                until: "document.title === 'Sign in with this link?' && document.readyState === 'complete'"
+            )
+            try browser.perform("document.querySelector('main a').click()")
             try browser.wait(until: Self.signInPage)
             let form = """
                 <form method=post action='\(demo.origin)/.sallyport/login'><input name=identifier value=grace@example.com>\

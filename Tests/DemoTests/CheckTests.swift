@@ -75,7 +75,7 @@ import Testing
         let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
         let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
         let users = try #require(blocks.first { $0.hasPrefix("- identifier:") })
-        let settings = try #require(blocks.first { $0.hasPrefix("public_url:") })
+        let settings = try #require(blocks.first { $0.hasPrefix("public_url:") && $0.contains("users_file:") })
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-readme-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -143,6 +143,33 @@ import Testing
         #expect(try Self.explain(claims + ["--user", "ada"], status: 64).contains("not both"))
     }
 
+    // MARK: Rules
+
+    @Test func eventShowsWhichRulesApply() throws {
+        let rules = """
+            static: {users: [{identifier: ada, password_hash: "scrypt:1024:8:1:MDEyMzQ1Njc4OWFiY2RlZg:JK3x34E88OjnlWzoh-3vk39XLGOeBZZqn8v12YBrhP8"}]}
+            rules:
+              - {name: trial, when: event.user.email == missing, then: deny, dry_run: true}
+              - {name: other, when: 'event.user.email == "b@example.com"', then: deny}
+              - {name: network, when: event.session_transfer_token.request.asn != event.request.asn, then: sign_in}
+              - {name: later, when: "true", then: deny, text: No}
+              - {name: mint, at: mint, when: "true", then: deny, text: Not now}
+            """
+        let event = #"{"session_transfer_token": {"request": {"ip": "203.0.113.7"}}, "request": {"ip": "192.0.2.1"}}"#
+        let consume = try Self.explain(["--event", "-"], input: event, provider: rules)
+        for line in [
+            #""asn":"64500""#, "rules at consume", "trial: applies; in dry run, else denies", "other: does not apply",
+            "network: applies; asks the user to sign in", "later: applies; an earlier rule decides",
+            "refused, rule.sign_in_required",
+        ] { #expect(consume.contains(line), "\(line): \(consume)") }
+        #expect(!consume.contains("rules at mint"))
+        let mint = try Self.explain(["--event", "-"], input: "{}", provider: rules)
+        #expect(mint.contains("mint: applies; denies: Not now"), "\(mint)")
+        #expect(mint.contains("rules at sign_in\n  not refused"), "\(mint)")
+        #expect(try Self.explain(["--event", "-"], input: "[]", provider: rules, status: 64).contains("a JSON object"))
+        #expect(try Self.explain([], provider: rules, status: 64).contains("--url or --event"))
+    }
+
     // MARK: Requests
 
     private static let origin = "https://app.example.com"
@@ -253,6 +280,18 @@ import Testing
 
     @Test func otherHostIsNotFound() throws {
         #expect(try Self.explain(["--url", "https://other.example.com/"]).contains("route.not_found"))
+    }
+
+    @Test func transferTokenOfAFileIsPutIntoTheRequest() throws {
+        let token = "spt_" + String(repeating: "A", count: 55)
+        let arguments = ["--url", "\(Self.origin)/x?a=1", "--token-file", "-"]
+        let output = try Self.explain(arguments, input: "\(token)\n")
+        // The client takes tokens in the query only.
+        #expect(output.contains("the token in the query would be consumed first"), "\(output)")
+        #expect(output.contains("transfer token\n  it is in the memory of the gateway that minted it"), "\(output)")
+        #expect(!output.contains(token) && !output.contains("Authorization"), "\(output)")
+        let open = try Self.explain(["--url", "\(Self.origin)/public/x", "--token-file", "-"], input: token)
+        #expect(!open.contains("transfer token\n") && open.contains("forwarded"), "\(open)")
     }
 
     @Test func transferTokenIsNotConsumed() throws {

@@ -93,6 +93,26 @@ struct BodyTests {
         #expect(throws: BodyParameters.Failure.mediaType) { try BodyParameters(form, accepting: [.json]) }
     }
 
+    @Test("JSON that is labelled as a form is read where the endpoint allows it, as strictly as JSON")
+    func mislabelled()
+        throws
+    {
+        let form = [(name: "content-type", value: "application/x-www-form-urlencoded")]
+        let json = try request(fields: form, body: #"{"a":"b&c=d","n":null}"#)
+        let read = try BodyParameters(json, readsJSONAsForm: true)
+        #expect(read.text("a") == "b&c=d" && read.names == ["a"] && read.encoding == .json)
+        for body in [#"{"a":"b","a":"b"}"#, "{", #"{"a":"b"}&a=b"#, "{a=b"] {
+            let strange = try request(fields: form, body: body)
+            #expect(throws: BodyParameters.Failure.malformed) { try BodyParameters(strange, readsJSONAsForm: true) }
+        }
+        #expect(try BodyParameters(request(fields: form, body: "a=b"), readsJSONAsForm: true).text("a") == "b")
+        #expect(throws: BodyParameters.Failure.mediaType) {
+            try BodyParameters(json, accepting: [.form], readsJSONAsForm: true)
+        }
+        let other = try request(fields: [("content-type", "text/plain")], body: "{}")
+        #expect(throws: BodyParameters.Failure.mediaType) { try BodyParameters(other, readsJSONAsForm: true) }
+    }
+
     @Test("JSON that was written is read back the same")
     func roundTrip() {
         let value: JSONValue = [

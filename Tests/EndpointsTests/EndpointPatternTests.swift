@@ -23,6 +23,8 @@ struct EndpointPatternTests {
             ("/a/{x}/b/{y}", "/a/1/b/2", ["x=1", "y=2"]), ("/a/{x}/b/{y}", "/a/1/c/2", nil),
             ("/a/{x}/b/{y}", "/a/1/b/", nil), ("/a/{x}/b/{y}", "/a//b/2", nil), ("/{x}", "/a", ["x=a"]),
             ("/{x}", "/", nil), ("/a/{x}/b", "/a/1/bb", nil), ("/a/{x}/bb", "/a/1/b", nil),
+            ("/a/**", "/a/", []), ("/a/**", "/a/b", []), ("/a/**", "/a/b/c/", []), ("/a/**", "/a", nil),
+            ("/a/**", "/ab/c", nil), ("/a/{x}/**", "/a/1/b/c", ["x=1"]), ("/a/{x}/**", "/a/1", nil), ("/**", "/", []),
             // Not parameters, because the braces do not enclose the whole segment or a name.
             ("/a/x{id}", "/a/xy", nil), ("/a/x{id}", "/a/x{id}", []), ("/a/{}", "/a/b", nil), ("/a/{}", "/a/{}", []),
         ] as [(String, String, [String]?)]
@@ -43,6 +45,16 @@ struct EndpointPatternTests {
         #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/id")))
         #expect(!pattern.takesTheSame(as: EndpointPattern("/client/{id}")))
         #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/{id}/x")))
+    }
+
+    @Test("A pattern that takes the rest comes after those that do not, and the longest of them first")
+    func restOrder() {
+        let sorted = ["/**", "/a/**", "/a/{x}/**", "/a/b/**", "/a/{x}", "/{y}"]
+            .map { EndpointPattern($0) }.sorted { $0.precedes($1) }.map(\.text)
+        #expect(sorted == ["/{y}", "/a/{x}", "/a/b/**", "/a/{x}/**", "/a/**", "/**"])
+        #expect(
+            !EndpointPattern("/a/**").isExact && !EndpointPattern("/a/**").takesTheSame(as: EndpointPattern("/a/{x}"))
+        )
     }
 
     @Test("A pattern with a literal segment earlier has precedence")

@@ -56,5 +56,9 @@ struct WebPageTests {
         #expect(path == "/.sallyport/login?return_to=/a&prompt=login&aal=aal2&max_age=90")
         let read = SignInDemand(FormText.pairs(path.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
         #expect(read == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(90)))
+        let hint = SignInDemand(loginHint: "a&prompt=login+é@x")
+        let hinting = SignInPath.leading(to: "/".utf8, demanding: hint)
+        #expect(hinting == "/.sallyport/login?return_to=/&login_hint=a%26prompt%3Dlogin%2B%C3%A9%40x")
+        #expect(SignInDemand(FormText.pairs(hinting.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())) == hint)
     }
 }

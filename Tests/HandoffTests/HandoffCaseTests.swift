@@ -81,6 +81,37 @@ struct HandoffCaseTests {
             $0.client.bindingDryRun = true
             $0.token.host = "other.example.com"
         },
+        Row("the organization of the token's user, by its id", nil) { $0.organization = "org_1" },
+        Row("the organization of the token's user, by its name", nil) { $0.organization = "acme" },
+        Row(
+            "another organization burns",
+            .refuse(.handoffOtherOrganization, burns: true, endsExisting: false)
+        ) {
+            $0.organization = "Acme"
+        },
+        Row(
+            "an organization where the user has none, policy keep",
+            .refuse(.handoffOtherOrganization, burns: false, endsExisting: false)
+        ) {
+            $0.organization = "org_1"
+            $0.parent?.identity.traits = [:]
+            $0.client.burnsOnMismatch = false
+        },
+        Row(
+            "another organization from another device: the device decides, and nothing is said of the user",
+            .refuse(.bindingIPMismatch, burns: true, endsExisting: false)
+        ) {
+            $0.organization = "org_2"
+            $0.device = Self.elsewhere
+        },
+        Row(
+            "T7: another organization ends no other user's session",
+            .refuse(.handoffOtherOrganization, burns: true, endsExisting: false)
+        ) {
+            $0.organization = "org_2"
+            $0.existing = $0.parent
+            $0.existing?.identity.id = "bob"
+        },
         Row("the same user's session in the browser", nil) { $0.existing = $0.parent },
         Row(
             "T7: another user's session ends with the token",
@@ -220,7 +251,10 @@ struct HandoffCaseTests {
             kind: .native,
             origin: .native,
             lineage: lineage,
-            identity: Identity(id: "alice", traits: ["email": "alice@example.com"]),
+            identity: Identity(
+                id: "alice",
+                traits: ["email": "alice@example.com", "org_id": "org_1", "org_name": "acme"]
+            ),
             aal: .aal2,
             methods: ["password", "totp"],
             scopes: ["orders:write"],

@@ -5,6 +5,7 @@ import Observability
 import Sessions
 import Settings
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -66,8 +67,7 @@ struct HandoffJournalTests {
         #expect(replay.details.contains { $0 == ("first_address", "1.128.0.1") })
     }
 
-    /// auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx. Its fifth message is about organizations,
-    /// which do not exist here.
+    /// auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx.
     @Test(
         "a refused token is a warning, with Auth0's message if it has one for the case",
         arguments: [
@@ -82,6 +82,10 @@ struct HandoffJournalTests {
             (
                 [.bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown],
                 "Single Sign-On failed: Session Transfer Token device binding validation failed due to IP/ASN mismatch."
+            ),
+            (
+                [.handoffOtherOrganization],
+                "Single Sign-On failed: Session Transfer Token organization mismatch detected."
             ),
             ([.handoffOtherUser], "Single Sign-On failed: Session Transfer Token user mismatch detected."),
             (
@@ -116,6 +120,22 @@ struct HandoffJournalTests {
         #expect(events.first?.reason == .bindingIPMismatch)
     }
 
+    @Test(
+        "an event names the countries of both devices, where the database knows them",
+        .enabled(if: TestData.isExpected("GeoLite2-City-Test.mmdb"), TestData.absence)
+    )
+    func countries() async throws {
+        let world = try World()
+        let app = try await world.signIn()
+        let token = try await world.minted(app, from: "2.125.160.216")
+        _ = try await world.consume(token, from: "89.160.20.112")
+        _ = try await world.consume(world.minted(app, from: "10.0.0.1"), from: "10.0.0.2")
+        let places = try GeoDirectory(database: TestData.path("GeoLite2-City-Test.mmdb"))
+        let events = world.records.all.compactMap { $0.locating(places).auditEvents.last }
+        #expect(events.map(\.country) == ["GB", "SE", nil, nil])
+        #expect(events.map(\.boundCountry) == [nil, "GB", nil, nil])
+    }
+
     @Test("no event contains a token")
     func noTokens() async throws {
         let world = try World()
@@ -137,11 +157,13 @@ struct HandoffJournalTests {
         let journal = HandoffJournal(audit: AuditStream(queue: nil), metrics: metrics)
         let app = try await world.signIn()
         let token = try await world.minted(app)
+        let other = try await world.minted(app)
+        world.clock.advance(by: .seconds(3))
         _ = try await world.consume(token)
         _ = try await world.consume(token)
         _ = try await world.consume(world.minted(app), from: "12.0.0.1")
         _ = try await world.consume(
-            world.minted(app),
+            other,
             from: "12.0.0.1",
             client: .web {
                 $0.binding = .asn
@@ -163,6 +185,14 @@ struct HandoffJournalTests {
             #"sallyport_transfer_tokens_total{result="invalid"} 1"#,
             #"sallyport_transfer_tokens_total{result="store_error"} 0"#,
             #"sallyport_transfer_tokens_total{result="quarantined"} 1"#,
+            #"sallyport_handoff_minted_total{client="native-app"} 4"#,
+            #"sallyport_handoff_redeemed_total{transport="cookie"} 2"#,
+            #"sallyport_handoff_redeemed_total{transport="query"} 0"#,
+            #"sallyport_handoff_rejected_total{reason="handoff.replayed"} 1"#,
+            #"sallyport_handoff_rejected_total{reason="binding.ip_mismatch"} 1"#,
+            #"sallyport_handoff_age_seconds_bucket{le="2"} 0"#,
+            #"sallyport_handoff_age_seconds_bucket{le="5"} 2"#,
+            #"sallyport_handoff_age_seconds_count 2"#,
             #"sallyport_binding_checks_total{kind="ip",result="match"} 1"#,
             #"sallyport_binding_checks_total{kind="ip",result="mismatch"} 1"#,
             #"sallyport_binding_checks_total{kind="asn",result="dry_run"} 1"#,

@@ -5,7 +5,6 @@ import Observability
 import Sessions
 import Settings
 import StoreBench
-import Synchronization
 import Testing
 import Vocabulary
 
@@ -197,35 +196,15 @@ struct HandoffMintTests {
         #expect(try await world.throttled(app) == .seconds(6))
     }
 
-    @Test("a client's requests are counted per address before the store is asked")
-    func clientLimit() async throws {
-        let world = try World()
-        let app = try await world.signIn()
-        let (token, key) = world.authority.make(.session, in: world.authority.newLineage())
-        let unknown = NativeApp(token: token, key: key, session: app.session)
-        for _ in 0..<500 { #expect(try await world.refused(unknown) == .sessionUnknown) }
-        let calls = world.store.calls
-        #expect(try await world.throttled(unknown) == .milliseconds(10))
-        #expect(try await world.throttled(app) == .milliseconds(10))
-        #expect(world.store.calls == calls)
-        #expect(world.records.last?.sessionID == nil)
-        _ = try await world.minted(app, from: "1.128.0.2")
-        var another = ClientSettings(clientID: "another-app")
-        another.canCreateTransferToken = true
-        #expect(try await world.refused(unknown, client: another) == .sessionUnknown)
-    }
-
     @Test("requests that the store could not serve are not counted", arguments: [StoreError.unavailable, .full])
     func unavailableIsNotCounted(error: StoreError) async throws {
         let world = try World()
         let app = try await world.signIn()
-        // Many more than the limit of one session and, with those that never reach it, more than the limit of a client.
-        for calls in [0, 1] {
-            for _ in 0..<300 {
-                world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, calls) }
-                let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
-                guard case .unavailable = outcome else { throw Unexpected(what: "\(outcome)") }
-            }
+        // More than the limit of one session.
+        for _ in 0..<30 {
+            world.store.change { ($0.failure, $0.callsBeforeFailure) = (error, 1) }
+            let outcome = try await world.mint().mint(try world.mintRequest(app), on: world.loop).get()
+            guard case .unavailable = outcome else { throw Unexpected(what: "\(outcome)") }
         }
         world.store.change { ($0.failure, $0.callsBeforeFailure) = (nil, 0) }
         for _ in 0..<10 { _ = try await world.minted(app) }
@@ -247,13 +226,10 @@ struct HandoffMintTests {
     func limiterAway() async throws {
         let world = try World()
         let app = try await world.signIn()
-        // The first call counts the client's requests, the second one the session's mints.
-        for count in [0, 1] {
-            let mint = world.mint(limiter: FailingLimiter(after: count))
-            let outcome = try await mint.mint(try world.mintRequest(app), on: world.loop).get()
-            guard case .unavailable(.unavailable) = outcome else { throw Unexpected(what: "\(outcome)") }
-            #expect(world.records.last?.outcome == .mintUnavailable)
-        }
+        let outcome = try await world.mint(limiter: FailingLimiter()).mint(try world.mintRequest(app), on: world.loop)
+            .get()
+        guard case .unavailable(.unavailable) = outcome else { throw Unexpected(what: "\(outcome)") }
+        #expect(world.records.last?.outcome == .mintUnavailable)
     }
 
     @Test("minting counts as a use of the native session")
@@ -267,20 +243,10 @@ struct HandoffMintTests {
     }
 }
 
-/// Allows this many requests, then fails as unavailable.
-private final class FailingLimiter: RateLimiter {
-    private let left: Mutex<Int>
-
-    init(after count: Int) {
-        self.left = Mutex(count)
-    }
-
+/// Fails as unavailable.
+private struct FailingLimiter: RateLimiter {
     func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        let isLeft = self.left.withLock { left in
-            left -= 1
-            return left >= 0
-        }
-        return isLeft ? loop.makeSucceededFuture(.allowed) : loop.makeFailedFuture(StoreError.unavailable)
+        loop.makeFailedFuture(StoreError.unavailable)
     }
 
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {

@@ -2,6 +2,7 @@ import AddressIntelligence
 import Handoff
 import NIOCore
 import NIOPosix
+import Rules
 import Sessions
 import Settings
 import StoreBench
@@ -49,8 +50,10 @@ final class World: Sendable {
     let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let networks: ASNDirectory
     let limiter: LocalRateLimiter
+    let rules: RuleBook
 
-    init() throws {
+    init(rules: RuleBook = RuleBook()) throws {
+        self.rules = rules
         self.limiter = LocalRateLimiter(clock: self.clock.clock)
         self.store = ScriptedStore(clock: self.clock.clock)
         self.networks = try Self.directory(
@@ -72,6 +75,7 @@ final class World: Sendable {
             limiter: limiter ?? self.limiter,
             settings: settings,
             asn: self.networks,
+            rules: self.rules,
             journal: self.records.journal,
             clock: self.clock.clock
         )
@@ -83,6 +87,7 @@ final class World: Sendable {
             authority: self.authority,
             sessions: sessions,
             asn: self.networks,
+            rules: self.rules,
             journal: self.records.journal,
             clock: self.clock.clock
         )
@@ -143,7 +148,8 @@ final class World: Sendable {
             audience: "urn:auth.example.com:session_transfer",
             address: try #require(IPAddress(address)),
             userAgent: "App/1.0",
-            requestID: "req-mint"
+            requestID: "req-mint",
+            authority: "auth.example.com"
         )
     }
 
@@ -217,6 +223,12 @@ extension HandoffOutcome {
     var refusal: Reason? {
         guard case .refused(let reason, _) = self else { return nil }
         return reason
+    }
+
+    /// The text of a denial; nil for every other outcome.
+    var denial: String?? {
+        guard case .denied(let text) = self else { return nil }
+        return .some(text)
     }
 
     var endsExisting: Bool {

@@ -122,6 +122,8 @@ struct IDTokenKeysTests {
         let first = try await keys.signerID
         let rotation = try await bench.gateway().keys.rotate(after: Self.hour)
         while keys.publishedIDs != [first, rotation.keyID] { await Task.yield() }
+        let notice = IDTokenKeys.Notice.rotated(keyID: rotation.keyID, signsFrom: rotation.signsFrom)
+        while !notices.all.contains(notice) { await Task.yield() }
         let key = DocumentKey(collection: SigningKeyDocument.collection, id: "id-token")
         #expect(try await bench.store.delete(key, on: bench.loops.next()).get())
         while !notices.all.contains(.restored) { await Task.yield() }

@@ -60,6 +60,7 @@ extension Advisory {
             tests: [
                 "CVE-2020-15223: an end is not answered before every loop has confirmed it",
                 "CVE-2020-15223: the end of a subject that Redis does not confirm fails, and is told here all the same",
+                "revocation is 503 while the store is away",
                 "While the store cannot answer, a sign-out is not reported as done",
             ]
         ),

@@ -37,6 +37,7 @@ extension Advisory {
             tests: [
                 "T4: of many browsers that race for one token exactly one is signed in",
                 "T4: of 64 consumers exactly one is signed in, and exactly one session is created",
+                "Ten thousand random walks of mints, uses, replays, sign-outs, lost answers and failovers go as in the model",
             ]
         ),
         Advisory(
@@ -154,12 +155,100 @@ extension Advisory {
             ]
         ),
         Advisory(
+            id: "T19",
+            about: """
+                A path, a return_to or what is left of a URL without its token could be read as another host: a redirect \
+                stays on the gateway's own origin.
+                """,
+            tests: [
+                "A path on the same host passes unchanged",
+                "What could lead to another host is refused",
+                "The one rule for all parameters accepts only what stays on the host, and never leads back to the gateway",
+                "By query: a new session, and a redirect to the same URL byte for byte without the token (T2)",
+            ]
+        ),
+        Advisory(
+            id: "T20",
+            about: """
+                Another app on the device takes the custom scheme and gets the code: without the verifier and \
+                the client's exact redirect URI it gives nothing, and PKCE is required of public clients.
+                """,
+            tests: [
+                "a redirect URI matches character by character; on loopback any port does",
+                "a code is good only for its client, its redirect_uri and its verifier",
+                "dpop_jkt: the code is good with that key only, and a refusal does not use it up",
+                "other errors go to the client, with state and iss",
+            ]
+        ),
+        Advisory(
+            id: "T21",
+            about: """
+                Codes are guessed or swapped: they have 256 random bits, are bound to their client, are limited \
+                per address, and every wrong one gets the same answer.
+                """,
+            tests: [
+                "a code is good only for its client, its redirect_uri and its verifier",
+                "T33: whatever is wrong with a code, its client or its verifier, the answer is the same, and nothing is used up",
+                "too many requests of one client from one address are 429 with Retry-After, and blame no token",
+            ]
+        ),
+        Advisory(
+            id: "T22",
+            about: """
+                A refresh token is used again after its rotation: within the overlap its client gets the same \
+                successor, later the family ends with all that came of it.
+                """,
+            tests: [
+                "a lost answer: the former token gets the same successor within the leeway",
+                "an older token ends the family and all that came of it",
+                "a replay is noticed after months, when no marker of the use is left",
+                "32 refreshes of one token at both gateways give one successor; a replay ends the family at both",
+                "Clients that lost the answer to a refresh get the same successor, at either gateway",
+                "Redis is killed while 32 requests refresh one token: they get one successor, and nobody loses the family",
+                "While a primary is killed, refresh tokens have one successor each, no family is lost, and no old token counts",
+                "with allow_refresh_token the family of a transfer ends without the native app, and with it",
+            ]
+        ),
+        Advisory(
             id: "T23",
             about: "A session that a transfer made asks for another transfer token: it is refused.",
             tests: [
                 "T23: a session that a transfer created cannot mint",
                 "T23: a session that a transfer created cannot mint a token",
                 "T23: for a session that began with a transfer the answer is unauthorized_client",
+            ]
+        ),
+        Advisory(
+            id: "T24",
+            about: """
+                Whoever has a bound token without its key, or a proof that was made for something else, gets \
+                nothing.
+                """,
+            tests: [
+                "Whoever has the token without its key gets a challenge of the scheme DPoP, and the theft is audited",
+                "/userinfo takes a bound token with its proof, once, and nothing less",
+                "A bound refresh token needs its key: without, the family stays as it is and the error is not invalid_grant",
+                "Proofs for another method, URL or moment are refused, and so is more than one",
+                "Both schemes in one request are 400",
+                "A proof is accepted once at both gateways together; after a restart of Redis proofs need a new nonce",
+                "While a primary is killed and another takes its place, no proof is accepted twice",
+                "refusesAPrivateKey",
+                "refusesATokenWithoutASignature",
+                "refusesACodeMadeWithThePublicKeyEvenIfTheCallerAllowsCodes",
+                "refusesAnotherAccessToken",
+                "acceptsWithoutNonceWhatIsAtMostFiveMinutesOldAndAMinuteAhead",
+                "asksForANonceInsteadOfAStaleOne",
+                "The wrong signatures of Project Wycheproof are wrong in proofs",
+            ]
+        ),
+        Advisory(
+            id: "T25",
+            about: """
+                A client forges Host and forwarding fields, so that a proof for its own server fits: htu is \
+                compared with the configured URL.
+                """,
+            tests: [
+                "T25: a proof is for the configured URL, whatever Host and forwarding fields a client sends"
             ]
         ),
         Advisory(
@@ -179,6 +268,9 @@ extension Advisory {
                 "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
                 "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
                 "T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
+                "T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes",
+                "A device with a wrong clock is told so and gets a nonce; with it, its clock does not matter",
+                "Clocks may differ by a minute, and what is right in another form is right",
             ]
         ),
         Advisory(
@@ -187,6 +279,32 @@ extension Advisory {
             tests: [
                 "T32: odd tokens are refused like unknown ones, and never cause two redirects to the same URL",
                 "CVE-2022-29226, T32: a token that is not a session of this gateway gets 401",
+            ]
+        ),
+        Advisory(
+            id: "T33",
+            about: """
+                Answers tell whether a guessed credential is unknown, expired, used or another client's: they \
+                are the same to the byte, and secrets are compared in constant time.
+                """,
+            tests: [
+                "T33: whatever is wrong with a code, its client or its verifier, the answer is the same, and nothing is used up",
+                "T33: whatever is wrong with a refresh token, the answer is the one that Auth0's SDKs know",
+                "T33: whatever is wrong with an access token, the answer of /userinfo is the same",
+                "Unknown, foreign, odd and browser session tokens are refused with the same bytes",
+                "Unknown, expired, used and burned tokens look alike to the client",
+                "wrong, missing and superfluous secrets and unknown clients get the same bytes",
+                "unknown tokens and those of another client are 200, and nothing happens",
+                "other tokens are inactive, and nothing else is said",
+                "A wrong password and an unknown user get the same answer",
+            ]
+        ),
+        Advisory(
+            id: "T35",
+            about: "The page that asks is shown in another site's frame: no page of the gateway can be framed there.",
+            tests: [
+                "The page names account and host, has no script, cannot be framed, and changes nothing",
+                "The policy allows the page's one style and nothing else",
             ]
         ),
         Advisory(
@@ -261,6 +379,26 @@ extension Advisory {
             tests: [
                 "A session ends by its key, by its lineage, and by its owner's sign-out",
                 "A session ends by itself, with its lineage, and with its subject if it began before",
+            ]
+        ),
+        Advisory(
+            id: "T40",
+            about: """
+                What Apple, Google or Facebook gave to an app is presented twice, or was given to another app, \
+                and what the app says of its user counts as verified.
+                """,
+            tests: [
+                "Each kit signs in: tokens, an id_token, and an account named by provider and subject; once",
+                "user_profile, as an object or as text, fills only what is not known, and verifies nothing",
+                "A token with a wrong claim is refused, and the detail names the claim",
+                "A nonce counts only where it is demanded, and then it must be there",
+                "The same token has the same id for as long as it is good, whatever is said besides; another token has another",
+                "An id_token with a wrong claim is refused, also one with a nonce",
+                "A nonce that is demanded must be that of the id_token",
+                "A code that Apple does not redeem is refused: used, unknown, of another app",
+                "A token that is invalid, expired, of another app or of another kind is refused",
+                "What the app says fills gaps only, and verifies nothing",
+                "Each kind has its own scope: the bytes of one artefact are not another's",
             ]
         ),
     ]

@@ -53,5 +53,37 @@ extension Advisory {
                 "A refresh brings the user's claims anew; another subject is the end"
             ]
         ),
+        Advisory(
+            id: "CVE-2020-15222",
+            about: "fosite: an assertion is accepted again, as nobody remembers its jti",
+            tests: [
+                "A proof is accepted once, and remembered for longer than it is good",
+                "A proof is accepted once at both gateways together; after a restart of Redis proofs need a new nonce",
+                "A logout token ends what it names at both gateways, with open streams, once; the provider may use its sid again",
+                "Each kit signs in: tokens, an id_token, and an account named by provider and subject; once",
+                "T4: of many browsers that race for one token exactly one is signed in",
+            ]
+        ),
+        Advisory(
+            id: "P71",
+            about: """
+                A resource server checks less of a proof than RFC 9449 4.3 asks for, or takes a bound token as a \
+                bearer token
+                """,
+            tests: [
+                "Whoever has the token without its key gets a challenge of the scheme DPoP, and the theft is audited",
+                "A replayed proof, and a store that does not answer",
+                "A wrong clock, or a store that may have forgotten: the answer asks for a nonce, which scripts may read",
+                "/userinfo asks for a nonce with one challenge, as the SDKs parse it",
+                "refusesAnotherMethod",
+                "refusesAnotherURL",
+                "refusesAnotherAccessToken",
+                "refusesAnotherKeyThanTheTokens",
+                "refusesAPrivateKey",
+                "Proofs for another method, URL or moment are refused, and so is more than one",
+                "asksForANonceInsteadOfAStaleOne",
+                "RFC 9449's own proofs are accepted once each, at their time, place and token",
+            ]
+        ),
     ]
 }

@@ -127,4 +127,43 @@ import Testing
             #expect(stolen.reason == "binding.ip_mismatch")
         }
     }
+
+    @Test(
+        "From another device, a live binding asks for a sign-in, ends the session as well, or only logs",
+        arguments: ["reauthenticate", "end_session", "log"]
+    )
+    func liveAction(action: String) throws {
+        let routes = "  - path: /**\n    client: web\n    binding: ip\n    binding_action: \(action)\n"
+        try Gateway.withApp({ Config.file(upstream: $0, routes: routes) }) { gateway, _ throws in
+            let cookie = ["Cookie: sallyport=\(try gateway.browser())"]
+            let token = ["Authorization: Bearer \(try gateway.native())"]
+            for credential in [cookie, token] {
+                let other = try gateway.get("/", credential, from: "127.0.0.2")
+                #expect(other.status == (action == "log" ? 200 : 401), "\(other.lines)")
+                let clears = action == "end_session" && credential == cookie
+                #expect(other.sessionCookie == (clears ? "" : nil), "\(other.lines)")
+                let status = action == "end_session" ? 401 : 200
+                #expect(eventually { (try? gateway.get("/", credential).status) == status }, "\(action)")
+            }
+            let isDryRun = action == "log"
+            let counted = try gateway.metric(#"sallyport_binding_would_reject_total{mode="ip"}"#)
+            #expect(counted == (isDryRun ? 2 : 0))
+            #expect(eventually { gateway.output.contains(#""event":"binding.mismatch""#) })
+            let line = gateway.output.split(separator: "\n").first { $0.contains("binding.mismatch") }
+            #expect(line?.contains(#""dry_run":"true""#) == isDryRun, "\(line ?? "no line")")
+            if isDryRun { #expect(eventually { gateway.output.contains(#""binding":"ip/dry_run""#) }) }
+        }
+    }
+
+    @Test("A dry run of a handoff's binding counts what it would have rejected")
+    func wouldReject() throws {
+        let clients = Config.clients(more: "      binding_dry_run: true")
+        try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+            for address in ["127.0.0.1", "127.0.0.2"] {
+                let target = "/?session_transfer_token=\(try gateway.transferToken())"
+                #expect(try gateway.get(target, from: address).sessionCookie != nil)
+            }
+            #expect(try gateway.metric(#"sallyport_binding_would_reject_total{mode="ip"}"#) == 1)
+        }
+    }
 }

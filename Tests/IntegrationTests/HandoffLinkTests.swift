@@ -11,10 +11,44 @@ import Testing
         }
     }
 
+    @Test("A token in a link on another site is used when the user confirms it, and not before")
+    func confirmed() throws {
+        try Gateway.withApp { gateway, app throws in
+            let token = try gateway.transferToken()
+            let navigation = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
+            let foreign = navigation + ["Sec-Fetch-Site: cross-site"]
+            let link = try gateway.get("/hello?a=1&session_transfer_token=\(token)", foreign)
+            #expect(link.status == 303 && link.value("location") == "\(Request.origin)/.sallyport/handoff")
+            let cookie = try #require(link.values("set-cookie").first { $0.hasPrefix("sallyport-handoff=") })
+            #expect(!link.text.contains(token) && !cookie.contains(token))
+            let jar = "Cookie: \(cookie.prefix { $0 != ";" })"
+
+            let page = try gateway.get("/.sallyport/handoff", foreign + [jar])
+            #expect(page.status == 200 && page.text.contains("ada@example.com") && page.sessionCookie == nil)
+            let proof = try #require(page.text.firstMatch(of: /name="proof" value="([^"]+)"/)).1
+            let own = navigation + ["Sec-Fetch-Site: same-origin", "Origin: \(Request.origin)"]
+            let form = [jar, "Content-Type: application/x-www-form-urlencoded"]
+            let body = "proof=\(proof)"
+            let stranger = try gateway.request(Request.post("/.sallyport/handoff", foreign + form, body: body))
+            #expect(stranger.status == 403)
+            let answer = try gateway.request(Request.post("/.sallyport/handoff", own + form, body: body))
+            #expect(answer.status == 303 && answer.value("location") == "\(Request.origin)/hello?a=1")
+            let moved = try #require(answer.values("set-cookie").first { $0.hasPrefix("sallyport-attempt=") })
+
+            let signedIn = try gateway.get("/hello?a=1", own + ["Cookie: \(moved.prefix { $0 != ";" })"])
+            let session = try #require(signedIn.sessionCookie)
+            #expect(signedIn.status == 303 && signedIn.value("location") == "\(Request.origin)/hello?a=1")
+            #expect(try gateway.get("/hello?a=1", navigation + ["Cookie: sallyport=\(session)"]).status == 200)
+            #expect(app.requests.allSatisfy { !$0.text.contains("spt_") && !$0.text.contains("sallyport-") })
+            #expect(try gateway.get("/.sallyport/handoff", ["Cookie: sallyport=\(session)"]).status == 303)
+        }
+    }
+
     @Test("A cross-site link, a repeated token and a token in the wrong place are audited with the device")
     func audited() throws {
         let clients = Config.clients(methods: "query")
-        try Gateway.withApp({ Config.file(upstream: $0, clients: clients) }) { gateway, _ throws in
+        let more = "handoff: {confirm: never}"
+        try Gateway.withApp({ Config.file(upstream: $0, clients: clients, more: more) }) { gateway, _ throws in
             let token = try gateway.transferToken()
             let target = "/hello?session_transfer_token=\(token)"
             _ = try gateway.get(target, ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "User-Agent: UA/1"])

@@ -112,7 +112,7 @@ import Testing
             let answer = try gateway.get(target, fields)
             #expect(answer.sessionCookie == nil && answer.status == 303)
             #expect(
-                answer.value("location") == "\(Request.origin)/hello?a=1",
+                answer.value("location") == "\(Request.origin)/.sallyport/handoff",
                 "the token leaves the address in any case"
             )
             #expect(try gateway.get(target).sessionCookie?.isEmpty == false)

@@ -84,7 +84,7 @@ import Glibc
             #expect(try gateway.admin("/healthz").status == 200)
             #expect(try gateway.get("/public/").status == 200)
             try redis.start()
-            #expect(eventually(within: 5) { (try? gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             #expect(eventually { gateway.output.contains("store.primary_changed") })
             #expect(gateway.output.contains("the last connection was lost"))
             let metrics = try gateway.admin("/metrics").text
@@ -208,7 +208,7 @@ import Glibc
         let (watching, watched) = try Self.settings(app: 1, url: "redis://127.0.0.1:\(plain.port)")
         defer { try? FileManager.default.removeItem(at: watching) }
         #expect(
-            eventually(within: 20) { (try? Self.check(watched, in: watching).output.contains("1 replica")) == true }
+            eventually { (try? Self.check(watched, in: watching).output.contains("1 replica")) == true }
         )
         let closed = try ServerPorts.take()
         let cases = [
@@ -279,7 +279,7 @@ final class RedisProcess {
         process.standardError = FileHandle.nullDevice
         try process.run()
         self.process = process
-        guard eventually(within: 10, { (try? Wire(to: self.port)) != nil }) else {
+        guard eventually({ (try? Wire(to: self.port)) != nil }) else {
             throw BenchFailure("redis-server did not start")
         }
     }

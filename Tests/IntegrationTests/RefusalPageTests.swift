@@ -67,6 +67,7 @@ import Testing
         defer { broken.stop() }
         let routes = """
             \(Self.routes)
+              - {path: /posted/**, auth: public, methods: [POST]}
               - path: /closed/**
                 auth: public
                 upstream: http://127.0.0.1:\(closed)
@@ -83,7 +84,7 @@ import Testing
         try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
             for (target, status, reason) in [
                 ("/%70ublic/x", 400, "path.ambiguous"), ("/public/../x", 400, "path.dot_segment"),
-                ("/told/x", 401, "credential.missing"), ("/oauth/token", 405, "route.method_not_allowed"),
+                ("/told/x", 401, "credential.missing"), ("/posted/x", 405, "route.method_not_allowed"),
                 ("/closed/x", 502, "upstream.unreachable"), ("/broken/x", 502, "upstream.malformed"),
                 ("/silent/x", 504, "upstream.timeout"), ("/.sallyport/session", 401, "credential.missing"),
             ] {

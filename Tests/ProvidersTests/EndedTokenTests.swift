@@ -131,8 +131,8 @@ struct EndedTokenTests {
         let tokens = ProviderTokens([self.provider], authority: new, store: desk.store, clock: desk.clock.clock)
         self.vouch(desk.alice())
         let answer = try await desk.loop.flatSubmit {
-            let key = bytes.withUnsafeBytes { tokens.key(of: $0) }
-            return key.map { tokens.session(Secret(bytes), key: $0, known: nil, on: desk.loop) }
+            let key = bytes.withUnsafeBytes { tokens.key(of: $0, as: .native) }
+            return key.map { tokens.session(Secret(bytes), as: .native, key: $0, known: nil, on: desk.loop) }
                 ?? desk.loop.makeFailedFuture(StoreError.full)
         }.get()
         #expect(answer == .none(.sessionUnknown))

@@ -68,6 +68,34 @@ struct StaticProviderTests {
         #expect(await empty.authenticate(identifier: "alice", password: Secret("x"), from: Self.home) == .refused)
     }
 
+    @Test("It knows that a user of its own is gone, and nothing of users who signed in elsewhere")
+    func lostUsers() throws {
+        let provider = StaticProvider(users: try self.users("alice@example.com"))
+        func hasLost(_ subject: String, _ methods: [String] = ["password"], at name: String? = nil) -> Bool {
+            let now = UnixTime(seconds: 1_800_000_000)
+            return provider.hasLostUser(
+                of: Session(
+                    id: "ses_1",
+                    kind: .native,
+                    origin: .native,
+                    lineage: Lineage(tag: "aaaaaaaaaa"),
+                    identity: Identity(id: subject, traits: [:]),
+                    aal: .aal1,
+                    methods: methods,
+                    authenticatedAt: now,
+                    issuedAt: now,
+                    expiresAt: now.advanced(by: .seconds(60)),
+                    idleLifetime: .seconds(60),
+                    provider: name.map { ProviderSession(name: $0) }
+                )
+            )
+        }
+        #expect(!hasLost("id of alice@example.com"))
+        #expect(hasLost("id of bob@example.com") && hasLost("alice@example.com"))
+        #expect(!hasLost("google-oauth2|1", ["google-oauth2"]))
+        #expect(!hasLost("bob", at: "https://id.example.com"))
+    }
+
     /// CVE-2025-24806.
     @Test("Identifiers are compared as bytes after ASCII case folding, so no other spelling is the same user")
     func spelling() async throws {

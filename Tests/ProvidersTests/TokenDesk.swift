@@ -210,14 +210,50 @@ struct TokenDesk {
         try await self.loop.flatSubmit { self.begin(token, .native, behind: lag) }.get()
     }
 
+    func resolve(providerCookie cookie: String) async throws -> Outcome {
+        try await self.loop.flatSubmit { self.begin(cookie, .web, isProviders: true) }.get()
+    }
+
+    /// What a loop that knows nothing of a token is told of it.
+    enum Answer: Sendable, Equatable {
+        case live(Session, isStale: Bool)
+        case none(Reason)
+        case unavailable
+    }
+
+    func answer(_ token: String) async throws -> Answer {
+        let bytes = Array(token.utf8)
+        return try await self.loop.flatSubmit {
+            guard let tokens = self.resolver.value.foreignTokens,
+                let key = bytes.withUnsafeBytes({ tokens.key(of: $0, as: .native) })
+            else { return self.loop.makeSucceededFuture(Answer.none(.credentialMalformed)) }
+            return tokens.session(Secret(bytes), as: .native, key: key, known: nil, on: self.loop).map { answer in
+                switch answer {
+                case .live(let found): .live(found.session, isStale: found.verdict.isStale)
+                case .none(let reason): .none(reason)
+                case .insufficient: .none(.requireAAL)
+                }
+            }.flatMapErrorThrowing { error in
+                guard error as? ForeignTokenError == .providerUnavailable else { throw error }
+                return .unavailable
+            }
+        }.get()
+    }
+
     private func begin(
         _ token: String,
         _ kind: Session.Kind,
+        isProviders: Bool = false,
         behind lag: Duration = .zero
     ) -> EventLoopFuture<Outcome> {
         let promise = self.loop.makePromise(of: Outcome.self)
         let now = self.clock.now.advanced(by: .zero - lag)
-        switch Array(token.utf8).withUnsafeBytes({ self.resolver.value.resolve(kind, token: $0, now: now) }) {
+        let resolution = Array(token.utf8).withUnsafeBytes {
+            isProviders
+                ? self.resolver.value.resolve(providerCookie: $0, now: now)
+                : self.resolver.value.resolve(kind, token: $0, now: now)
+        }
+        switch resolution {
         case .hit(let entry): promise.succeed(.hit(entry.session))
         case .otherKind, .otherKey: promise.succeed(.none(.credentialOtherKey))
         case .malformed: promise.succeed(.malformed)

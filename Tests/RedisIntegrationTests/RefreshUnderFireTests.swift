@@ -84,7 +84,7 @@ import Testing
             let gateways = try (0..<2).map { _ in try Gateway(settings, files: files, environment: environment) }
             defer { for gateway in gateways { gateway.stop() } }
             for gateway in gateways {
-                #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+                #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             }
             try body(World(provider: provider, gateways: gateways))
         }
@@ -114,7 +114,7 @@ import Testing
             world.provider.hold(.token)
             let request = Request.get("/", ["Cookie: sallyport=\(cookie)"])
             #expect(
-                eventually(within: 20) {
+                eventually {
                     _ = try? holder.request(request)
                     return world.provider.waiting(at: .token) == 1
                 }

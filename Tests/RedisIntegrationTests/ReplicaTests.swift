@@ -55,7 +55,7 @@ import Testing
 
                 for replica in replicas { replica.resume() }
                 var outcome = Consumption.unavailable(attempt: attempt)
-                let isBack = eventually(within: 30) {
+                let isBack = eventually {
                     outcome = consumer.consume(token, attempt: attempt)
                     if case .unavailable = outcome { return false }
                     return true

@@ -78,7 +78,7 @@ import Glibc
         subscript(_ index: Int) -> Gateway { self.gateways.withLock { $0[index] } }
 
         func waitUntilReady(_ index: Int) throws {
-            let isReady = eventually(within: 20) { (try? self[index].admin("/readyz").status) == 200 }
+            let isReady = eventually { (try? self[index].admin("/readyz").status) == 200 }
             guard isReady else {
                 throw BenchFailure("gateway \(index) is not ready: \(self[index].output.suffix(500))")
             }
@@ -145,7 +145,7 @@ import Glibc
 
         func stop() -> (sent: Int, failures: [String]) {
             self.state.withLock { $0.isStopped = true }
-            _ = eventually(within: 30) { self.done.count == self.threads }
+            _ = eventually { self.done.count == self.threads }
             return self.state.withLock { ($0.sent, $0.failures) }
         }
     }
@@ -219,7 +219,7 @@ import Glibc
             try await Task.sleep(for: .seconds(1))
             for _ in 0..<6 { #expect(try get("/public/").status == 200) }
             // For five seconds a session may be served from memory.
-            #expect(eventually(within: 10) { (try? get("/private").reason) == "store.unavailable" })
+            #expect(eventually { (try? get("/private").reason) == "store.unavailable" })
             try await redis.start()
             #expect(eventually { (try? get("/public/").status) == 200 })
         }

@@ -1,10 +1,14 @@
 import AddressIntelligence
 import Cryptography
+import Foundation
 import NIOCore
 import RedisServers
 import RedisStore
 import Sessions
 import Vocabulary
+
+/// Whether the tests run in their long form.
+let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
 
 /// A store over a client, with short forms of what the tests do.
 struct StoreFixture: Sendable {

@@ -156,7 +156,7 @@ final class LoopPulse: Sendable {
 
 /// Waits until `condition` holds, for far longer than it can take, but not forever.
 func eventually(
-    within patience: Duration = .seconds(30),
+    within patience: Duration = .seconds(60),
     _ location: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {

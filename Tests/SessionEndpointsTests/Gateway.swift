@@ -1,9 +1,14 @@
 import AddressIntelligence
+import Clients
 import Cryptography
 import EndpointBench
 import Endpoints
+import IDTokens
+import JOSE
+import NIOCore
 import NIOPosix
 import Providers
+import Rules
 import SessionEndpoints
 import Sessions
 import Settings
@@ -35,7 +40,10 @@ struct Gateway {
         browser: (any BrowserProvider)? = nil,
         limiter: (any RateLimiter)? = nil,
         successor: Secret? = nil,
-        accepted: [Secret] = [Self.secret]
+        accepted: [Secret] = [Self.secret],
+        exchange: ExchangeSettings = Self.exchange,
+        verifiers: SocialVerifiers = SocialVerifiers(),
+        rules: RuleBook = RuleBook()
     ) throws {
         self.host = host
         self.authority = TokenAuthority(current: successor ?? Self.secret, accepted: accepted)
@@ -48,6 +56,7 @@ struct Gateway {
             authority: self.authority,
             settings: SessionSettings(),
             devices: DeviceObserver(directory: nil),
+            rules: rules,
             loops: MultiThreadedEventLoopGroup.singleton,
             audit: { audit.add($0) },
             clock: self.time.clock
@@ -74,19 +83,70 @@ struct Gateway {
                 )
             } ?? .password(passwords)
         let cookieName = SessionSettings().cookieName
+        let native = NativeSignIns(
+            sessions: sessions,
+            settings: exchange,
+            store: self.store,
+            limiter: limiter,
+            loops: MultiThreadedEventLoopGroup.singleton
+        )
+        let users = UserSessions(
+            sessions: sessions,
+            index: self.store,
+            loops: MultiThreadedEventLoopGroup.singleton
+        )
+        let browsers = BrowserSessionEndpoints(
+            way,
+            cookieName: cookieName,
+            handoffParameter: "session_transfer_token",
+            native: native
+        )
+        var client = ClientSettings(clientID: "rp")
+        client.logoutURLs = [Self.logoutURL, "com.example.app:/bye?x=1"]
         self.endpoints =
-            NativeSessionEndpoints(
-                passwords: passwords,
+            NativeFlowEndpoints(
+                native: native,
+                passwords: browser == nil ? passwords : nil,
+                idTokens: IDTokenSignIns(
+                    sessions: sessions,
+                    verifiers: verifiers,
+                    proofs: SocialProofs(
+                        onces: ScriptedOnces(),
+                        loops: MultiThreadedEventLoopGroup.singleton
+                    ),
+                    limiter: limiter,
+                    loops: MultiThreadedEventLoopGroup.singleton
+                ),
                 cookieName: cookieName,
                 current: successor ?? Self.secret,
                 accepted: [Self.secret]
             ).endpoints
-            + BrowserSessionEndpoints(
-                way,
-                cookieName: cookieName,
-                handoffParameter: "session_transfer_token"
+            + NativeSessionEndpoints(sessions: sessions, cookieName: cookieName).endpoints
+            + SessionListEndpoints(users: users, cookieName: cookieName).endpoints
+            + [SessionsPage(users: users, cookieName: cookieName).endpoint]
+            + browsers.endpoints
+            + ClientLogoutEndpoints(
+                browser: browsers,
+                clients: ClientRegistry([client, ClientSettings(clientID: "other")]),
+                keys: .file(Self.idTokenKeys),
+                issuer: "https://\(host)/"
             ).endpoints
     }
+
+    /// Apps may come back to two places, and the browser leads to one provider.
+    static let exchange: ExchangeSettings = {
+        var settings = ExchangeSettings()
+        settings.returnTo = ["myapp://auth/callback", "http://127.0.0.1/done?from=app"].compactMap(RedirectURI.init)
+        settings.providers = [ExchangeSettings.Choice(id: "company", label: "Company account")]
+        return settings
+    }()
+
+    static let logoutURL = "https://rp.example.com/bye"
+    /// Made once: a key takes a tenth of a second.
+    static let idTokenKeys: SigningKeyRing = {
+        guard let ring = SigningKeyRing([SigningKey.generated(.rs256)]) else { preconditionFailure("a ring has a key") }
+        return ring
+    }()
 
     static func alice(id: String = "9f1c") throws -> UserSettings {
         let salt = Random.bytes(16)
@@ -100,6 +160,9 @@ struct Gateway {
             aal: .aal1
         )
     }
+
+    /// A loop for calls of the store.
+    var loop: any EventLoop { MultiThreadedEventLoopGroup.singleton.next() }
 
     func send(
         _ method: String,
@@ -126,12 +189,18 @@ struct Gateway {
         from address: String = "192.0.2.1"
     ) async throws -> EndpointResponse {
         let endpoint = try self.endpoint(path)
+        let parameters = path.withCString { text in
+            UnsafeBufferPointer(start: text, count: path.utf8.count).withMemoryRebound(to: UInt8.self) {
+                endpoint.pattern.parameters(of: $0)
+            }
+        }
         try #require(endpoint.methods.contains(method))
         #expect(endpoint.bodyLimit >= body.utf8.count)
         return await endpoint.answer(
             EndpointRequest(
                 method: method,
                 path: path,
+                pathParameters: parameters,
                 query: query,
                 fields: fields,
                 credentials: presented(fields),
@@ -147,7 +216,12 @@ struct Gateway {
 
     /// The endpoint with this path.
     func endpoint(_ path: String) throws -> Endpoint {
-        try #require(self.endpoints.first { $0.path == path })
+        try #require(
+            self.endpoints.first { $0.path == path }
+                ?? self.endpoints.first { endpoint in
+                    Array(path.utf8).withUnsafeBufferPointer { endpoint.pattern.matches($0) }
+                }
+        )
     }
 
     /// Posts a form as a page of this host does.

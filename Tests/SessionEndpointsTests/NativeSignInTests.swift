@@ -107,7 +107,7 @@ struct NativeSignInTests {
             let node = try #require(nodes.first { $0["attributes"]?["name"]?.string == name })
             #expect(node["messages"]?.first?["id"] == 4_000_002)
         }
-        let method = try await gateway.signInNative(#"{"method":"oidc","provider":"google"}"#)
+        let method = try await gateway.signInNative(#"{"method":"code"}"#)
         #expect(method.status == 400)
         #expect(method.document?["ui"]?["messages"]?.first?["id"] == 4_010_002)
     }

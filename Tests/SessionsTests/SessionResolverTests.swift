@@ -73,6 +73,31 @@ import Vocabulary
         #expect(pending.outcome == .found("alice"))
     }
 
+    @Test("A session whose user is gone is none, also while the store is away, until the user is back")
+    func lostUser() {
+        struct Directory: UserDirectory {
+            var lost: String
+            func hasLostUser(of session: Session) -> Bool { session.subject == self.lost }
+        }
+        let holder = self.fixture.holder(subject: "alice")
+        let first = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(first.outcome == .found("alice"))
+        self.fixture.resolver.directory = Directory(lost: "alice")
+        self.fixture.caches.doubt()
+        let away = self.fixture.resolve(holder.token)
+        self.fixture.fail(StoreError.unavailable)
+        #expect(away.outcome == .noSession)
+        let gone = self.fixture.resolve(holder.token)
+        #expect(gone.outcome == .waiting)
+        self.fixture.answer(holder.session)
+        #expect(gone.outcome == .noSession && self.fixture.cache.counters.entries == 0)
+        self.fixture.resolver.directory = Directory(lost: "bob")
+        let back = self.fixture.resolve(holder.token)
+        self.fixture.answer(holder.session)
+        #expect(back.outcome == .found("alice"))
+    }
+
     @Test("A token with the wrong syntax is refused without asking the store (T32)")
     func malformed() {
         for token in oddTokens() {

@@ -43,7 +43,7 @@ struct DecoderTests {
             ("session: {idel: 5m}", "session.idel", "did you mean idle?"),
             ("trustedProxies: []", "trustedProxies", "did you mean trusted_proxies?"),
             ("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
-            ("provider: {kratos: {url: x}}", "provider.kratos", "this version has no Kratos provider"),
+            ("provider: {kratos: {public_ur: x}}", "provider.kratos.public_ur", "did you mean public_url?"),
             ("redis: {url: x}", "redis", "the key is store.redis"),
             ("secret: abc", "secret", "put the secret into its own file"),
         ]

@@ -145,7 +145,7 @@ struct EnvironmentTests {
             ("SALLYPORT_SESSION_IDLE", "5", "add the unit"),
             ("SALLYPORT_HOSTS", "x", "hosts is a list of mappings: write it in the file"),
             ("SALLYPORT_ZZZZZZ", "x", "unset it"),
-            ("SALLYPORT_KRATOS_URL", "http://k", "this version has no Kratos provider"),
+            ("SALLYPORT_KRATOS_COOKIE", "k", "did you mean SALLYPORT_PROVIDER_KRATOS_COOKIE?"),
             ("SALLYPORT_OIDC_ISSUER", "https://k", "did you mean SALLYPORT_OIDC_URL?"),
             ("SALLYPORT_OIDC_SCOPES", "openid", "did you mean SALLYPORT_PROVIDER_OIDC_SCOPES?"),
             (

@@ -10,6 +10,7 @@ struct Fixture {
     var files: [String: [UInt8]] = [
         "/etc/sallyport/secret": Array("\(canary)\n".utf8),
         "/etc/sallyport/web-app.secret": Array(canary.utf8),
+        "/etc/sallyport/web-app.jwks.json": Array(#"{"keys": []}"#.utf8),
         "/etc/sallyport/app-password": Array(canary.utf8),
         "/etc/sallyport/ca.pem": [],
         "/etc/sallyport/client.pem": [],
@@ -19,8 +20,10 @@ struct Fixture {
         ),
         "/etc/sallyport/provider.secret": Array("\(canary)\n".utf8),
         "/etc/sallyport/apple.p8": Array("-----BEGIN PRIVATE KEY-----\n\(canary)\n-----END PRIVATE KEY-----\n".utf8),
+        "/etc/sallyport/operator-tokens": Array("ops read,sessions \(String(repeating: "0a", count: 32))\n".utf8),
         "/etc/sallyport/facebook.secret": Array("\(canary)\n".utf8),
         "/var/lib/sallyport/GeoLite2-ASN.mmdb": [],
+        "/var/lib/sallyport/GeoLite2-City.mmdb": [],
         "/etc/sallyport/users.yaml": Array("- identifier: ada\n  password_hash: \(passwordHash)\n".utf8),
     ]
     var flags = InsecureFlags()

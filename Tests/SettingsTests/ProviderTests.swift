@@ -183,7 +183,7 @@ struct ProviderTests {
     @Test(
         "the gateway proves itself with what is given",
         arguments: [
-            ("client_secret_file: provider.secret", ProviderClientSettings.Method.basic),
+            ("client_secret_file: provider.secret", ClientAuthenticationMethod.basic),
             ("client_secret_file: provider.secret, client_authentication: client_secret_post", .post),
             ("client_secret_file: provider.secret, client_authentication: client_secret_basic", .basic),
             ("client_key_file: provider.key", .privateKeyJWT),
@@ -191,7 +191,7 @@ struct ProviderTests {
             ("client_authentication: none", .none), ("scopes: [openid]", .none),
         ]
     )
-    func methods(keys: String, method: ProviderClientSettings.Method) throws {
+    func methods(keys: String, method: ClientAuthenticationMethod) throws {
         let loaded = try Fixture().load(Fixture.file(provider: "{oidc: {\(Self.issuer), client_id: a, \(keys)}}")).get()
         guard case .openID(let settings)? = loaded.settings.provider else {
             Issue.record("no provider")

@@ -56,18 +56,21 @@ struct ReferenceFileTests {
     /// Whether the last step of the path is a name that the operator chooses.
     private static func hasOwnName(_ path: String) -> Bool {
         path == "upstreams.*" || path.hasPrefix("identity.headers.") || path.hasPrefix("identity.assertion.claims.")
+            || path.hasPrefix("exchange.providers.")
     }
 
     /// Defaults that are written in words, because they depend on other keys or on the machine.
     private static let inWords = Set<String>([
         "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
-        "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "provider.static.users[].id",
+        "upstreams.*.ca_file", "upstreams.*.server_name", "clients[].client_secret_file", "clients[].jwks_file",
+        "clients[].token_endpoint_auth_method", "provider.static.users[].id",
         "provider.oidc.acr_values", "provider.oidc.introspection.url", "provider.oidc.introspection.client_id",
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
         "identity.assertion.claims", "clients[].refresh_token.token_lifetime",
-        "clients[].mobile.ios.app_bundle_identifier",
-        "clients[].refresh_token.idle_token_lifetime",
+        "clients[].mobile.ios.app_bundle_identifier", "clients[].initiate_login_uri",
+        "clients[].refresh_token.idle_token_lifetime", "provider.kratos.admin_url", "provider.kratos.ca_file",
+        "exchange.providers", "admin.tokens_file", "rules[].text",
     ]).union(
         ["oidc", "oidc.introspection", "oauth2", "introspection"].flatMap { provider in
             ["client_secret_file", "client_key_file", "client_authentication", "ca_file", "claims.traits"]
@@ -94,7 +97,7 @@ struct ReferenceFileTests {
         "audience": "https://api.example.com",
         "bundle_ids": "[com.example.app]", "team_id": "TTTTTTTTTT", "key_id": "KKKKKKKKKK",
         "private_key_file": "/etc/sallyport/apple.p8", "app_id": "\"1\"",
-        "app_secret_file": "/etc/sallyport/facebook.secret",
+        "app_secret_file": "/etc/sallyport/facebook.secret", "when": "\"true\"", "then": "deny",
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.

@@ -152,13 +152,13 @@ struct ValidationTests {
             + "delegation: {allow_delegated_access: false, enforce_device_binding: asn}"
         func file(_ text: String) -> String { "clients: [{client_id: a, session_transfer: {\(text)}}]\n" }
         #expect(Fixture().problems(adding: file(inert)).isEmpty)
-        for (text, name) in [
-            ("enforce_cascade_revocation: false", "enforce_cascade_revocation"),
-            ("enforce_online_refresh_tokens: false", "enforce_online_refresh_tokens"),
-            ("delegation: {allow_delegated_access: true}", "delegation.allow_delegated_access"),
-        ] {
-            self.expect(Fixture().problems(adding: file(text)), "clients[0].session_transfer.\(name)", "remove the key")
-        }
+        self.expect(
+            Fixture().problems(adding: file("delegation: {allow_delegated_access: true}")),
+            "clients[0].session_transfer.delegation.allow_delegated_access",
+            "remove the key"
+        )
+        #expect(Fixture().problems(adding: file("enforce_cascade_revocation: false")).isEmpty)
+        #expect(Fixture().problems(adding: file("enforce_online_refresh_tokens: false")).isEmpty)
     }
 
     @Test("TLS files towards the app must be readable and belong to an https URL")

@@ -87,6 +87,7 @@ struct SignInDesk {
     enum Result: Equatable {
         case signedIn
         case refused
+        case denied(text: String?)
         case throttled(Duration)
         case unavailable(Reason)
 
@@ -95,6 +96,7 @@ struct SignInDesk {
                 switch outcome {
                 case .signedIn: .signedIn
                 case .refused: .refused
+                case .denied(let text): .denied(text: text)
                 case .throttled(let wait): .throttled(wait)
                 case .unavailable(let reason): .unavailable(reason)
                 }

@@ -38,6 +38,13 @@ struct CodeTests {
         #expect(world.records.all[0].subject == "alice")
     }
 
+    @Test("the sign-in page is told what the user types at the provider") func loginHint() async {
+        let world = TokenWorld()
+        let answer = await world.authorize(["login_hint": "ada&x=@example.com"])
+        #expect(answer.field("location")?.hasSuffix("&login_hint=ada%26x%3D%40example.com") == true)
+        #expect(await world.authorize().field("location")?.contains("&login_hint=") == false)
+    }
+
     @Test("a redirect URI matches character by character; on loopback any port does")
     func redirects() async throws {
         let world = TokenWorld()
@@ -95,6 +102,35 @@ struct CodeTests {
         #expect(answer.redirect["code"] == nil)
         #expect(answer.redirect["state"] == "a state")
         #expect(answer.redirect["iss"] == "https://auth.example.com/")
+    }
+
+    @Test("with response_mode=form_post errors are posted too", arguments: ["redirect", "session"])
+    func postedErrors(when: String) async throws {
+        let change: [String: String?] = when == "session" ? ["prompt": "none"] : ["audience": "https://other"]
+        let answer = await TokenWorld().authorize(change.merging(["response_mode": "form_post"]) { $1 })
+        let page = String(decoding: answer.response.body, as: UTF8.self)
+        #expect(answer.status == 200 && answer.field("location") == nil)
+        #expect(page.contains(#"action="https://app.example.com/callback?tenant=1""#))
+        #expect(page.contains(#"name="error" value="\#(when == "session" ? "login_required" : "invalid_target")""#))
+        #expect(page.contains(#"name="state" value="a state""#) && page.contains(#"name="iss""#))
+    }
+
+    @Test("what SDKs send beside the request does not disturb it, neither before nor after the sign-in")
+    func otherParameters() async throws {
+        let world = TokenWorld()
+        let extra: [String: String?] = [
+            "auth0Client": "eyJuYW1lIjoieCJ9", "organization": "org_1", "invitation": "inv",
+            "connection": "google-oauth2",
+            "login_hint": "ada+x@example.com", "screen_hint": "signup", "ui_locales": "de", "display": "page",
+            "acr_values": "urn:x", "claims": #"{"id_token":{}}"#, "access_type": "offline",
+        ]
+        let answer = await world.authorize(extra)
+        #expect(answer.field("location")?.hasPrefix("/.sallyport/login?return_to=/authorize") == true)
+        let back = try #require(answer.redirect["return_to"]).split(separator: "?", maxSplits: 1)[1]
+        let query = FormText.pairs(Array(back.utf8)).map { (name: $0.name, value: $0.value) }
+        let cookie = try await world.signIn(kind: .web, origin: .browser, host: "auth.example.com")
+        let code = try #require(await world.authorize(query, cookie: cookie).redirect["code"])
+        #expect(await world.redeem(code).status == 200)
     }
 
     @Test("without a session the user signs in, and comes back to the same request")

@@ -43,6 +43,25 @@ struct RefreshTests {
         #expect(try await world.lives(again.text("access_token")))
     }
 
+    @Test("a user whom the provider lost is 403 with Auth0's sentence, and nothing ends")
+    func userGone() async throws {
+        let world = TokenWorld()
+        let first = try await world.tokens()
+        world.records.lostUser.withLock { $0 = "alice" }
+        for audience in [nil, "urn:auth.example.com:session_transfer"] {
+            let answer = await world.refresh(first.text("refresh_token"), ["audience": audience])
+            #expect(answer.status == 403 && answer.error == "invalid_grant" && answer.reason == .refreshUserGone)
+            #expect(
+                answer.description == "The refresh_token was generated for a user who doesn't exist anymore."
+            )
+            #expect(answer.field("www-authenticate") == nil)
+        }
+        // Another client learns nothing of the user.
+        #expect(await world.refresh(first.text("refresh_token"), ["client_id": "plain"]).status == 400)
+        world.records.lostUser.withLock { $0 = "bob" }
+        #expect(await world.refresh(first.text("refresh_token")).status == 200)
+    }
+
     @Test("an older token ends the family and all that came of it", arguments: [61, 0])
     func replay(seconds: Int) async throws {
         let world = TokenWorld()

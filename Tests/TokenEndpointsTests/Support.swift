@@ -1,6 +1,7 @@
 import AddressIntelligence
 import Clients
 import Cryptography
+import DPoP
 import EndpointBench
 import Endpoints
 import Handoff
@@ -35,11 +36,14 @@ final class TokenWorld: Sendable {
     let clock = MovableClock(startingAt: TokenWorld.now)
     let authority = TokenAuthority(secret: TokenWorld.secret)
     let store: ScriptedStore
+    /// Remembers proofs.
+    let onces = ScriptedOnces()
     let loop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
     let endpoint: TokenEndpoint
     let revocation: RevocationEndpoint
     let introspection: IntrospectionEndpoint
     let authorization: AuthorizationEndpoint
+    let pushed: PushedRequestEndpoint
     let userInfo: UserInfoEndpoint
     let records = Records()
     /// Made once: a key takes a tenth of a second.
@@ -49,9 +53,13 @@ final class TokenWorld: Sendable {
     }()
 
     /// What was recorded.
-    final class Records: Sendable {
+    final class Records: UserDirectory {
         private let kept = Mutex<[TokenRecord]>([])
+        /// The subject that the provider does not know any more.
+        let lostUser = Mutex<String?>(nil)
         let hasRoom = Atomic<Bool>(true)
+
+        func hasLostUser(of session: Session) -> Bool { self.lostUser.withLock { $0 == session.subject } }
 
         var all: [TokenRecord] { self.kept.withLock { $0 } }
 
@@ -64,6 +72,7 @@ final class TokenWorld: Sendable {
     /// - Parameter change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenWorld.api, scopes: ["orders:read", "orders:write"])],
+        social: SocialVerifiers = SocialVerifiers(),
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -85,6 +94,7 @@ final class TokenWorld: Sendable {
         let group = MultiThreadedEventLoopGroup.singleton
         let devices = DeviceObserver(directory: nil)
         let records = self.records
+        let limiter = LocalRateLimiter(clock: clock)
         let tokens = TokenService(
             store: store,
             authority: self.authority,
@@ -92,6 +102,8 @@ final class TokenWorld: Sendable {
             apis: APIDirectory(apis),
             lifetimes: SessionSettings().native,
             devices: devices,
+            limiter: limiter,
+            directory: records,
             journal: TokenJournal { records.keep($0) },
             loops: group,
             clock: clock
@@ -101,10 +113,23 @@ final class TokenWorld: Sendable {
             issuer: "https://auth.example.com/",
             clock: clock
         )
-        let limiter = LocalRateLimiter(clock: clock)
+        let proofs = ProofCheck(
+            gate: DPoPGate(SecretRing(current: Self.secret), onces: self.onces),
+            loops: group,
+            clock: clock
+        )
         let journal = HandoffJournal { _ in true }
-        let authentication = ClientAuthentication(clients: registry)
         let limits = TokenLimits(limiter: limiter, loops: group)
+        let authentication = ClientAuthentication(
+            clients: registry,
+            assertions: ClientAssertions(
+                origin: "https://auth.example.com",
+                onces: self.onces,
+                loops: group,
+                clock: clock
+            ),
+            limits: limits
+        )
         self.endpoint = TokenEndpoint(
             authentication: authentication,
             limits: limits,
@@ -120,19 +145,28 @@ final class TokenWorld: Sendable {
                 limiter: limiter,
                 settings: HandoffSettings(),
                 asn: nil,
+                directory: records,
                 journal: journal,
                 clock: clock
             ),
             social: SocialSignIns(
-                verifiers: SocialVerifiers(),
-                onces: MemoryStore(maxSessions: 1, maxMarkers: 1, clock: clock, caches: SessionCaches()),
-                tokens: tokens,
-                loops: group
+                verifiers: social,
+                proofs: SocialProofs(onces: self.onces, loops: group),
+                tokens: tokens
             ),
+            proofs: proofs,
             idTokens: idTokens,
             loops: group
         )
-        self.userInfo = UserInfoEndpoint(tokens: tokens)
+        self.pushed = PushedRequestEndpoint(
+            authentication: authentication,
+            limits: limits,
+            proofs: proofs,
+            clients: registry,
+            tokens: tokens,
+            issuer: "https://auth.example.com/"
+        )
+        self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
         self.revocation = RevocationEndpoint(authentication: authentication, limits: limits, tokens: tokens)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,
@@ -148,6 +182,7 @@ final class TokenWorld: Sendable {
                 authority: self.authority,
                 settings: SessionSettings(),
                 devices: devices,
+                directory: records,
                 loops: group,
                 audit: { _ in true },
                 clock: clock
@@ -157,8 +192,17 @@ final class TokenWorld: Sendable {
                 authority: self.authority,
                 sessions: SessionSettings(),
                 asn: nil,
+                directory: records,
                 journal: journal,
                 clock: clock
+            ),
+            cookies: HandoffCookies(
+                names: ["auth0_session_transfer_token", "session_transfer_token"],
+                handled: "__Host-sallyport-handled",
+                attempt: "__Host-sallyport-attempt",
+                attemptLifetime: TransferAttempt.lifetime,
+                pending: "__Host-sallyport-handoff",
+                pendingLifetime: PendingHandoff.lifetime
             ),
             keys: SealingKeyRing(current: Self.secret),
             loops: group,
@@ -172,7 +216,8 @@ final class TokenWorld: Sendable {
         origin: Session.Origin = .native,
         client: String? = nil,
         host: String? = nil,
-        subject: String = "alice"
+        subject: String = "alice",
+        traits: JSONValue = ["email": "a@example.com", "name": "Ada"]
     ) async throws -> String {
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
@@ -181,7 +226,7 @@ final class TokenWorld: Sendable {
             kind: kind,
             origin: origin,
             lineage: lineage,
-            identity: Identity(id: subject, traits: ["email": "a@example.com", "name": "Ada"]),
+            identity: Identity(id: subject, traits: traits),
             clientID: client,
             host: host,
             aal: .aal1,
@@ -268,6 +313,10 @@ final class TokenWorld: Sendable {
     // MARK: Codes and refresh tokens
 
     /// Sends a browser to `/authorize`.
+    ///
+    /// - Parameters:
+    ///   - cookie: The session cookie.
+    ///   - fields: Further fields; `cookie` among them holds all cookies.
     func authorize(
         _ parameters: [String: String?] = [:],
         cookie: String? = nil,
@@ -287,8 +336,7 @@ final class TokenWorld: Sendable {
         cookie: String? = nil,
         fields: [(name: String, value: String)] = []
     ) async -> Answer {
-        var credentials = PresentedCredentials()
-        credentials.sessionCookies = cookie.map { [Secret($0)] } ?? []
+        let session = cookie.map { [(name: "cookie", value: "__Host-sallyport=\($0)")] } ?? []
         return Answer(
             response: await self.authorization.endpoint.answer(
                 EndpointRequest(
@@ -296,7 +344,7 @@ final class TokenWorld: Sendable {
                     path: "/authorize",
                     query: query,
                     fields: fields,
-                    credentials: credentials,
+                    credentials: presented(session + fields),
                     body: [],
                     address: IPAddress(v4: 0x0180_0001),
                     origin: "https://auth.example.com",
@@ -314,22 +362,25 @@ final class TokenWorld: Sendable {
         return try #require(await self.authorize(parameters, cookie: cookie).redirect["code"])
     }
 
-    func redeem(_ code: String, _ parameters: [String: String?] = [:]) async -> Answer {
+    func redeem(_ code: String, _ parameters: [String: String?] = [:], proof: String? = nil) async -> Answer {
         var all = [
             "grant_type": "authorization_code", "client_id": "native-app", "code": code,
             "redirect_uri": Self.callback, "code_verifier": Self.verifier,
         ]
         for (name, value) in parameters { all[name] = value }
-        return await self.form(all)
+        return await self.form(all, fields: Self.fields(proof))
     }
+
+    /// The field of a proof.
+    static func fields(_ proof: String?) -> [(name: String, value: String)] { proof.map { [("dpop", $0)] } ?? [] }
 
     /// The answer to a redeemed code: an access token and a refresh token.
     func tokens() async throws -> Answer { await self.redeem(try await self.code()) }
 
-    func refresh(_ token: String, _ parameters: [String: String?] = [:]) async -> Answer {
+    func refresh(_ token: String, _ parameters: [String: String?] = [:], proof: String? = nil) async -> Answer {
         var all = ["grant_type": "refresh_token", "client_id": "native-app", "refresh_token": token]
         for (name, value) in parameters { all[name] = value }
-        return await self.form(all)
+        return await self.form(all, fields: Self.fields(proof))
     }
 
     /// Whether a session or an access token is alive.

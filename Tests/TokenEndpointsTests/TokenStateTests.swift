@@ -43,6 +43,13 @@ struct TokenStateTests {
         #expect(await self.exchange(world, session).reason == .sessionUnknown)
     }
 
+    @Test("an answer without granted scopes has no scope, as an empty one has no syntax (RFC 6749 3.3)")
+    func noScope() async throws {
+        let world = TokenWorld()
+        let answer = await self.exchange(world, try await world.signIn(), ["scope": "other"])
+        #expect(answer.status == 200 && answer.body["scope"] == nil)
+    }
+
     @Test("an access token gives a session-transfer token and no other access token")
     func exchangeOfAccessToken() async throws {
         let world = TokenWorld()
@@ -210,6 +217,57 @@ struct TokenStateTests {
         #expect(other.status == 400)
         world.clock.advance(by: .seconds(1))
         #expect(await world.refresh(first.text("refresh_token")).status == 200)
+    }
+
+    @Test("guesses of a secret count with the client's own requests, so that no guess is confirmed above the limit")
+    func guesses() async throws {
+        let world = TokenWorld()
+        let form = ["grant_type": "none", "client_id": "server app"]
+        for _ in 0..<500 {
+            #expect(await world.form(form.merging(["client_secret": "a guess"]) { $1 }).error == "invalid_client")
+        }
+        for secret in ["a guess", "s3cr%t+:ü"] {
+            let answer = await world.form(form.merging(["client_secret": secret]) { $1 })
+            #expect(answer.status == 429 && answer.reason == .oauthThrottled && answer.field("retry-after") == "1")
+        }
+        let basic = await world.form(["grant_type": "none"], fields: [Self.server])
+        #expect(basic.status == 429)
+        #expect(await world.form(["grant_type": "none", "client_id": "native-app"]).status == 400)
+    }
+
+    @Test("too many refreshes of one family are 429 with Retry-After, whichever of its tokens, and end nothing")
+    func family() async throws {
+        let world = TokenWorld()
+        let first = try await world.tokens()
+        let other = try await world.tokens()
+        var token = first.text("refresh_token")
+        for _ in 0..<60 {
+            let answer = await world.refresh(token)
+            #expect(answer.status == 200)
+            token = answer.text("refresh_token")
+        }
+        for presented in [token, first.text("refresh_token")] {
+            let answer = await world.refresh(presented)
+            #expect(answer.status == 429 && answer.error == "too_many_requests" && answer.field("retry-after") == "1")
+        }
+        #expect(world.records.all.last?.reason == .oauthThrottled)
+        #expect(await world.refresh(other.text("refresh_token")).status == 200)
+        world.clock.advance(by: .seconds(1))
+        #expect(await world.refresh(token).status == 200)
+    }
+
+    @Test("too many requests of one address to /userinfo are 429 in OAuth's format, before a token is looked up")
+    func userInfo() async throws {
+        let world = TokenWorld()
+        let token = try await world.tokens().text("access_token")
+        func ask(_ token: String) async -> Answer {
+            await world.post([], fields: [("authorization", "Bearer \(token)")], to: world.userInfo.endpoint)
+        }
+        for _ in 0..<500 { #expect(await ask("spa_x").status == 401) }
+        let calls = world.store.calls
+        let answer = await ask(token)
+        #expect(answer.status == 429 && answer.error == "too_many_requests" && answer.field("retry-after") == "1")
+        #expect(world.store.calls == calls)
     }
 
     // MARK: The user's address

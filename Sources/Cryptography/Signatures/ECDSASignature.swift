@@ -7,20 +7,39 @@ enum ECDSASignature {
     /// The DER of `raw`; nil unless it is twice as long as a coordinate.
     static func der(_ raw: ArraySlice<UInt8>, on curve: EllipticCurve) -> [UInt8]? {
         guard raw.count == 2 * curve.length else { return nil }
-        var body: [UInt8] = []
-        body.reserveCapacity(raw.count + 9)
-        for half in [raw.prefix(curve.length), raw.suffix(curve.length)] {
-            var digits = half.drop { $0 == 0 }
-            if digits.isEmpty { digits = half.suffix(1) }
-            // A first bit of 1 would make the number negative.
-            let padding = (digits.first ?? 0) >= 0x80 ? 1 : 0
-            body += [Self.integer, UInt8(digits.count + padding)]
-            if padding == 1 { body.append(0) }
-            body += digits
-        }
+        let (r, s) = (Number(raw.prefix(curve.length)), Number(raw.suffix(curve.length)))
+        let length = 2 + r.length + 2 + s.length
+        var der: [UInt8] = []
+        der.reserveCapacity(length + 3)
+        der.append(Self.sequence)
         // Lengths up to 127 take one byte. Those of P-521 take two; none takes more.
-        let length: [UInt8] = body.count < 0x80 ? [UInt8(body.count)] : [0x81, UInt8(body.count)]
-        return [Self.sequence] + length + body
+        if length >= 0x80 { der.append(0x81) }
+        der.append(UInt8(length))
+        r.append(to: &der)
+        s.append(to: &der)
+        return der
+    }
+
+    /// One half of a signature as an INTEGER.
+    private struct Number {
+        private let digits: ArraySlice<UInt8>
+        /// A first bit of 1 would make the number negative.
+        private let isPadded: Bool
+
+        init(_ half: ArraySlice<UInt8>) {
+            let digits = half.drop { $0 == 0 }
+            self.digits = digits.isEmpty ? half.suffix(1) : digits
+            self.isPadded = (digits.first ?? 0) >= 0x80
+        }
+
+        var length: Int { self.digits.count + (self.isPadded ? 1 : 0) }
+
+        func append(to der: inout [UInt8]) {
+            der.append(ECDSASignature.integer)
+            der.append(UInt8(self.length))
+            if self.isPadded { der.append(0) }
+            der.append(contentsOf: self.digits)
+        }
     }
 
     /// The raw form of a signature that OpenSSL made; nil if it is not one.

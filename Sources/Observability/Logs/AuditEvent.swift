@@ -7,13 +7,17 @@ package struct AuditEvent: Sendable {
     /// The stable id of the event.
     package enum Kind: String, Sendable, CaseIterable {
         case bindingMismatch = "binding.mismatch"
+        case clientChanged = "client.changed"
         case codeReplayed = "code.replayed"
         case configReloaded = "config.reloaded"
         case configReloadFailed = "config.reload_failed"
         case hostTicketIssued = "host_ticket.issued"
         case hostTicketRefused = "host_ticket.refused"
         case hostTicketUsed = "host_ticket.used"
+        case operatorActed = "operator.acted"
+        case operatorRefused = "operator.refused"
         case refreshTokenReplayed = "refresh_token.replayed"
+        case ruleDryRun = "rule.dry_run"
         case sessionCreated = "session.created"
         case sessionDenied = "session.denied"
         case sessionEnded = "session.ended"
@@ -37,7 +41,8 @@ package struct AuditEvent: Sendable {
         /// Whether any client can cause it as often as it likes, by being refused.
         var isOfStrangers: Bool {
             switch self {
-            case .bindingMismatch, .hostTicketRefused, .sessionDenied, .signInFailed, .tokenRefused: true
+            case .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied, .signInFailed, .tokenRefused:
+                true
             default: false
             }
         }
@@ -90,9 +95,13 @@ package struct AuditEvent: Sendable {
     /// The client's address and network in this request.
     package var address: String?
     package var asn: UInt32?
+    /// The country of that address (ISO 3166-1), where it is looked up and known.
+    package var country: String?
     /// The address and network that the token or session is bound to.
     package var boundAddress: String?
     package var boundASN: UInt32?
+    /// The country of that address.
+    package var boundCountry: String?
     package var userAgent: String?
     package var requestID: String?
     /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer token
@@ -126,5 +135,20 @@ package struct AuditEvent: Sendable {
         self.userAgent = userAgent
         self.requestID = requestID
         self.details = details
+    }
+}
+
+extension AuditEvent {
+    /// The event of a rule in dry run that would have refused the act of this event.
+    ///
+    /// - Parameter reason: Why.
+    package func ofDryRun(rule: String, reason: Reason?) -> AuditEvent {
+        var event = self
+        event.kind = .ruleDryRun
+        event.code = nil
+        event.description = nil
+        event.reason = reason
+        event.details = [("rule", rule), ("dry_run", "true")]
+        return event
     }
 }

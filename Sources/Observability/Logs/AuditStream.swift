@@ -52,8 +52,10 @@ package struct AuditStream: Sendable {
         line.member("host", event.host)
         line.member("address", event.address)
         if let asn = event.asn { line.member("asn", Int64(asn)) }
+        line.member("country", event.country)
         line.member("bound_address", event.boundAddress)
         if let asn = event.boundASN { line.member("bound_asn", Int64(asn)) }
+        line.member("bound_country", event.boundCountry)
         line.member("user_agent", event.userAgent)
         line.member("request_id", event.requestID)
         self.writeDetails(of: event, to: &line)

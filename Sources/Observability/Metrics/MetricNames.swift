@@ -72,6 +72,33 @@ package enum MetricNames {
         help: "Session-transfer tokens, by result.",
         labels: ["result"]
     )
+    package static let handoffMinted = MetricFamily(
+        .counter,
+        "sallyport_handoff_minted_total",
+        help: "Session-transfer tokens minted, by client.",
+        labels: ["client"],
+        hidesZero: true
+    )
+    package static let handoffRedeemed = MetricFamily(
+        .counter,
+        "sallyport_handoff_redeemed_total",
+        help: "Session-transfer tokens used up by a sign-in, by transport (cookie, query).",
+        labels: ["transport"]
+    )
+    package static let handoffRejected = MetricFamily(
+        .counter,
+        "sallyport_handoff_rejected_total",
+        help: "Session-transfer tokens refused, by reason id.",
+        labels: ["reason"],
+        hidesZero: true
+    )
+    package static let handoffAge = MetricFamily(
+        .histogram,
+        "sallyport_handoff_age_seconds",
+        help: "Time from the mint of a session-transfer token to the sign-in that used it up."
+    )
+    /// The bounds of `handoffAge`: most tokens live for a minute, none for more than five.
+    package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
     package static let hostTickets = MetricFamily(
         .counter,
         "sallyport_host_tickets_total",
@@ -83,6 +110,41 @@ package enum MetricNames {
         "sallyport_session_resolve_total",
         help: "Sessions looked up, by source (l1, store) and result (hit, miss, error).",
         labels: ["source", "result"]
+    )
+    package static let bindingWouldReject = MetricFamily(
+        .counter,
+        "sallyport_binding_would_reject_total",
+        help: "Tokens and requests of other devices that a dry run of the binding let pass, by mode.",
+        labels: ["mode"]
+    )
+    package static let clientChanges = MetricFamily(
+        .counter,
+        "sallyport_client_changes_total",
+        help:
+            "Changes of clients by operators, by act (create, update, delete) and result (done, refused, unavailable).",
+        labels: ["act", "result"]
+    )
+    package static let clientsChanged = MetricFamily(
+        .gauge,
+        "sallyport_clients_changed",
+        help: "Clients that differ from the file, because operators changed them."
+    )
+    package static let clientsWithheld = MetricFamily(
+        .gauge,
+        "sallyport_clients_withheld",
+        help: "Clients that do not take part, because their changes do not fit the file any more."
+    )
+    package static let clientsUnreadable = MetricFamily(
+        .gauge,
+        "sallyport_clients_unreadable",
+        help:
+            "Whether the changes of clients could not be read when last tried (1 or 0); the last known ones are in use."
+    )
+    package static let ruleResults = MetricFamily(
+        .counter,
+        "sallyport_rule_results_total",
+        help: "Judgements of rules, by rule and result (pass, deny, sign_in, would_deny, would_sign_in).",
+        labels: ["rule", "result"]
     )
     package static let bindingChecks = MetricFamily(
         .counter,
@@ -272,6 +334,11 @@ package enum MetricNames {
         "sallyport_asn_database_build_timestamp_seconds",
         help: "Unix time at which the ASN database in use was built; 0 when there is none."
     )
+    package static let geoDatabaseBuildTimestamp = MetricFamily(
+        .gauge,
+        "sallyport_geo_database_build_timestamp_seconds",
+        help: "Unix time at which the database of places in use was built; 0 when there is none."
+    )
     package static let logDropped = MetricFamily(
         .counter,
         "sallyport_log_dropped_total",
@@ -315,14 +382,18 @@ package enum MetricNames {
     package static let all: [MetricFamily] = [
         httpRequests, httpRequestDuration, httpRequestsInFlight, connectionsOpen, connectionsRefused,
         connectionsEvicted,
-        decisions, signIns, tokens, transferTokens, hostTickets, sessionResolve, bindingChecks, providerCalls,
+        decisions, signIns, tokens, transferTokens, handoffMinted, handoffRedeemed, handoffRejected, handoffAge,
+        hostTickets, sessionResolve, bindingChecks, bindingWouldReject,
+        clientChanges, clientsChanged, clientsWithheld, clientsUnreadable, ruleResults,
+        providerCalls,
         providerCallDuration, providerRenewals, upstreamRequests,
         upstreamDuration,
         l1Entries, l1Lookups, l1Refreshes, l1Rereads, l1Evictions, l1Doubts, l1DoubtedUses, redisCommands,
         redisCommandDuration, redisConnections, redisRefusedWrites, redisRefusing, redisReplicas, redisClockOffset,
         redisPrimaryChanges, redisRestoredEnds, redisCutOff, redisQuarantine,
         upstreamConnections, upstreamRetries, upstreamUnasked, buildInfo, configReloads, configLastReloadSuccessful,
-        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
+        configLastReloadSuccessTimestamp, asnDatabaseBuildTimestamp,
+        geoDatabaseBuildTimestamp, logDropped, logWriteErrors, processStartTime,
         processOpenFiles, processMaxFiles, processResidentMemory, processCPU,
     ]
 }

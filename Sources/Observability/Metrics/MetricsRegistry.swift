@@ -128,6 +128,11 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { $0.slots[Int(id.slot)] &+= amount }
     }
 
+    /// Counts a rule's result from any thread. Rules are judged rarely enough for looking the counter up.
+    package func countRule(_ rule: String, _ result: String) {
+        self.increment(self.counter(MetricNames.ruleResults, rule, result))
+    }
+
     /// Changes a gauge from any thread.
     package func add(_ id: GaugeID, _ delta: Int64) {
         self.state.withLock { $0.slots[Int(id.slot)] &+= UInt64(bitPattern: delta) }

@@ -9,19 +9,22 @@ enum TokenSyntax {
     /// which begins as a JSON object does.
     static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
-        var dots = 0
-        var partLength = 0
-        for byte in token {
-            if byte == UInt8(ascii: ".") {
-                guard partLength > 0 else { return false }
-                dots += 1
-                partLength = 0
-            } else {
-                guard Self.isBase64URL(byte) else { return false }
-                partLength += 1
+        return Self.characters.withUnsafeBufferPointer { characters in
+            var dots = 0
+            var partLength = 0
+            var isGood = true
+            for byte in token {
+                if byte == UInt8(ascii: ".") {
+                    guard partLength > 0 else { return false }
+                    dots += 1
+                    partLength = 0
+                } else {
+                    isGood = isGood && characters[Int(byte)]
+                    partLength += 1
+                }
             }
+            return isGood && dots == 2 && partLength > 0
         }
-        return dots == 2 && partLength > 0
     }
 
     /// Whether the bytes are a `token68` (RFC 9110 11.2), which every bearer token is (RFC 6750 2.1).
@@ -40,6 +43,9 @@ enum TokenSyntax {
         }
         return token.first != UInt8(ascii: "=")
     }
+
+    /// Whether a byte is of base64url. A table, because which characters come cannot be predicted.
+    private static let characters = (0...UInt8.max).map(Self.isBase64URL)
 
     private static func isBase64URL(_ byte: UInt8) -> Bool {
         switch byte {

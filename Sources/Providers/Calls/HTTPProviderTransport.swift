@@ -10,11 +10,13 @@ import Vocabulary
 package struct HTTPProviderTransport: ProviderTransport {
     let client: ProviderHTTPClient
     let tls: TLSConfiguration
+    /// Whether calls may go to other machines without TLS, as inside a network of containers.
+    var allowsPlainHTTP = false
 
     package func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
         let url: ProviderURL
         do {
-            url = try ProviderURL(call.url)
+            url = try ProviderURL(call.url, allowsPlainHTTP: self.allowsPlainHTTP)
         } catch {
             throw ProviderCallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
         }

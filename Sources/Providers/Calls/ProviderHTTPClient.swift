@@ -30,9 +30,14 @@ package final class ProviderHTTPClient: Sendable {
 
     /// A transport over these connections.
     ///
-    /// - Parameter caFile: The PEM file of the certificates to trust instead of the system's; it is read now.
+    /// - Parameters:
+    ///   - caFile: The PEM file of the certificates to trust instead of the system's; it is read now.
+    ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
     /// - Throws: `ProviderTLSError`, which names the file.
-    package func transport(caFile: String? = nil) throws(ProviderTLSError) -> HTTPProviderTransport {
+    package func transport(
+        caFile: String? = nil,
+        allowsPlainHTTP: Bool = false
+    ) throws(ProviderTLSError) -> HTTPProviderTransport {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         if let caFile {
@@ -42,7 +47,7 @@ package final class ProviderHTTPClient: Sendable {
                 throw ProviderTLSError(description: "ca_file: \(caFile) cannot be used: \(error)")
             }
         }
-        return HTTPProviderTransport(client: self, tls: tls)
+        return HTTPProviderTransport(client: self, tls: tls, allowsPlainHTTP: allowsPlainHTTP)
     }
 
     /// Closes all connections. Calls that are under way fail.

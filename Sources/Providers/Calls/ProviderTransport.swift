@@ -9,6 +9,8 @@ package struct ProviderCall: Sendable {
     /// What a call is for, in the names of metrics.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
+        /// Of Kratos: whose session it is, whether it is ready, and a session for two codes.
+        case session, health, exchange
         /// Only for `check --network`: else a browser makes it.
         case authorization
     }

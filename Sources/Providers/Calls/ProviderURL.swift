@@ -16,8 +16,10 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
     /// nil: the scheme's default.
     package let port: Int?
 
+    /// - Parameter allowsPlainHTTP: Whether http is accepted beyond loopback too: for Kratos, which stands beside the
+    ///   gateway as an app does.
     /// - Throws: `ProviderURLError`, which says what is wrong and does not repeat the URL.
-    package init(_ text: String) throws(ProviderURLError) {
+    package init(_ text: String, allowsPlainHTTP: Bool = false) throws(ProviderURLError) {
         guard (1...Self.longest).contains(text.utf8.count) else {
             throw ProviderURLError(description: "it is empty or longer than \(Self.longest) bytes")
         }
@@ -37,7 +39,7 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         }
         (self.host, self.port) = authority
         self.text = text
-        guard self.isHTTPS || self.isLoopback else {
+        guard self.isHTTPS || self.isLoopback || allowsPlainHTTP else {
             throw ProviderURLError(description: "http is accepted for localhost, 127.0.0.1 and [::1] only: use https")
         }
     }

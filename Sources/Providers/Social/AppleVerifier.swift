@@ -124,6 +124,8 @@ package struct AppleVerifier: SocialVerifier {
                 self.account.artefact(
                     signIn.artefact.bytes,
                     of: bundleID,
+                    // Apple does not say it, and takes a code once.
+                    from: nil,
                     until: now.advanced(by: Self.codeLifetime),
                     now: now
                 )

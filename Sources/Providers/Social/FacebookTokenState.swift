@@ -2,8 +2,10 @@ import Vocabulary
 
 /// What Facebook's debug endpoint says about a token.
 enum FacebookTokenState: Sendable, Equatable {
-    /// - Parameter end: From then on the token is good no more.
-    case live(user: String, end: UnixTime)
+    /// - Parameters:
+    ///   - begin: When the token was made; nil: Facebook does not say it of every token.
+    ///   - end: From then on the token is good no more.
+    case live(user: String, begin: UnixTime?, end: UnixTime)
     case refused(detail: String)
     case unavailable(detail: String)
 
@@ -40,7 +42,7 @@ enum FacebookTokenState: Sendable, Equatable {
             return .refused(detail: "the token has no end, so that it could be presented again for ever")
         }
         guard now < end else { return .refused(detail: "the token has expired") }
-        return .live(user: user, end: end)
+        return .live(user: user, begin: claims.time(at: "issued_at"), end: end)
     }
 
     /// An answer with an error. `OAuthException` 100 is about the parameter: the token is malformed or another app's. All

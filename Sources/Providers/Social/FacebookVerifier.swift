@@ -61,12 +61,14 @@ package struct FacebookVerifier: SocialVerifier {
         switch state {
         case .refused(let detail): return .refused(detail: "Facebook: \(detail)")
         case .unavailable(let detail): return .unavailable(detail: "Facebook: \(detail)")
-        case .live(let user, let end): return self.verdict(user, until: end, signIn, now: now)
+        case .live(let user, let begin, let end):
+            return self.verdict(user, from: begin, until: end, signIn, now: now)
         }
     }
 
     private func verdict(
         _ user: String,
+        from begin: UnixTime?,
         until end: UnixTime,
         _ signIn: SocialSignIn,
         now: UnixTime
@@ -78,6 +80,7 @@ package struct FacebookVerifier: SocialVerifier {
                 self.account.artefact(
                     Self.withoutPadding(signIn.artefact.bytes),
                     of: self.appID,
+                    from: begin,
                     until: end,
                     now: now
                 )

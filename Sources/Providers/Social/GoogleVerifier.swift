@@ -40,7 +40,13 @@ package struct GoogleVerifier: SocialVerifier {
                 let signed = signIn.artefact.bytes.prefix(
                     signIn.artefact.bytes.lastIndex(of: UInt8(ascii: ".")) ?? signIn.artefact.bytes.count
                 )
-                let artefact = self.account.artefact(Array(signed), of: claims.issuer ?? "", until: end, now: now)
+                let artefact = self.account.artefact(
+                    Array(signed),
+                    of: claims.issuer ?? "",
+                    from: claims.issuedAt,
+                    until: end,
+                    now: now
+                )
                 return .authenticated(user, self.account.evidence, artefact)
             } catch {
                 return .refused(detail: "id_token: \(error.detail)")
@@ -82,6 +88,8 @@ package struct GoogleVerifier: SocialVerifier {
             guard claims.nonce?.isExactly(nonce) == true else {
                 throw IDTokenFault("nonce is missing, or not the one that was sent")
             }
+        } else if signIn.isNonceCompared, claims.nonce != nil {
+            throw IDTokenFault("it has a nonce, but the app sent none")
         }
         return (claims, end.advanced(by: Self.leeway))
     }

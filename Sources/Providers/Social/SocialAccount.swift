@@ -44,12 +44,20 @@ struct SocialAccount: Sendable {
     /// - Parameters:
     ///   - identity: The bytes that are the same whenever this artefact is presented.
     ///   - scope: The account at the provider for which it was made.
-    func artefact(_ identity: [UInt8], of scope: String, until end: UnixTime, now: UnixTime) -> SocialArtefact {
+    ///   - issuedAt: See `SocialArtefact.issuedAt`.
+    func artefact(
+        _ identity: [UInt8],
+        of scope: String,
+        from issuedAt: UnixTime?,
+        until end: UnixTime,
+        now: UnixTime
+    ) -> SocialArtefact {
         SocialArtefact(
             id: OnceID(
                 scope: "social \(self.kind.connection) \(scope)",
                 id: SHA256.digest(identity).base64URL
             ),
+            issuedAt: issuedAt,
             lifetime: max(end.since(now), .seconds(1))
         )
     }

@@ -17,3 +17,8 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
         }
     }
 }
+
+/// The providers whose kits give id_tokens to native apps, by the names under which Kratos knows them.
+package enum SocialIDToken: String, Sendable, CaseIterable {
+    case google, apple
+}

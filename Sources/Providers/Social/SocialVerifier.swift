@@ -15,19 +15,23 @@ package struct SocialSignIn: Sendable {
     package var profile: SocialProfile?
     /// The app's bundle id, as the client is registered; nil: the client has none.
     package var bundleID: String?
-    /// The nonce that must stand in the id_token; nil: none is demanded.
+    /// The nonce that must stand in the id_token; nil: none was sent.
     package var nonce: String?
+    /// Whether an id_token with a nonce needs one that was sent. Kits that tell the app no nonce cannot send one.
+    package var isNonceCompared: Bool
 
     package init(
         artefact: Secret,
         profile: SocialProfile? = nil,
         bundleID: String? = nil,
-        nonce: String? = nil
+        nonce: String? = nil,
+        isNonceCompared: Bool = false
     ) {
         self.artefact = artefact
         self.profile = profile
         self.bundleID = bundleID
         self.nonce = nonce
+        self.isNonceCompared = isNonceCompared
     }
 }
 
@@ -45,11 +49,17 @@ package enum SocialVerdict: Sendable, Equatable {
 /// By what a second presentation of the same artefact is recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
+    /// When the provider made it; nil if the provider does not say, or accepts it only once itself.
+    package var issuedAt: UnixTime?
     /// How long the artefact could be presented again, by the clocks of both sides.
     package var lifetime: Duration
 
-    package init(id: OnceID, lifetime: Duration) {
+    package init(id: OnceID, issuedAt: UnixTime?, lifetime: Duration) {
         self.id = id
+        self.issuedAt = issuedAt
         self.lifetime = lifetime
     }
+
+    /// Whether it may have been presented before the store began to remember.
+    package func mayPrecede(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
 }

@@ -4,10 +4,15 @@ package import Vocabulary
 /// The verifiers that are configured, one for each kind of artefact.
 package struct SocialVerifiers: Sendable {
     private let verifiers: [SocialSubjectToken: any SocialVerifier]
+    private let idTokens: [SocialIDToken: any SocialVerifier]
 
-    /// No kind is configured.
-    package init() {
-        self.verifiers = [:]
+    /// - Parameter idTokens: Those of id_tokens that sign users in at Kratos's paths.
+    package init(
+        _ verifiers: [SocialSubjectToken: any SocialVerifier] = [:],
+        idTokens: [SocialIDToken: any SocialVerifier] = [:]
+    ) {
+        self.verifiers = verifiers
+        self.idTokens = idTokens
     }
 
     /// - Parameter clock: Follows when the machine's clock is set, as the providers' clocks made the times in tokens.
@@ -18,20 +23,28 @@ package struct SocialVerifiers: Sendable {
         clock: Clock
     ) throws(ProviderSetUpError) {
         var verifiers: [SocialSubjectToken: any SocialVerifier] = [:]
+        var idTokens: [SocialIDToken: any SocialVerifier] = [:]
         if let google = settings?.google {
-            verifiers[.google] = try GoogleVerifier(google, transport: transport, clock: clock)
+            let verifier = try GoogleVerifier(google, transport: transport, clock: clock)
+            verifiers[.google] = verifier
+            idTokens[.google] = verifier
         }
         if let apple = settings?.apple {
             verifiers[.apple] = try AppleVerifier(apple, transport: transport, clock: clock)
+            idTokens[.apple] = try AppleIDTokenVerifier(apple, transport: transport, clock: clock)
         }
         if let facebook = settings?.facebook {
             verifiers[.facebook] = try FacebookVerifier(facebook, transport: transport, clock: clock)
         }
         self.verifiers = verifiers
+        self.idTokens = idTokens
     }
 
     /// The verifier of this kind; nil if the kind is not configured.
     package subscript(kind: SocialSubjectToken) -> (any SocialVerifier)? { self.verifiers[kind] }
+
+    /// The verifier of these id_tokens; nil if they are not configured.
+    package subscript(idToken kind: SocialIDToken) -> (any SocialVerifier)? { self.idTokens[kind] }
 }
 
 extension ProviderURL {

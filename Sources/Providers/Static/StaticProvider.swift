@@ -1,15 +1,18 @@
 import Cryptography
-internal import Sessions
+package import Sessions
 package import Settings
 package import Vocabulary
 
 /// Users from the configuration, with scrypt hashes: for the demo and tests, only on loopback unless a flag permits
 /// more.
-package struct StaticProvider: PasswordProvider {
+package struct StaticProvider: PasswordProvider, UserDirectory {
     /// The longest password in bytes; a longer one would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
+    /// How its users authenticate.
+    private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]
+    private let subjects: Set<String>
     /// Hashes that are verified for unknown users: they belong to no user and have the cost of known users' hashes, so
     /// that the work is the same.
     private let decoys: [Secret]
@@ -23,6 +26,7 @@ package struct StaticProvider: PasswordProvider {
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
             uniquingKeysWith: { first, _ in first }
         )
+        self.subjects = Set(users.map(\.id))
         let hashes = users.map(\.passwordHash)
         self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(Scrypt.decoy(like:))
         self.workers = workers
@@ -50,8 +54,13 @@ package struct StaticProvider: PasswordProvider {
             Authentication(
                 identity: Identity(id: user.id, traits: user.traits),
                 aal: user.aal,
-                methods: ["password"]
+                methods: Self.methods
             )
         )
+    }
+
+    /// Other users than its own have a provider that is named, or another method (`native_social`).
+    package func hasLostUser(of session: Session) -> Bool {
+        session.provider == nil && session.methods == Self.methods && !self.subjects.contains(session.subject)
     }
 }

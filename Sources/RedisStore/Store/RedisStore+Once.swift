@@ -3,9 +3,11 @@ package import NIOCore
 package import Sessions
 
 extension RedisStore {
+    package var onceMemory: OnceMemory { self.reigns.memory }
+
     /// Waits for a replica, where there are replicas. A failover may still lose an id when a replica that lacks it is
     /// promoted: unlike a single-use record, an id was not written earlier, so there is no earlier reign to compare
-    /// with.
+    /// with. `onceMemory` tells callers of it.
     package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         // The length marks the end of the scope.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"

@@ -54,6 +54,7 @@ package final class RedisStore: RecordStore {
     /// The ends that count whatever a primary that was replaced or restarted says.
     let endings: EndingMemory
     private let replay: EndingReplay
+    let reigns: ReignWatch
     /// How long to wait for a new connection after an answer was lost.
     let readBackPatience: Duration
     /// The subjects' names, which cost an HMAC each.
@@ -80,6 +81,7 @@ package final class RedisStore: RecordStore {
         let endings = EndingMemory(clock: clock)
         self.endings = endings
         self.replay = EndingReplay(client: client, memory: endings)
+        self.reigns = ReignWatch(clock: clock)
         self.feed = InvalidationFeed(
             client: client,
             caches: caches,
@@ -115,6 +117,7 @@ package final class RedisStore: RecordStore {
     package func start() async throws {
         self.feed.start()
         self.replay.start()
+        self.reigns.start(self.client)
         try await self.client.start()
     }
 

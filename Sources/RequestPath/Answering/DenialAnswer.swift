@@ -8,6 +8,7 @@ extension LocalAnswer {
     /// - Parameters:
     ///   - session: The session that does not suffice; nil if there is none.
     ///   - isJudged: Whether a credential was presented.
+    ///   - isProofScheme: Whether it came as `DPoP`.
     static func denial(
         _ denial: Denial,
         _ head: RequestHead,
@@ -16,6 +17,7 @@ extension LocalAnswer {
         host: HostEntry,
         session: Session?,
         isJudged: Bool,
+        isProofScheme: Bool,
         configuration: PathConfiguration,
         requestID: RequestID,
         now: UnixTime
@@ -35,7 +37,7 @@ extension LocalAnswer {
             let path = SignInPath.leading(to: Self.ownTarget(head, base, without: parameter).utf8, demanding: demand)
             return .redirect(to: host.publicURL.description + path, reason: denial.reason)
         }
-        let challenge = denial.challenge(route.settings.require, isJudged: isJudged)
+        let challenge = denial.challenge(route.settings.require, isJudged: isJudged, isProofScheme: isProofScheme)
         // A script sends its user to the sign-in page itself, with the page that it wants to return to.
         let signsIn = form == .unauthorized && provider?.signsIn == true
         var answer = LocalAnswer.problem(
@@ -53,6 +55,32 @@ extension LocalAnswer {
             let demand = StepUp.demand(route.settings.require, denial, session, provider, now)
             answer.signIn = SignInPath.leading(to: target.utf8, demanding: demand)
         }
+        return CrossOrigin.readable(answer, head, base, route)
+    }
+
+    /// The answer to a session that does not suffice for the provider itself: a person goes to the provider's page, a
+    /// program gets the provider's document.
+    static func demand(
+        _ demand: ProviderDemand,
+        _ head: RequestHead,
+        _ base: Bytes,
+        route: RouteEntry,
+        host: HostEntry,
+        configuration: PathConfiguration
+    ) -> LocalAnswer {
+        let isPage = head.knownMethod == .get || head.knownMethod == .head
+        if isPage, route.settings.unauthenticated != .unauthorized, Navigation.wantsPage(head, base) {
+            let path = Self.ownTarget(head, base, without: configuration.settings.handoff.queryParameter)
+            if let page = demand.page(leadingTo: host.publicURL.description + path) {
+                return .redirect(to: page, reason: .requireAAL)
+            }
+        }
+        let answer = LocalAnswer(
+            status: Reason.requireAAL.status,
+            reason: .requireAAL,
+            fields: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+            body: demand.document
+        )
         return CrossOrigin.readable(answer, head, base, route)
     }
 

@@ -1,4 +1,4 @@
-import Endpoints
+package import Endpoints
 package import Vocabulary
 
 /// An answer that the gateway itself gives: a refusal, a redirect, or an endpoint's answer.
@@ -13,6 +13,8 @@ package struct LocalAnswer: Sendable {
     package var isProblem = false
     /// The path of the sign-in page that leads back to the user's target; nil: to the start page.
     package var signIn: String?
+    /// What happened, in words of the operator, which the page shows in place of its own.
+    package var explanation: String?
 
     package init(
         status: Int,
@@ -32,20 +34,43 @@ package struct LocalAnswer: Sendable {
     /// reason.
     ///
     /// - Parameters:
+    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
     ///   - loginURL: Where a script can send its user to sign in; nil if signing in does not help.
     ///   - fields: Further fields, such as `Allow`; a challenge replaces the usual one.
     ///   - closes: Whether the connection cannot carry another request, whatever the reason.
     package static func problem(
         _ reason: Reason,
+        explanation: String? = nil,
         requestID: RequestID? = nil,
         loginURL: String? = nil,
         fields: [(name: String, value: String)] = [],
         closes: Bool = false
     ) -> LocalAnswer {
         var answer = LocalAnswer(
-            EndpointResponse.problem(reason, requestID: requestID?.text, loginURL: loginURL, fields: fields)
+            EndpointResponse.problem(
+                reason,
+                explanation: explanation,
+                requestID: requestID?.text,
+                loginURL: loginURL,
+                fields: fields
+            )
         )
         answer.closes = closes || reason.refusal?.closes ?? false
+        return answer
+    }
+
+    /// The same refusal in the envelope of a protocol, any other answer unchanged.
+    package func enclosed(in envelope: RefusalEnvelope, requestID: RequestID) -> LocalAnswer {
+        guard self.isProblem, let reason = self.reason else { return self }
+        return self.rendered(as: envelope.response(reason, requestID: requestID.text))
+    }
+
+    /// The same refusal in another format, with the fields that the format does not set itself.
+    func rendered(as response: EndpointResponse) -> LocalAnswer {
+        var answer = LocalAnswer(response)
+        let own = Set(answer.fields.map { $0.name.lowercased() })
+        answer.fields += self.fields.filter { !own.contains($0.name.lowercased()) }
+        answer.closes = self.closes
         return answer
     }
 

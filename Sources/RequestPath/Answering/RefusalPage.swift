@@ -7,6 +7,7 @@ extension LocalAnswer {
     package init(_ response: EndpointResponse) {
         self.init(status: response.status, reason: response.reason, fields: response.fields, body: response.body)
         self.signIn = response.signIn
+        self.explanation = response.explanation
         self.isProblem = response.fields.contains {
             $0.name == "content-type" && $0.value == ProblemDocument.mediaType
         }
@@ -21,10 +22,11 @@ extension LocalAnswer {
     package func page(requestID: RequestID, isForm: Bool, hasHost: Bool, hasSignIn: Bool) -> LocalAnswer {
         guard self.isProblem, let reason = self.reason else { return self }
         let words = RefusalWords(reason, isForm: isForm)
-        var content = "<p>\(HTMLText.escaped(words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
+        var content =
+            "<p>\(HTMLText.escaped(self.explanation ?? words.event))</p>\n<p>\(HTMLText.escaped(words.advice))</p>\n"
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
             // The link leaves any frame, because the sign-in page must not be framed.
-            let target = [.signIn, .signInAgain, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
+            let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(way.target)
             content += "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(way.label))</a>\n"
         }
@@ -32,22 +34,17 @@ extension LocalAnswer {
             <p class="facts">Reason <code>\(HTMLText.escaped(reason.rawValue))</code><br>\
             Request <code>\(HTMLText.escaped(requestID.text))</code></p>
             """
-        var page = LocalAnswer(
-            EndpointResponse.page(
-                self.status,
-                WebPage(title: words.title, content: content),
-                framing: .ownOrigin,
-                reason: reason
-            )
+        var page = EndpointResponse.page(
+            self.status,
+            WebPage(title: words.title, content: content),
+            framing: .ownOrigin,
+            reason: reason
         )
         // The URL of a page may hold what its links must not tell.
         if self.fields.contains(where: { $0.name == "referrer-policy" }) {
             page.fields.removeAll { $0.name == "referrer-policy" }
         }
-        let own = Set(page.fields.map(\.name))
-        page.fields += self.fields.filter { !own.contains($0.name.lowercased()) }
-        page.closes = self.closes
-        return page
+        return self.rendered(as: page)
     }
 
     private func link(
@@ -63,6 +60,7 @@ extension LocalAnswer {
         case .again: (self.signIn ?? "", "Try again")
         // On a host that is not served there is no page to link to.
         case .start: hasHost ? ("/", "Go to the start page") : nil
+        case .client: self.signIn.map { ($0, "Go back to the app") }
         case .signIn: hasSignIn ? (signIn, "Sign in") : nil
         case .signInAgain: hasSignIn ? (signIn, "Try again") : nil
         case .otherAccount: hasSignIn ? (signIn, "Sign in with another account") : nil

@@ -13,6 +13,8 @@ package struct RefusalWords: Equatable, Sendable {
         case signIn
         /// The sign-in again, after one that failed.
         case signInAgain
+        /// The page of the client that asked for the sign-in, if it has one.
+        case client
         /// Sign-in with another account, one that has access.
         case otherAccount
     }
@@ -39,7 +41,7 @@ package struct RefusalWords: Equatable, Sendable {
             case .signIn, .signInAgain:
                 self.advice =
                     "Sign in, then send the form again. The Back button of your browser may still show what you entered."
-            case .none, .start, .otherAccount:
+            case .none, .start, .client, .otherAccount:
                 break
             }
         }
@@ -73,7 +75,7 @@ package struct RefusalWords: Equatable, Sendable {
                 "Check how it is written, or begin at the start page.",
                 .start
             )
-        case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous:
+        case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone:
             return RefusalWords("Please sign in again", "Your session has ended.", "Sign in again to go on.", .signIn)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown:
             return RefusalWords(
@@ -140,7 +142,28 @@ package struct RefusalWords: Equatable, Sendable {
             )
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest:
             return RefusalWords(
-                "This sign-in link does not work",
+                "This link does not work",
+                "The app that sent you here is not registered with this address.",
+                "Go back to the app. If this happens again, tell its makers.",
+                .none
+            )
+        case .oauthRequestUnknown:
+            return RefusalWords(
+                "This sign-in has ended",
+                "It was used before, or it took too long.",
+                "Go back to the app and sign in there again.",
+                .client
+            )
+        case .signInFlowExpired, .signInFlowUnknown:
+            return RefusalWords(
+                "This sign-in has ended",
+                "It took too long, or its address is not complete.",
+                "Go back to the app and sign in there again.",
+                .none
+            )
+        case .signInReturnToForbidden:
+            return RefusalWords(
+                "This link does not work",
                 "The app that sent you here is not registered with this address.",
                 "Go back to the app. If this happens again, tell its makers.",
                 .none
@@ -186,6 +209,20 @@ package struct RefusalWords: Equatable, Sendable {
                 "Your browser fetched this page before you opened it.",
                 "Open it now.",
                 .again
+            )
+        case .handoffUnconfirmed:
+            return RefusalWords(
+                "The link cannot sign you in any more",
+                "It was open for more than a minute, or your browser did not keep its cookie.",
+                "Open the link once more, from where you got it, or sign in.",
+                .signIn
+            )
+        case .ruleDenied:
+            return RefusalWords(
+                "This is not allowed",
+                "The rules of this site do not allow this sign-in.",
+                "If you think that they should, ask the people who run this site.",
+                .start
             )
         case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown:
             return RefusalWords(

@@ -313,7 +313,7 @@ extension HTTP1Connection: LoopConnection {
             self.linger()
         case .refuseHead:
             _ = self.requestBegins(keepsAlive: false)
-            self.exchange.refuseLateHead(by: self.configuration)
+            self.exchange.refuse(.requestTimeout, self.input ?? ByteBuffer(), by: self.configuration)
         case .close:
             self.closeNow()
         case .sweepExchange:

@@ -1,30 +1,11 @@
-package import Sessions
-package import Vocabulary
+package import Handoff
 
-/// The attempt cookie's value: the secret of a try, and after a dot the transfer token that was in the URL, if it was
-/// moved here.
-///
-/// A try that the store could not answer must be repeated, and its token must not stay in the address bar until then.
-package enum AttemptCookie {
-    /// The maximum length of the gateway's tokens.
-    private static let longest = TokenAuthority.tokenLength
-
+extension AttemptCookie {
     /// The two parts of `value`; the second is nil if no token was moved here.
     package static func parts(of value: Slice, _ base: Bytes) -> (secret: Slice, token: Slice?) {
         let bytes = value.bytes(in: base)
-        guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return (value, nil) }
+        guard let dot = bytes.firstIndex(of: Self.separator) else { return (value, nil) }
         let token = Slice(value.start + dot + 1, value.length - dot - 1)
         return (Slice(value.start, dot), Self.canHold(token.bytes(in: base)) ? token : nil)
-    }
-
-    /// The value with which the try of `secret` can be repeated.
-    package static func value(_ secret: AttemptSecret, moving token: some Sequence<UInt8>) -> Secret {
-        Secret(secret.value.bytes + [UInt8(ascii: ".")] + token)
-    }
-
-    /// Whether `token` can be a token of the gateway; nothing else may be put into the cookie.
-    package static func canHold(_ token: UnsafeBufferPointer<UInt8>) -> Bool {
-        (1...Self.longest).contains(token.count)
-            && token.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }
     }
 }

@@ -5,7 +5,8 @@ enum AuthorizationField {
     case bearer(Slice)
     /// The text after `Basic`, not decoded; may be empty.
     case basic(Slice)
-    case dpop
+    /// The token after `DPoP` (RFC 9449 7.1); may be empty.
+    case dpop(Slice)
     case other
 
     init(_ value: Slice, _ base: Bytes) {
@@ -21,7 +22,7 @@ enum AuthorizationField {
         } else if ByteClass.equal(scheme, "basic") {
             self = .basic(rest)
         } else {
-            self = ByteClass.equal(scheme, "dpop") ? .dpop : .other
+            self = ByteClass.equal(scheme, "dpop") ? .dpop(rest) : .other
         }
     }
 }

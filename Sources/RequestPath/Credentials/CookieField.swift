@@ -8,6 +8,8 @@ package struct OwnCookies: Sendable {
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]
     private let handled: [UInt8]
+    /// Empty if the provider has no cookie that counts.
+    private let provider: [UInt8]
 
     /// The gateway's cookies in one `Cookie` field.
     package struct Found: Equatable {
@@ -19,18 +21,22 @@ package struct OwnCookies: Sendable {
         package var attempt: Slice?
         /// The value of the cookie that marks handoff cookies as dealt with; nil when absent or ambiguous.
         package var handled: Slice?
+        /// The value of the provider's own session cookie; nil when absent or ambiguous.
+        package var provider: Slice?
         /// The same name occurs with different values, which a sibling subdomain can cause: none is used, all are
         /// cleared.
         package var sessionIsAmbiguous = false
         package var handoffIsAmbiguous = false
         package var attemptIsAmbiguous = false
         package var handledIsAmbiguous = false
+        package var providerIsAmbiguous = false
         /// Whether there are other cookies of the gateway (`CompanionCookie`).
         package var hasCompanion = false
         package var hasSession = false
         package var hasHandoff = false
         package var hasAttempt = false
         package var hasHandled = false
+        package var hasProvider = false
 
         package init() {}
     }
@@ -41,14 +47,16 @@ package struct OwnCookies: Sendable {
     ///   - attempt: The name of the cookie that repeats a handoff. This name and the next begin with the session
     ///     cookie's and `-`, as those of all other cookies of the gateway do.
     ///   - handled: The name of the cookie that marks handoff cookies as dealt with.
-    package init(session: String, handoff: [String], attempt: String, handled: String) {
+    ///   - provider: The name of the provider's own session cookie; nil: none counts.
+    package init(session: String, handoff: [String], attempt: String, handled: String, provider: String? = nil) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
         self.attempt = Array(attempt.utf8)
         self.handled = Array(handled.utf8)
+        self.provider = Array((provider ?? "").utf8)
     }
 
-    private enum Owner { case session, handoff, attempt, handled, companion }
+    private enum Owner { case session, handoff, attempt, handled, companion, provider }
 
     /// Which cookie the cookie-pair in `pair` is, and where its value begins.
     @inline(__always)
@@ -66,6 +74,7 @@ package struct OwnCookies: Sendable {
             }
         }
         for name in self.handoff where Self.isName(name, base + start, nameCount) { return (.handoff, value) }
+        if nameCount > 0, Self.isName(self.provider, base + start, nameCount) { return (.provider, value) }
         return nil
     }
 
@@ -104,6 +113,8 @@ package struct OwnCookies: Sendable {
                     Self.note(value, &found.attempt, &found.hasAttempt, &found.attemptIsAmbiguous, base)
                 case .handled:
                     Self.note(value, &found.handled, &found.hasHandled, &found.handledIsAmbiguous, base)
+                case .provider:
+                    Self.note(value, &found.provider, &found.hasProvider, &found.providerIsAmbiguous, base)
                 case .companion:
                     found.hasCompanion = true
                 }
@@ -116,6 +127,11 @@ package struct OwnCookies: Sendable {
     /// Calls `take` with each value of the session cookie in `field`.
     package func forEachSession(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         self.forEachValue(of: .session, in: field, base, take)
+    }
+
+    /// Calls `take` with each value of the provider's own session cookie in `field`.
+    package func forEachProviders(in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
+        self.forEachValue(of: .provider, in: field, base, take)
     }
 
     /// Calls `take` with the label and the value of each of the gateway's other cookies in `field`: the label is the rest
@@ -175,15 +191,28 @@ package struct OwnCookies: Sendable {
 
     /// Calls `keep` with each run of bytes of `field` that is not the gateway's, in order, separators included.
     ///
-    /// - Parameter dropsHandoff: False on routes where the handoff cookie belongs to the app.
-    package func forEachKept(of field: Slice, _ base: Bytes, dropsHandoff: Bool, _ keep: (Slice) -> Void) {
+    /// - Parameters:
+    ///   - dropsHandoff: False on routes where the handoff cookie belongs to the app.
+    ///   - dropsProviders: False on routes where the provider's own cookie is not judged.
+    package func forEachKept(
+        of field: Slice,
+        _ base: Bytes,
+        dropsHandoff: Bool,
+        dropsProviders: Bool,
+        _ keep: (Slice) -> Void
+    ) {
         var position = field.start
         var hasKept = false
         while position < field.end {
             let pair = Self.pair(base, position, field.end)
             var isOurs = false
             if let (owner, _) = self.owner(base, pair.first, pair.last) {
-                isOurs = owner != .handoff || dropsHandoff
+                isOurs =
+                    switch owner {
+                    case .handoff: dropsHandoff
+                    case .provider: dropsProviders
+                    case .session, .attempt, .handled, .companion: true
+                    }
             }
             if !isOurs {
                 // The first kept pair loses the separator between it and the gateway's cookie before it; later ones

@@ -1,3 +1,4 @@
+import Handoff
 import Settings
 package import Vocabulary
 
@@ -6,11 +7,21 @@ package struct Credentials: Equatable {
     /// The one credential that is used: an explicit one has priority over the cookie and never falls back to it.
     package enum Presented: Equatable {
         case none
-        /// `X-Session-Token`, or `Authorization: Bearer`.
+        /// `X-Session-Token`, or `Authorization: Bearer` or `DPoP`.
         case explicit(Slice)
         /// An explicit credential that cannot be a token of the gateway: it is judged, and refused.
         case unusable(Reason)
         case cookie(Slice)
+        /// The provider's own cookie.
+        case providerCookie(Slice)
+
+        /// Whether a browser sends it with every request, also with those that another site causes.
+        var isAmbient: Bool {
+            switch self {
+            case .cookie, .providerCookie: true
+            case .none, .explicit, .unusable: false
+            }
+        }
     }
 
     package var presented = Presented.none
@@ -18,6 +29,8 @@ package struct Credentials: Equatable {
     package var handoffParameter: HandoffParameter.Found?
     /// A transfer token that was in the URL before and is now in the attempt cookie.
     package var movedToken: Slice?
+    /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
+    package var isProofScheme = false
     /// Whether `Authorization` is for the gateway and is not forwarded.
     package var dropsAuthorization = false
 
@@ -34,7 +47,11 @@ package struct Credentials: Equatable {
         var credentials = Credentials()
         if let line = head.line(.cookie) {
             credentials.cookies = cookies.find(in: head.fields[line].value, base)
-            if let session = credentials.cookies.session { credentials.presented = .cookie(session) }
+            if let session = credentials.cookies.session {
+                credentials.presented = .cookie(session)
+            } else if let session = credentials.cookies.provider {
+                credentials.presented = .providerCookie(session)
+            }
             if let attempt = credentials.cookies.attempt {
                 (credentials.cookies.attempt, credentials.movedToken) = AttemptCookie.parts(of: attempt, base)
             }
@@ -49,10 +66,9 @@ package struct Credentials: Equatable {
                 credentials.presented = token.isEmpty ? .unusable(.credentialMalformed) : .explicit(token)
                 credentials.dropsAuthorization = true
                 hasExplicit = true
-            case .dpop:
-                // No session of this gateway is bound to a key, so a proof-bound credential cannot be a token of the
-                // gateway.
-                credentials.presented = .unusable(.credentialMalformed)
+            case .dpop(let token):
+                credentials.presented = token.isEmpty ? .unusable(.credentialMalformed) : .explicit(token)
+                credentials.isProofScheme = true
                 credentials.dropsAuthorization = true
                 hasExplicit = true
             case .basic, .other:

@@ -1,5 +1,6 @@
 package import AddressIntelligence
 package import Endpoints
+import Handoff
 import Settings
 import Vocabulary
 
@@ -48,7 +49,7 @@ extension FieldRole {
     /// Whether the field's content is in `PresentedCredentials`.
     fileprivate var presentsCredential: Bool {
         switch self {
-        case .authorization, .cookie, .sessionToken: true
+        case .authorization, .cookie, .sessionToken, .dpop: true
         default: false
         }
     }
@@ -69,6 +70,13 @@ extension PresentedCredentials {
                         self.sessionCookies.append(secret)
                     }
                 }
+                cookies.forEachProviders(in: value, base) { value in
+                    let secret = Secret(Array(value.bytes(in: base)))
+                    if self.providerCookies.count < Self.mostSessionCookies, !self.providerCookies.contains(secret) {
+                        self.providerCookies.append(secret)
+                    }
+                }
+                self.handoff = HandoffCredentials(in: value, base, cookies)
                 cookies.forEachCompanion(in: value, base) { label, value in
                     guard self.companions.count < Self.mostCompanions else { return }
                     let label = String(decoding: label.bytes(in: base), as: UTF8.self)
@@ -83,8 +91,12 @@ extension PresentedCredentials {
                     switch AuthorizationField(value, base) {
                     case .bearer(let token): .bearer(Secret(Array(token.bytes(in: base))))
                     case .basic(let pair): .basic(Secret(Array(pair.bytes(in: base))))
-                    case .dpop, .other: .other
+                    case .dpop(let token): .dpop(Secret(Array(token.bytes(in: base))))
+                    case .other: .other
                     }
+            case .dpop:
+                // The parser refuses a second one.
+                self.proof = Secret(Array(value.bytes(in: base)))
             default: break
             }
         }
@@ -93,5 +105,17 @@ extension PresentedCredentials {
             self.authorization = nil
             self.sessionToken = nil
         }
+    }
+}
+
+extension HandoffCredentials {
+    /// Reads the cookies in the field value `field`.
+    fileprivate init(in field: Slice, _ base: Bytes, _ cookies: OwnCookies) {
+        self.init()
+        func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }
+        let found = cookies.find(in: field, base)
+        self.tokens = cookies.handoffValues(in: field, base).prefix(Self.most).map(secret)
+        self.marks = found.handled.map(secret)
+        self.attempt = found.attempt.map { secret(AttemptCookie.parts(of: $0, base).secret) }
     }
 }

@@ -34,7 +34,7 @@ package enum DenialForm: Equatable, Sendable {
         case .unauthenticated:
             guard isRedirected, provider?.signsIn == true else { return .unauthorized }
         case .forbidden(let reason):
-            guard isRedirected, reason == .requireAAL || reason == .requireMaxAge, let session,
+            guard isRedirected, [.requireAAL, .requireMaxAge, .requireOrigin].contains(reason), let session,
                 StepUp.helps(route.require, session, provider, now)
             else { return .forbidden }
         }
@@ -45,17 +45,19 @@ package enum DenialForm: Equatable, Sendable {
 extension Denial {
     /// The challenge for the status; nil if there is none.
     ///
-    /// - Parameter isJudged: Whether a credential was presented: only then does the challenge name the error (RFC 6750
-    ///   3.1).
-    package func challenge(_ require: RequirementSettings, isJudged: Bool) -> String? {
+    /// - Parameters:
+    ///   - isJudged: Whether a credential was presented: only then does the challenge name the error (RFC 6750 3.1).
+    ///   - isProofScheme: Whether it came as `DPoP`: then the challenge is of that scheme (RFC 9449 7.1).
+    package func challenge(_ require: RequirementSettings, isJudged: Bool, isProofScheme: Bool) -> String? {
+        let scheme = isProofScheme ? "DPoP" : "Bearer"
         switch self.reason.refusal?.challenge {
         case nil:
             return nil
         case .bearer:
-            return isJudged ? #"Bearer error="invalid_token""# : "Bearer"
+            return isJudged ? #"\#(scheme) error="invalid_token""# : scheme
         case .stepUp:
             // RFC 9470 3: everything that the next sign-in must reach, so that one sign-in suffices.
-            var challenge = #"Bearer error="insufficient_user_authentication""#
+            var challenge = #"\#(scheme) error="insufficient_user_authentication""#
             if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
             return challenge

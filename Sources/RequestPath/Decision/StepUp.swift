@@ -4,7 +4,7 @@ package import Settings
 package import Vocabulary
 
 /// Whether signing in again would give a user access to a route for which the session does not suffice (`require.aal`,
-/// `require.max_age`), and what that sign-in has to reach. Only then is the user redirected to the sign-in page;
+/// `require.max_age`, and `require.origin` after a handoff), and what that sign-in has to reach. Only then is the user redirected to the sign-in page;
 /// otherwise the redirect would lead back and forth.
 package enum StepUp {
     /// A user who signed in more recently than this is not asked to sign in again, even if the session does not
@@ -20,7 +20,8 @@ package enum StepUp {
     ) -> Bool {
         // Signing in changes the cookie's session, but not a token that a program presents.
         guard let provider, provider.signsIn, session.kind == .web else { return false }
-        if now.since(session.authenticatedAt) < self.recent {
+        // After a handoff the user has signed in to the app, and here not at all: nothing would repeat itself.
+        if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
             // A provider that is told the level ends a sign-in that does not reach it with a page
             // (`signin.insufficient`). Any other would lead back at once with the same session.
             guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
@@ -62,9 +63,12 @@ package enum StepUp {
 }
 
 extension ProviderSettings {
-    /// Whether a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1), and is
-    /// checked for them.
+    /// Whether a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1; Kratos's
+    /// `aal` and `refresh`), and does not end without it.
     fileprivate var takesDemands: Bool {
-        if case .openID = self { true } else { false }
+        switch self {
+        case .openID, .kratos: true
+        case .fixedUsers, .oauth2, .introspection: false
+        }
     }
 }

@@ -8,14 +8,7 @@ extension Exchange {
     /// Sends one of the gateway's own answers and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
-        let answer =
-            self.facts.wantsPage
-            ? answer.page(
-                requestID: self.facts.requestID,
-                isForm: self.facts.method == .post,
-                hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,
-                hasSignIn: self.configuration.settings.provider?.signsIn == true
-            ) : answer
+        let answer = self.inFormat(answer)
         self.releaseWaiting()
         self.releaseUpstreamHead()
         // A client that got no "100 Continue" may or may not send the body, so the connection has to close.
@@ -45,6 +38,20 @@ extension Exchange {
         } else {
             self.end(.body(self.body))
         }
+    }
+
+    /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.
+    private func inFormat(_ answer: LocalAnswer) -> LocalAnswer {
+        if let envelope = self.facts.judge.findings.envelope {
+            return answer.enclosed(in: envelope, requestID: self.facts.requestID)
+        }
+        guard self.facts.wantsPage else { return answer }
+        return answer.page(
+            requestID: self.facts.requestID,
+            isForm: self.facts.method == .post,
+            hasHost: self.facts.host != nil && self.configuration.routes.anyHost == nil,
+            hasSignIn: self.configuration.settings.provider?.signsIn == true
+        )
     }
 
     /// Whether the rest of the request's body is small enough to be discarded.

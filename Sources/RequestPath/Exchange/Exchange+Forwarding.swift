@@ -183,6 +183,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             }
         }
         changes.dropsContentLength = head.status == 204
+        changes.keepsIdentityNames = route.leavesSessionToken
         changes.closes = !self.facts.keepsAlive
         changes.saysKeepAlive = self.facts.keepsAlive && self.facts.minorVersion == 0
         // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving

@@ -1,4 +1,5 @@
 import AddressIntelligence
+import DPoP
 import Endpoints
 import Handoff
 import NIOCore
@@ -18,11 +19,13 @@ enum Step {
     case ask(SessionRead, SessionQuestion.Purpose)
     /// A transfer token is consumed.
     case consume(OutOfLine<HandoffRequest>)
+    /// The store is asked whether a proof is new.
+    case redeem(EventLoopFuture<DPoPRefusal?>)
 
     /// Whether the request's head is needed again.
     var waits: Bool {
         switch self {
-        case .ask, .consume: true
+        case .ask, .consume, .redeem: true
         case .forward, .answer, .collect: false
         }
     }
@@ -34,10 +37,12 @@ extension Exchange {
     private var given: JudgingContext {
         JudgingContext(
             configuration: self.configuration,
+            clients: self.loop.clients,
             peer: self.peer,
             now: self.loop.sessionNow,
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
+            proofKeys: self.loop.proofKeys,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }
@@ -57,11 +62,17 @@ extension Exchange {
             case .ask(let question):
                 let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
-                switch self.loop.sessions.resolve(question.kind, token: token, now: self.loop.sessionNow) {
+                let now = self.loop.sessionNow
+                switch question.isProviders
+                    ? self.loop.sessions.resolve(providerCookie: token, now: now)
+                    : self.loop.sessions.resolve(question.kind, token: token, now: now)
+                {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):
                     if question.purpose == .request { self.facts.sessionSource = .store }
-                    return .ask(read, question.purpose)
+                    guard let result = read.result else { return .ask(read, question.purpose) }
+                    next = self.proceed(Arrival(result, of: read, question.purpose), head, base)
+                    continue
                 case .otherKind: answer = .none
                 case .otherKey: answer = .otherKey
                 case .malformed: answer = .malformed
@@ -70,6 +81,11 @@ extension Exchange {
                 next = self.facts.judge.sessionFound(answer, head, base, self.given)
             case .consume(let request):
                 return .consume(request)
+            case .redeem(let proof):
+                switch self.redeem(proof.value) {
+                case .now(let result): next = self.proceed(Arrival(result), head, base)
+                case .later(let future): return .redeem(future)
+                }
             case .collect(let call):
                 return .collect(PendingEndpoint(endpoint: call.value.endpoint, request: call.value.request))
             case .permitted(let permit, let identity):
@@ -109,18 +125,45 @@ extension Exchange {
                 self.configuration.handoff?.turnAway(reason, request)
             case .strayForwarding(let field):
                 self.loop.tellStrayForwarding(field, self.peer)
+            case .wouldReject(let binding):
+                self.loop.metrics.bindingWouldReject(binding)
+            case .ends(let session):
+                self.loop.sessions.end(session)
             }
         }
     }
 
     // MARK: Waiting
 
-    /// The result that a request has waited for.
+    /// The result that the judge has asked for.
     private enum Arrival {
         case session(SessionAnswer, SessionQuestion.Purpose)
         case handoff(HandoffOutcome)
+        /// Why the proof is refused; nil: it is new.
+        case proof(DPoPRefusal?)
         /// The store failed. The reason is for the refusal.
         case unavailable(StoreError, Reason)
+
+        init(
+            _ result: Result<CachedSession?, StoreError>,
+            of read: SessionRead,
+            _ purpose: SessionQuestion.Purpose
+        ) {
+            switch result {
+            case .success(let session?): self = .session(.found(session), purpose)
+            case .success(nil):
+                self = .session(read.demand.map { .insufficient($0) } ?? .refused(read.refusal), purpose)
+            case .failure(let error): self = .unavailable(error, read.failure)
+            }
+        }
+
+        init(_ redemption: Result<DPoPRefusal?, any Error>) {
+            switch redemption {
+            case .success(let refusal): self = .proof(refusal)
+            case .failure(StoreError.full): self = .unavailable(.full, .storeFull)
+            case .failure: self = .unavailable(.unavailable, .storeUnavailable)
+            }
+        }
     }
 
     /// Takes the next step.
@@ -136,12 +179,7 @@ extension Exchange {
             let exchange = self.beginWaiting()
             // A callback instead of a future, which would cost every request whose session is not in the cache.
             read.whenFound { result in
-                guard self.isWaiting(in: exchange) else { return }
-                switch result {
-                case .success(let session):
-                    self.resume(.session(session.map { .found($0) } ?? .refused(read.refusal), purpose))
-                case .failure(let error): self.resume(.unavailable(error, read.failure))
-                }
+                if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
             }
         case .consume(let request):
             guard let consumer = self.configuration.handoff else {
@@ -150,6 +188,8 @@ extension Exchange {
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
             }
+        case .redeem(let redemption):
+            self.await(redemption) { exchange, result in exchange.resume(Arrival(result)) }
         }
     }
 
@@ -160,19 +200,31 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.facts.requestID, closes: true))
             }
-            switch arrival {
-            case .session(let answer, let purpose):
-                if purpose == .request { self.noteSession(answer, in: .store) }
-                return self.follow(self.facts.judge.sessionFound(answer, head, base, self.given), head, base)
-            case .handoff(let outcome):
-                return self.follow(self.facts.judge.handoffEnded(outcome, head, base, self.given), head, base)
-            case .unavailable(let error, let reason):
-                return self.follow(self.facts.judge.unavailable(error, reason, head, base, self.given), head, base)
-            }
+            return self.follow(self.proceed(arrival, head, base), head, base)
         }
         if !step.waits { self.releaseWaiting() }
         self.take(step)
         self.process()
+    }
+
+    /// Lets the judge continue with a result, whether or not the request has waited for it.
+    private func proceed(_ arrival: Arrival, _ head: RequestHead, _ base: Bytes) -> JudgeAction {
+        switch arrival {
+        case .session(let answer, let purpose):
+            if purpose == .request { self.noteSession(answer, in: .store) }
+            return self.facts.judge.sessionFound(answer, head, base, self.given)
+        case .handoff(let outcome):
+            return self.facts.judge.handoffEnded(outcome, head, base, self.given)
+        case .proof(let refusal):
+            return self.facts.judge.proofRedeemed(refusal, head, base, self.given)
+        case .unavailable(let error, let reason):
+            return self.facts.judge.unavailable(error, reason, head, base, self.given)
+        }
+    }
+
+    private func redeem(_ proof: DPoPProof) -> Eventual<DPoPRefusal?> {
+        guard let gate = self.configuration.proofs else { return .failure(StoreError.unavailable) }
+        return gate.redeem(proof, now: self.loop.sessionNow, on: self.loop.eventLoop)
     }
 
     // MARK: Forwarding

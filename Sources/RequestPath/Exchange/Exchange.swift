@@ -102,13 +102,17 @@ package final class Exchange {
         self.take(step)
     }
 
-    /// Refuses bytes that are not a valid request. No further request is read from the client.
+    /// Refuses bytes that are not a valid request, or a head that was not complete in time. No further request is read
+    /// from the client.
     ///
     /// - Parameter bytes: The bytes where a head was expected.
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts(.none, keepsAlive: false)
         if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
+        self.facts.judge.findings.envelope = bytes.withUnsafeReadableBytes {
+            configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
+        }
         // A head that is only too large still shows whether a browser sent it.
         if reason == .requestLineTooLong || reason == .requestFieldsTooLarge {
             self.facts.wantsPage = bytes.withUnsafeReadableBytes {
@@ -124,14 +128,6 @@ package final class Exchange {
                 closes: true
             )
         )
-    }
-
-    /// Refuses a head that was not complete in time. No further request is read from the client.
-    package func refuseLateHead(by configuration: PathConfiguration) {
-        self.configuration = configuration
-        self.beginFacts(.none, keepsAlive: false)
-        if self.loop.accessLog != nil { self.facts.logBytes = ByteBuffer() }
-        self.answer(.problem(.requestTimeout, requestID: self.facts.requestID, closes: true))
     }
 
     /// Resets the facts for a new exchange.

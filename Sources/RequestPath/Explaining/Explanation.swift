@@ -1,6 +1,7 @@
 package import AddressIntelligence
+import Clients
 import Endpoints
-import Handoff
+package import Handoff
 import NIOCore
 package import Sessions
 import Settings
@@ -13,6 +14,8 @@ package struct Explanation: Sendable {
     package private(set) var steps: [(title: String, lines: [String])] = []
     /// Whether the user has to sign in next.
     package private(set) var leadsToSignIn = false
+    /// The first session-transfer token that would be consumed; nil if none would.
+    package private(set) var handoff: HandoffRequest?
 
     /// Explains the request whose head is `bytes`.
     ///
@@ -37,10 +40,12 @@ package struct Explanation: Sendable {
                 withUnsafeTemporaryAllocation(of: UInt8.self, capacity: bytes.count + 1) { scratch in
                     let given = JudgingContext(
                         configuration: configuration,
+                        clients: configuration.clients.snapshot,
                         peer: peer,
                         now: now,
                         wallNow: now,
                         scratch: scratch,
+                        proofKeys: nil,
                         notesStrayForwarding: false
                     )
                     self.explain(head, base, given, Known(live: session, authority: authority))
@@ -114,9 +119,13 @@ package struct Explanation: Sendable {
                 if question.purpose == .request { self.tellSession(answer) }
                 next = judge.sessionFound(answer, head, base, given)
             case .consume(let request):
+                if self.handoff == nil { self.handoff = request.value }
                 self.tellConsumption(request.value, judge)
                 isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), head, base, given)
+            case .redeem:
+                self.say("proof", ["a proof of the token's key, which counts here as new"])
+                next = judge.proofRedeemed(nil, head, base, given)
             case .collect(let call):
                 self.leadsToSignIn = call.value.endpoint.path == SignInPath.path
                 let line = "answered by the gateway's own \(call.value.endpoint.path)"
@@ -172,6 +181,7 @@ package struct Explanation: Sendable {
         case .explicit: lines.append("a bearer token")
         case .unusable(let reason): lines.append("a credential that cannot be used: \(reason.rawValue)")
         case .cookie: lines.append("a session cookie")
+        case .providerCookie: lines.append("the provider's own session cookie")
         }
         if judge.credentials.cookies.sessionIsAmbiguous {
             let reason = Reason.credentialAmbiguousCookie.rawValue

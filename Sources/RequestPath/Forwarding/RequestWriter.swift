@@ -114,6 +114,7 @@ package enum RequestWriter {
                 if credentials.cookies.hasSession || credentials.cookies.hasAttempt || credentials.cookies.hasHandled
                     || credentials.cookies.hasCompanion
                     || (credentials.cookies.hasHandoff && !route.settings.leavesHandoffToApp)
+                    || (credentials.cookies.hasProvider && route.settings.auth != .public)
                 {
                     drops = true
                     rewritesCookie = true
@@ -160,7 +161,12 @@ package enum RequestWriter {
         _ writer: inout ByteWriter
     ) {
         var isEmpty = true
-        cookies.forEachKept(of: line.value, base, dropsHandoff: !route.settings.leavesHandoffToApp) { kept in
+        cookies.forEachKept(
+            of: line.value,
+            base,
+            dropsHandoff: !route.settings.leavesHandoffToApp,
+            dropsProviders: route.settings.auth != .public
+        ) { kept in
             if isEmpty {
                 writer.write(base + line.name.start, line.value.start - line.name.start)
                 isEmpty = false

@@ -23,6 +23,8 @@ package struct AnswerChanges {
     package var requestID: RequestID
     /// Whether to drop `Content-Length`, because no such body is sent (204).
     package var dropsContentLength = false
+    /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
+    package var keepsIdentityNames = false
 
     package init(requestID: RequestID) {
         self.requestID = requestID
@@ -109,6 +111,7 @@ package struct ResponseWriter: Sendable {
             case .other: break
             case .contentLength: drops = drops || changes.dropsContentLength
             case .requestID: drops = true
+            case .managed: drops = drops && !changes.keepsIdentityNames
             case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))
             case .location:
                 if Self.begins(line.value.bytes(in: base), with: origin) {

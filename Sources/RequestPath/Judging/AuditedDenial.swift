@@ -8,7 +8,8 @@ import Vocabulary
 /// Refusals that may mean that someone uses another user's session, or makes a browser use it: each is an audit event,
 /// with the user whose session it is. The audit stream limits their number; the refusal takes place in any case.
 extension RequestJudge {
-    /// Records a denial if it is one of these: the session presented by another device, or used by another site.
+    /// Records a denial if it is one of these: the session presented by another device or without its key, or used by
+    /// another site.
     mutating func audit(
         _ denial: Denial,
         of session: CachedSession?,
@@ -21,6 +22,9 @@ extension RequestJudge {
         switch denial {
         case .forbidden(.requestCrossSite):
             (kind, cause) = (.sessionDenied, .requestCrossSite)
+        case .unauthenticated(.credentialBoundToKey), .unauthenticated(.proofOtherKey),
+            .unauthenticated(.proofReplayed):
+            (kind, cause) = (.sessionDenied, denial.reason)
         case .unauthenticated(let reason) where JudgedBinding.Outcome(reason) != nil:
             (kind, cause) = (.bindingMismatch, reason)
         case .forbidden, .unauthenticated:
@@ -33,6 +37,26 @@ extension RequestJudge {
             event.boundAddress = session?.session.device?.address.description
             event.boundASN = session?.session.device?.asn
         }
+        self.findings.events.append(.audit(event))
+    }
+
+    /// Records that another device presents a session, where the route only logs that.
+    mutating func noteWouldReject(
+        _ binding: BindingMode,
+        _ mismatch: Reason,
+        _ session: CachedSession,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext
+    ) {
+        self.findings.binding = JudgedBinding(mode: binding, outcome: .dryRun)
+        self.findings.events.append(.wouldReject(binding))
+        var event = self.event(.bindingMismatch, mismatch, head, base, given)
+        event.subject = session.session.subject
+        event.session = session.session.id
+        event.boundAddress = session.session.device?.address.description
+        event.boundASN = session.session.device?.asn
+        event.details.append(("dry_run", "true"))
         self.findings.events.append(.audit(event))
     }
 

@@ -1,4 +1,7 @@
 package import AddressIntelligence
+package import Clients
+package import DPoP
+package import Endpoints
 package import Handoff
 package import Observability
 package import Sessions
@@ -9,6 +12,8 @@ package import Vocabulary
 package struct JudgingContext {
     /// The configuration; the same for all steps of a request.
     package let configuration: PathConfiguration
+    /// The clients at the time of the step.
+    package let clients: ClientSnapshot
     /// The address of the other end of the connection.
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
@@ -17,22 +22,28 @@ package struct JudgingContext {
     package let wallNow: UnixTime
     /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
+    /// The keys of clients that proved themselves on this loop; nil where there is no loop.
+    package let proofKeys: DPoPKeyCache?
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
     package init(
         configuration: PathConfiguration,
+        clients: ClientSnapshot,
         peer: IPAddress,
         now: UnixTime,
         wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
+        proofKeys: DPoPKeyCache?,
         notesStrayForwarding: Bool
     ) {
         self.configuration = configuration
+        self.clients = clients
         self.peer = peer
         self.now = now
         self.wallNow = wallNow
         self.scratch = scratch
+        self.proofKeys = proofKeys
         self.notesStrayForwarding = notesStrayForwarding
     }
 }
@@ -56,6 +67,8 @@ package struct JudgeFindings {
     package internal(set) var host: HostEntry?
     /// The frozen route; nil if the request reached none.
     package internal(set) var route: RouteEntry?
+    /// How clients of the requested endpoint are refused; nil: with problem documents, or pages for people.
+    package var envelope: RefusalEnvelope?
     /// The session whose identity the app sees; set when the request is permitted.
     package var session: CachedSession?
     /// Whether the session's assertion for the route's audience is to be renewed after the request was sent.
@@ -96,6 +109,10 @@ package enum JudgeEvent {
     case turnedAway(Reason, HandoffRequest)
     /// A field by which a proxy names its clients, from a peer that is not trusted.
     case strayForwarding(field: String)
+    /// Another device presents a session, and the route only logs that.
+    case wouldReject(BindingMode)
+    /// Another device presents this session, which ends.
+    case ends(CachedSession)
 }
 
 /// A device binding that was judged, for the log.

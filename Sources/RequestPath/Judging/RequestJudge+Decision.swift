@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Endpoints
 import Handoff
 import Sessions
 import Settings
@@ -42,42 +43,53 @@ extension RequestJudge {
                 evidence.missing = self.findings.note ?? .sessionUnknown
             case .cookie(let token):
                 return self.ask(.web, token)
+            case .providerCookie(let token):
+                return self.ask(.web, token, isProviders: true)
             }
         }
         return self.decide(evidence, head, base, given, route, host)
     }
 
-    private mutating func ask(_ kind: Session.Kind, _ token: Slice) -> JudgeAction {
+    mutating func ask(_ kind: Session.Kind, _ token: Slice, isProviders: Bool = false) -> JudgeAction {
         self.state = .session
-        return .ask(SessionQuestion(kind: kind, token: token, purpose: .request))
+        return .ask(SessionQuestion(kind: kind, isProviders: isProviders, token: token, purpose: .request))
     }
 
     /// Decides with the session that was looked up.
+    ///
+    /// - Parameter isProven: Whether the proof for the session's token was accepted.
     mutating func decide(
         on answer: SessionAnswer,
         _ head: RequestHead,
         _ base: Bytes,
         _ given: JudgingContext,
         _ route: RouteEntry,
-        _ host: HostEntry
+        _ host: HostEntry,
+        isProven: Bool = false
     ) -> JudgeAction {
-        var isCookie = false
-        if case .cookie = self.credentials.presented { isCookie = true }
+        let isAmbient = self.credentials.presented.isAmbient
+        var isOwnCookie = false
+        if case .cookie = self.credentials.presented { isOwnCookie = true }
         var evidence = Evidence(
             session: nil,
             missing: .sessionUnknown,
-            isExplicit: !isCookie,
+            isExplicit: !isAmbient,
             isCrossSite: false,
             bindingMismatch: nil,
             now: given.now
         )
         switch answer {
-        case .found(let session) where isCookie && session.session.host != host.publicURL.authority:
+        case .found(let session) where isOwnCookie && session.session.host != host.publicURL.authority:
             // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
             evidence.missing = .sessionOtherHost
         case .found(let session):
             evidence.session = session
-            if isCookie {
+            if session.isLimited || self.credentials.isProofScheme,
+                let action = self.judgeLimits(of: session, isProven: isProven, head, base, given, route, host)
+            {
+                return action
+            }
+            if isAmbient {
                 evidence.isCrossSite = CrossSite.isSuspect(
                     head,
                     base,
@@ -85,15 +97,47 @@ extension RequestJudge {
                     trusted: route.trustedOrigins
                 )
             }
-            if route.settings.liveBinding != .none {
-                evidence.bindingMismatch = self.bindingMismatch(route.settings.liveBinding, session.session, given)
+            let binding = route.settings.liveBinding
+            if binding != .none, let mismatch = self.bindingMismatch(binding, session.session, given) {
+                if route.settings.bindingAction == .log {
+                    self.noteWouldReject(binding, mismatch, session, head, base, given)
+                } else {
+                    evidence.bindingMismatch = mismatch
+                }
             }
         case .none: break
+        case .insufficient(let demand):
+            evidence.missing = .requireAAL
+            if route.settings.auth == .required || !isAmbient {
+                return .answer(
+                    .demand(demand, head, base, route: route, host: host, configuration: given.configuration)
+                )
+            }
         case .refused(let reason): evidence.missing = reason
         case .otherKey: evidence.missing = .credentialOtherKey
         case .malformed: evidence.missing = .credentialMalformed
         }
         return self.decide(evidence, head, base, given, route, host)
+    }
+
+    /// Judges a session that not every request may use.
+    ///
+    /// - Returns: The next action; nil if this request may.
+    private mutating func judgeLimits(
+        of session: CachedSession,
+        isProven: Bool,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ route: RouteEntry,
+        _ host: HostEntry
+    ) -> JudgeAction? {
+        if session.isStale, !head.knownMethod.isIdempotent {
+            return .answer(self.refusal(.providerUnavailable, head, base, route))
+        }
+        let isBoundToUse = session.session.access != nil || session.session.keyThumbprint != nil
+        guard isBoundToUse || self.credentials.isProofScheme, !isProven else { return nil }
+        return self.judgeProof(for: session, head, base, given, route, host)
     }
 
     /// Compares the device that uses the session now with the one for which it was made; nil if they match.
@@ -119,6 +163,15 @@ extension RequestJudge {
             return self.permit(permit, head, base, given)
         case .denied(let denial):
             self.audit(denial, of: evidence.session, head, base, given)
+            if let session = evidence.session, route.settings.bindingAction == .endSession,
+                let mismatch = evidence.bindingMismatch, denial == .unauthenticated(mismatch)
+            {
+                self.findings.events.append(.ends(session))
+                if case .cookie = self.credentials.presented {
+                    let cookie = given.configuration.sessionCookie(of: host)
+                    self.findings.addLine("Set-Cookie", cookie.clearing())
+                }
+            }
             let answer = LocalAnswer.denial(
                 denial,
                 head,
@@ -127,6 +180,7 @@ extension RequestJudge {
                 host: host,
                 session: evidence.session?.session,
                 isJudged: self.credentials.presented != .none,
+                isProofScheme: self.credentials.isProofScheme,
                 configuration: given.configuration,
                 requestID: self.findings.requestID,
                 now: given.now

@@ -57,7 +57,7 @@ extension RequestJudge {
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || Navigation.isSpeculative(head) else { return nil }
         guard let consumer = given.configuration.handoff,
-            let client = route.settings.client.flatMap(given.configuration.clients.snapshot.client)
+            let client = route.settings.client.flatMap(given.clients.client)
         else { return nil }
         var trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
         // Not for a link on another site: that is not the navigation for which the token was moved.
@@ -95,27 +95,46 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> JudgeAction? {
         guard let parameter = trial.parameter else { return nil }
-        if let reason = Self.objection(to: parameter, of: head, base, trial.client) {
-            let request = self.request(nil, .query, trial, head, base, given, host)
-            self.findings.events.append(.turnedAway(reason, request))
-            return .answer(self.withoutParameter(trial, reason, head, base, given, host))
+        let reason: Reason
+        switch Self.treatment(of: trial, head, base, given.configuration.confirmation) {
+        case .consume:
+            var trial = trial
+            trial.request = self.request(parameter.value, .query, trial, head, base, given, host)
+            return self.prepare(trial, given, route, host)
+        case .ask:
+            if let answer = self.askToConfirm(trial, head, base, given, host) { return .answer(answer) }
+            reason = .handoffCrossSite
+        case .refuse(let objection):
+            reason = objection
         }
-        var trial = trial
-        trial.request = self.request(parameter.value, .query, trial, head, base, given, host)
-        return self.prepare(trial, given, route, host)
+        let request = self.request(nil, .query, trial, head, base, given, host)
+        self.findings.events.append(.turnedAway(reason, request))
+        return .answer(self.withoutParameter(trial, reason, head, base, given, host))
     }
 
-    /// Why a token in the query is not tried; nil if it is.
-    static func objection(
-        to parameter: HandoffParameter.Found,
-        of head: RequestHead,
+    /// What happens to a token in the query.
+    enum ParameterTreatment {
+        case consume
+        /// The user is asked first.
+        case ask
+        case refuse(Reason)
+    }
+
+    static func treatment(
+        of trial: HandoffTrial,
+        _ head: RequestHead,
         _ base: Bytes,
-        _ client: ClientSettings
-    ) -> Reason? {
-        if !client.takes(.query) { return .handoffMethodNotAllowed }
-        if parameter.isRepeated { return .handoffRepeated }
-        // Without the user's confirmation, a link on another site must not sign the user in (login CSRF).
-        return Navigation.isCrossSite(head, base) ? .handoffCrossSite : nil
+        _ confirmation: HandoffConfirmation?
+    ) -> ParameterTreatment {
+        if !trial.client.takes(.query) { return .refuse(.handoffMethodNotAllowed) }
+        if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
+        // The user has confirmed it, or it needs no confirmation.
+        if trial.isMoved { return .consume }
+        switch confirmation?.treatment(isCrossSite: Navigation.isCrossSite(head, base)) {
+        case .consume: return .consume
+        case .ask: return .ask
+        case .refuse, nil: return .refuse(.handoffCrossSite)
+        }
     }
 
     private func request(
@@ -172,7 +191,7 @@ extension RequestJudge {
         // A session of another host does not count here.
         let own = existing.flatMap { $0.session.host == host.publicURL.authority ? $0 : nil }
         if let own {
-            let binding = route.settings.liveBinding
+            let binding = route.settings.enforcedBinding
             request.existing = (own.key, own.session)
             request.existingSuffices =
                 Requirements.unmet(route.settings.require, own.session, given.now) == nil
@@ -214,11 +233,18 @@ extension RequestJudge {
                 hasCookieEnded = true
                 self.findings.addLine("Set-Cookie", cookie.clearing())
             }
+        case .denied:
+            self.findings.note = .ruleDenied
         }
         self.state = .ended
         if request.transport == .cookie { self.clearHandoffCookies(trial, given.configuration, host) }
         if self.credentials.cookies.hasAttempt {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).clearing())
+        }
+        if case .denied(let text) = outcome {
+            // The token in the URL is burned. The browser's session stays.
+            let fields = [(name: "referrer-policy", value: "no-referrer")]
+            return .answer(self.refusal(.ruleDenied, explanation: text, head, base, route, fields: fields))
         }
         if isSignedIn, let answer = self.onwards(trial, head, base, given, host) { return .answer(answer) }
         if request.transport == .query || isSignedIn {
@@ -242,6 +268,7 @@ extension RequestJudge {
         switch outcome {
         case .signedIn: (recorded, binding) = (.signedIn, request.client.bindingDryRun ? .dryRun : .match)
         case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
+        case .denied: (recorded, binding) = (.refused(.ruleDenied), request.client.bindingDryRun ? .dryRun : .match)
         case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
         case .unavailable: (recorded, binding) = (.unavailable, nil)
         }

@@ -24,20 +24,15 @@ extension RequestJudge {
         return zip(values, trial.cookieValues).filter { !consumer.isMarked($1, in: marks) }.map(\.0)
     }
 
-    /// Clears the request's handoff cookies, both host-only and with the host as their domain, because apps set either
-    /// kind. It also marks their values, so that a cookie that the gateway cannot clear is ignored when it comes back.
+    /// Clears the request's handoff cookies and marks their values.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ configuration: PathConfiguration, _ host: HostEntry) {
         guard let consumer = configuration.handoff else { return }
-        let attributes = host.publicURL.isHTTPS ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
-        for name in configuration.settings.handoff.cookieNames {
-            self.findings.addLine("Set-Cookie", "\(name)=; Path=/; Max-Age=0\(attributes)")
-            self.findings.addLine(
-                "Set-Cookie",
-                "\(name)=; Path=/; Domain=\(host.publicURL.host); Max-Age=0\(attributes)"
-            )
-        }
-        let marks = consumer.marks(of: trial.cookieValues, besides: trial.marks)
-        self.findings.addLine("Set-Cookie", configuration.handledCookie(of: host).setting(marks))
+        let lines = configuration.handoffCookies.clearing(
+            on: host.publicURL.authority,
+            isSecure: host.publicURL.isHTTPS,
+            marking: consumer.marks(of: trial.cookieValues, besides: trial.marks)
+        )
+        for line in lines { self.findings.addLine("Set-Cookie", line) }
     }
 
     /// Clears session cookies with different values: none of them is used.
@@ -65,11 +60,11 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if Navigation.wantsPage(head, base) {
-                // The token that could not be tried may be the cookie's, while the one in the query is never tried. If
-                // that one were moved, the next navigation would try it, even if another site made the link to this
-                // page.
-                if Self.objection(to: parameter, of: head, base, trial.client) == nil, let token = parameter.value,
-                    AttemptCookie.canHold(token.bytes(in: base))
+                // The token that could not be tried may be the cookie's, while the one in the query is never tried, or
+                // not before the user confirms it. If that one were moved, the next navigation would try it, even if
+                // another site made the link to this page.
+                if case .consume = Self.treatment(of: trial, head, base, given.configuration.confirmation),
+                    let token = parameter.value, AttemptCookie.canHold(token.bytes(in: base))
                 {
                     value = AttemptCookie.value(attempt, moving: token.bytes(in: base))
                 }
@@ -80,6 +75,30 @@ extension RequestJudge {
         }
         self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: host).setting(value))
         return answer
+    }
+
+    /// 303 to the page that asks the user to confirm, with a cookie that keeps the token; nil if there is no room for it,
+    /// or it can be no token.
+    mutating func askToConfirm(
+        _ trial: HandoffTrial,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> LocalAnswer? {
+        guard let token = trial.parameter?.value?.bytes(in: base), AttemptCookie.canHold(token) else { return nil }
+        let pending = PendingHandoff(
+            token: Secret(Array(token)),
+            target: Self.targetWithoutParameter(head, base, given.configuration.parameter),
+            clientID: trial.client.clientID
+        )
+        let authority = host.publicURL.authority
+        guard let kept = given.configuration.confirmation?.seal(pending, on: authority, now: given.now) else {
+            return nil
+        }
+        let cookie = given.configuration.handoffCookies.pending(isSecure: host.publicURL.isHTTPS)
+        self.findings.addLine("Set-Cookie", cookie.setting(kept))
+        return .redirect(to: host.publicURL.description + HandoffPath.path)
     }
 
     /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any

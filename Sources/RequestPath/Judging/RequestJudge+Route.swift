@@ -25,6 +25,12 @@ extension RequestJudge {
             let method = head.method.bytes(in: base)
             switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
+                self.findings.envelope = endpoint.envelope
+                if let readers = endpoint.readers,
+                    let preflight = self.admitReaders(readers, of: endpoint, head, base)
+                {
+                    return .answer(preflight)
+                }
                 if case .length(let length) = head.framing, length > endpoint.bodyLimit {
                     return self.refuseRoute(.requestBodyTooLarge)
                 }
@@ -41,9 +47,11 @@ extension RequestJudge {
             case .forward(let route):
                 self.findings.route = route
                 return nil
-            case .refused(let reason):
+            case .refused(let reason, let envelope):
+                self.findings.envelope = envelope
                 return self.refuseRoute(reason)
-            case .methodNotAllowed(let allow):
+            case .methodNotAllowed(let allow, let envelope):
+                self.findings.envelope = envelope
                 return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
             case .none:
                 break
@@ -60,6 +68,24 @@ extension RequestJudge {
                 return self.refuseRoute(reason)
             }
         }
+    }
+
+    /// Notes what scripts of the request's origin may read of the endpoint's answer, whoever makes it; returns the answer
+    /// if the request is a preflight.
+    private mutating func admitReaders(
+        _ readers: CrossOriginReaders,
+        of endpoint: Endpoint,
+        _ head: RequestHead,
+        _ base: Bytes
+    ) -> LocalAnswer? {
+        let origin = head.value(.origin, in: base).map { String(decoding: $0, as: UTF8.self) }
+        let lines = readers.fields(for: origin).map { "\($0.name): \($0.value)\r\n" }.joined()
+        self.findings.crossOriginLines = Array(lines.utf8)
+        guard head.method.bytes(in: base).elementsEqual("OPTIONS".utf8),
+            !endpoint.answersOptions || head.value(.preflightMethod, in: base) != nil
+        else { return nil }
+        let requestID = self.findings.requestID.text
+        return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
     private func refuseRoute(_ reason: Reason, _ fields: [(name: String, value: String)] = []) -> JudgeAction {

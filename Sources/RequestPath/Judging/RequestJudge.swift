@@ -1,3 +1,4 @@
+package import DPoP
 package import Endpoints
 package import Handoff
 package import Sessions
@@ -13,8 +14,9 @@ package import Vocabulary
 ///                                        ▲            │
 ///                                        └────────────┘  the token in the query, after the one in the cookie
 /// ```
-/// Every step may end with an answer instead. In `session`, `existing` and `consuming` the request waits for its
-/// driver. The route is frozen before a credential is looked at, and credentials are read once.
+/// A session whose token is bound to a key also waits for its proof (`redeeming`), and is then looked up again (`proven`).
+/// Every step may end with an answer instead. In `session`, `existing`, `consuming`, `redeeming` and `proven` the request
+/// waits for its driver. The route is frozen before a credential is looked at, and credentials are read once.
 ///
 /// The head and its bytes are lent to each step; the judge keeps only slices. It reads no clock, does no I/O and emits
 /// nothing: time, peer and configuration are given (`JudgingContext`), and what is to be recorded is in `findings`. The
@@ -36,6 +38,10 @@ package struct RequestJudge {
         indirect case existing(HandoffTrial)
         /// A transfer token is being consumed.
         indirect case consuming(HandoffTrial)
+        /// The proof for the token of this session is being redeemed.
+        case redeeming(CachedSession)
+        /// The proof was accepted, and the session is being looked up again: it may have ended meanwhile.
+        case proven
         /// The last action was returned.
         case ended
     }
@@ -90,19 +96,29 @@ package struct RequestJudge {
         }
         switch self.state {
         case .session:
+            if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider,
+                !answer.isUsable(on: host)
+            {
+                // The gateway's own session has ended; the browser still has the provider's.
+                self.credentials.presented = .providerCookie(cookie)
+                return self.ask(.web, cookie, isProviders: true)
+            }
             self.state = .ended
             return self.decide(on: answer, head, base, given, route, host)
+        case .proven:
+            self.state = .ended
+            return self.decide(on: answer, head, base, given, route, host, isProven: true)
         case .existing(let trial):
             self.state = .ended
             var existing: CachedSession?
             if case .found(let session) = answer { existing = session }
             return self.consume(trial, existing, given, route, host)
-        case .head, .consuming, .ended:
+        case .head, .consuming, .redeeming, .ended:
             preconditionFailure("a session was found that was not requested")
         }
     }
 
-    /// Continues when a session could not be looked up or a transfer token not consumed.
+    /// Continues when a session could not be looked up, a transfer token not consumed or a proof not redeemed.
     ///
     /// - Parameter reason: The refusal for a session: the store or a provider is unavailable.
     package mutating func unavailable(
@@ -115,7 +131,7 @@ package struct RequestJudge {
         let state = self.state
         self.state = .ended
         switch state {
-        case .session:
+        case .session, .redeeming, .proven:
             return .answer(.problem(reason, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
             return .answer(self.postpone(trial, error, head, base, given))
@@ -125,8 +141,25 @@ package struct RequestJudge {
     }
 
     /// A refusal that scripts of other origins may read, if the route allows it.
-    func refusal(_ reason: Reason, _ head: RequestHead, _ base: Bytes, _ route: RouteEntry) -> LocalAnswer {
-        CrossOrigin.readable(.problem(reason, requestID: self.findings.requestID), head, base, route)
+    ///
+    /// - Parameters:
+    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
+    ///   - fields: Fields of the answer in addition to the usual ones.
+    func refusal(
+        _ reason: Reason,
+        explanation: String? = nil,
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        fields: [(name: String, value: String)] = []
+    ) -> LocalAnswer {
+        let answer = LocalAnswer.problem(
+            reason,
+            explanation: explanation,
+            requestID: self.findings.requestID,
+            fields: fields
+        )
+        return CrossOrigin.readable(answer, head, base, route)
     }
 }
 
@@ -136,6 +169,8 @@ package enum JudgeAction: ~Copyable {
     case ask(SessionQuestion)
     /// Consume the transfer token, then call `handoffEnded` or `unavailable`.
     case consume(OutOfLine<HandoffRequest>)
+    /// Have the proof remembered, then call `proofRedeemed` or `unavailable`.
+    case redeem(OutOfLine<DPoPProof>)
     /// Read the body, then let the endpoint answer.
     case collect(OutOfLine<EndpointCall>)
     /// Forward it, with these identity lines; nil if there is no session whose identity the app sees.
@@ -167,9 +202,13 @@ package struct SessionQuestion {
         case request
         /// The browser has it and presents a transfer token.
         case handoff
+        /// The request presents it, and its proof was accepted.
+        case proof
     }
 
     package let kind: Session.Kind
+    /// Whether it is the provider's own cookie and not a token.
+    package var isProviders = false
     /// The token's bytes, not validated yet.
     package let token: Slice
     package let purpose: Purpose
@@ -183,8 +222,15 @@ package enum SessionAnswer {
     case none
     /// The token is not accepted, for this reason.
     case refused(Reason)
+    /// The provider demands more of its user.
+    indirect case insufficient(ProviderDemand)
     /// The token was made under a secret that is not accepted.
     case otherKey
     /// By its syntax the token is not one of this gateway.
     case malformed
+
+    /// Whether it is a session that the gateway's own cookie can present on this host.
+    func isUsable(on host: HostEntry) -> Bool {
+        if case .found(let session) = self { session.session.host == host.publicURL.authority } else { false }
+    }
 }

@@ -1,6 +1,7 @@
 import AddressIntelligence
 package import Clients
-import Endpoints
+package import DPoP
+package import Endpoints
 package import Handoff
 import NIOCore
 package import Observability
@@ -28,12 +29,6 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// How long a browser may repeat a handoff (seconds): as long as a transfer token lives by default.
-    private static let attemptAge = Int(TransferAttempt.lifetime.components.seconds)
-    /// How long handoff cookies that were already handled are ignored when they come back (seconds). After that time
-    /// they are judged again, which costs a look-up and a line in the audit stream.
-    private static let handledAge = 3600
-
     package let settings: Settings
     package let routes: RouteTable
     package let targets: [UpstreamTarget]
@@ -54,19 +49,20 @@ package final class PathConfiguration: Sendable {
     private let plainCookies: OwnCookies
     private let secureCookie: SessionCookie
     private let plainCookie: SessionCookie
-    private let secureAttemptCookie: SessionCookie
-    private let plainAttemptCookie: SessionCookie
-    private let secureHandledCookie: SessionCookie
-    private let plainHandledCookie: SessionCookie
+    let handoffCookies: HandoffCookies
     let parameter: HandoffParameter
     let audit: AuditStream
     let identity: IdentityProfile
     let clientAddress: ClientAddressRule
     let handoff: HandoffConsumer?
+    /// nil on a listener without routes.
+    let confirmation: HandoffConfirmation?
     /// Set if a handoff also signs the browser in on the host on which users sign in.
     let share: HandoffShare?
     let devices: DeviceObserver
-    let clients: ClientRegistry
+    /// nil on a listener without routes.
+    let proofs: DPoPGate?
+    package let clients: ClientRegistry
 
     package init(
         settings: Settings,
@@ -78,8 +74,10 @@ package final class PathConfiguration: Sendable {
         generation: UInt64,
         identity: IdentityProfile,
         handoff: HandoffConsumer?,
+        confirmation: HandoffConfirmation? = nil,
         share: HandoffShare? = nil,
         devices: DeviceObserver,
+        proofs: DPoPGate? = nil,
         clients: ClientRegistry
     ) {
         self.settings = settings
@@ -121,28 +119,25 @@ package final class PathConfiguration: Sendable {
         )
         self.secureCookie = SessionCookie(name: settings.session.cookieName, isSecure: true)
         self.plainCookie = SessionCookie(name: settings.session.cookieName, isSecure: false)
-        let attempt = settings.session.attemptCookieName
-        self.secureAttemptCookie = SessionCookie(name: attempt, isSecure: true, maxAge: Self.attemptAge)
-        self.plainAttemptCookie = SessionCookie(name: attempt, isSecure: false, maxAge: Self.attemptAge)
-        let handled = settings.session.handledCookieName
-        self.secureHandledCookie = SessionCookie(name: handled, isSecure: true, maxAge: Self.handledAge)
-        self.plainHandledCookie = SessionCookie(name: handled, isSecure: false, maxAge: Self.handledAge)
-        let handedOver = settings.handoff.cookieNames
+        let handoffCookies = HandoffCookies(settings)
+        self.handoffCookies = handoffCookies
         self.secureCookies = OwnCookies(
             session: self.secureCookie.name,
-            handoff: handedOver,
-            attempt: self.secureAttemptCookie.name,
-            handled: self.secureHandledCookie.name
+            handoff: handoffCookies.names,
+            attempt: handoffCookies.attempt(isSecure: true).name,
+            handled: handoffCookies.handled(isSecure: true).name,
+            provider: settings.provider?.cookieName
         )
         self.plainCookies = OwnCookies(
             session: self.plainCookie.name,
-            handoff: handedOver,
-            attempt: self.plainAttemptCookie.name,
-            handled: self.plainHandledCookie.name
+            handoff: handoffCookies.names,
+            attempt: handoffCookies.attempt(isSecure: false).name,
+            handled: handoffCookies.handled(isSecure: false).name,
+            provider: settings.provider?.cookieName
         )
         self.responseWriter = ResponseWriter(
             sessionCookies: [self.secureCookie.name, self.plainCookie.name],
-            handoffCookies: handedOver
+            handoffCookies: handoffCookies.names
         )
         self.parameter = HandoffParameter(name: settings.handoff.queryParameter)
         self.audit = audit
@@ -152,8 +147,10 @@ package final class PathConfiguration: Sendable {
             header: settings.forwardedHeader
         )
         self.handoff = handoff
+        self.confirmation = confirmation
         self.share = share
         self.devices = devices
+        self.proofs = proofs
         self.clients = clients
     }
 
@@ -164,16 +161,25 @@ package final class PathConfiguration: Sendable {
 
     /// The cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
-        host.publicURL.isHTTPS ? self.secureAttemptCookie : self.plainAttemptCookie
-    }
-
-    /// The cookie that marks handoff cookies of a host as handled.
-    func handledCookie(of host: HostEntry) -> SessionCookie {
-        host.publicURL.isHTTPS ? self.secureHandledCookie : self.plainHandledCookie
+        self.handoffCookies.attempt(isSecure: host.publicURL.isHTTPS)
     }
 
     /// The gateway's own cookies on a host.
     func cookies(of host: HostEntry) -> OwnCookies {
         host.publicURL.isHTTPS ? self.secureCookies : self.plainCookies
+    }
+}
+
+extension HandoffCookies {
+    /// The cookies with the configured names.
+    package init(_ settings: Settings) {
+        self.init(
+            names: settings.handoff.cookieNames,
+            handled: settings.session.handledCookieName,
+            attempt: settings.session.attemptCookieName,
+            attemptLifetime: TransferAttempt.lifetime,
+            pending: settings.session.pendingCookieName,
+            pendingLifetime: PendingHandoff.lifetime
+        )
     }
 }

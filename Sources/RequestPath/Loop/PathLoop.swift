@@ -1,4 +1,6 @@
 package import AddressIntelligence
+import Clients
+import DPoP
 package import NIOCore
 import NIOPosix
 package import Observability
@@ -12,8 +14,11 @@ package final class PathLoop {
     package let eventLoop: any EventLoop
     /// Replaced as a whole by a reload.
     package private(set) var configuration: PathConfiguration
+    /// The clients as they are now; replaced by a reload and when an operator changes one.
+    private(set) var clients: ClientSnapshot
     package let sessions: SessionResolver
     let streamSessions: StreamSessions
+    let proofKeys = DPoPKeyCache()
     let metrics: PathMetrics
     let accessLog: AccessLog?
     let stage: Stage
@@ -72,6 +77,7 @@ package final class PathLoop {
         self.eventLoop = eventLoop
         self.makePool = makePool
         self.configuration = configuration
+        self.clients = configuration.clients.snapshot
         self.sessions = sessions
         self.streamSessions = StreamSessions(loop: eventLoop, resolver: sessions, clock: sessionClock)
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
@@ -247,6 +253,7 @@ package final class PathLoop {
     /// Uses a new configuration. Exchanges that have begun keep theirs.
     package func adopt(_ configuration: PathConfiguration) {
         self.configuration = configuration
+        self.adoptClients()
         for pool in self.pools { pool.retire() }
         self.pools = self.makePools(configuration)
         self.metrics.adopt(configuration.metrics)
@@ -254,6 +261,11 @@ package final class PathLoop {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
             self.spareHeads = []
         }
+    }
+
+    /// Uses the clients of the configuration as they are now. Requests that have begun keep theirs.
+    package func adoptClients() {
+        self.clients = self.configuration.clients.snapshot
     }
 
     private func makePools(_ configuration: PathConfiguration) -> [any AppPool] {

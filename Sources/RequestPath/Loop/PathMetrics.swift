@@ -33,6 +33,8 @@ package struct PathMetricIDs: Sendable {
     fileprivate let upstreamUnasked: [CounterID]
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
+    /// In the order of `BindingMode.allCases`.
+    fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
 
     /// - Parameters:
@@ -67,6 +69,9 @@ package struct PathMetricIDs: Sendable {
         self.upstreamDurations = upstreams.map { registry.histogram(MetricNames.upstreamDuration, $0) }
         self.upstreamRetries = upstreams.map { registry.counter(MetricNames.upstreamRetries, $0) }
         self.upstreamUnasked = upstreams.map { registry.counter(MetricNames.upstreamUnasked, $0) }
+        self.bindingWouldReject = BindingMode.allCases.map {
+            registry.counter(MetricNames.bindingWouldReject, $0.rawValue)
+        }
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
     }
@@ -124,6 +129,13 @@ final class PathMetrics {
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
+
+    /// Counts a request of another device that a dry run of the live binding lets pass.
+    func bindingWouldReject(_ binding: BindingMode) {
+        guard let index = BindingMode.allCases.firstIndex(of: binding) else { return }
+        self.shard.increment(self.ids.bindingWouldReject[index])
+    }
+
     func connectionEvicted() { self.shard.increment(self.ids.connectionsEvicted) }
 
     @inline(__always)

@@ -13,9 +13,9 @@ package enum EndpointMatch: Sendable {
     /// The identity provider answers: the request is judged by this route, a public one.
     case forward(RouteEntry)
     /// The path is the gateway's, but it does not accept the method. The text is the value of `Allow`.
-    case methodNotAllowed(String)
+    case methodNotAllowed(String, RefusalEnvelope?)
     /// 400: only the normalised path is one of the gateway's, so an app could read the path differently.
-    case refused(Reason)
+    case refused(Reason, RefusalEnvelope?)
 }
 
 /// The paths of the gateway's own endpoints on one host.
@@ -28,12 +28,14 @@ package final class EndpointPaths: Sendable {
         fileprivate let pattern: EndpointPattern
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
+        fileprivate let envelope: RefusalEnvelope?
 
         /// An endpoint that the gateway answers.
         package init(_ endpoint: Endpoint) {
             self.pattern = endpoint.pattern
             self.methods = endpoint.methods
             self.match = .endpoint(endpoint)
+            self.envelope = endpoint.envelope
         }
 
         /// An endpoint that the identity provider answers, and the route to it.
@@ -41,6 +43,7 @@ package final class EndpointPaths: Sendable {
             self.pattern = endpoint.pattern
             self.methods = endpoint.methods
             self.match = .forward(route)
+            self.envelope = nil
         }
     }
 
@@ -66,6 +69,8 @@ package final class EndpointPaths: Sendable {
         let entries: [Entry]
         /// The value of `Allow`.
         let allow: String
+        /// How clients of the path are refused; nil: with problem documents.
+        let envelope: RefusalEnvelope?
     }
 
     private let exact: [Place]
@@ -82,7 +87,12 @@ package final class EndpointPaths: Sendable {
             }
         }
         let places = groups.map { group in
-            Place(pattern: group[0].pattern, entries: group, allow: group.flatMap(\.methods).joined(separator: ", "))
+            Place(
+                pattern: group[0].pattern,
+                entries: group,
+                allow: group.flatMap(\.methods).joined(separator: ", "),
+                envelope: group.lazy.compactMap(\.envelope).first
+            )
         }
         self.exact = places.filter(\.pattern.isExact)
         self.parametric = places.filter { !$0.pattern.isExact }.sorted { $0.pattern.precedes($1.pattern) }
@@ -105,10 +115,13 @@ package final class EndpointPaths: Sendable {
     ) -> EndpointMatch {
         guard let place = self.place(of: path) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
-            return isRaw ? entry.match : .refused(.pathAmbiguous)
+            return isRaw ? entry.match : .refused(.pathAmbiguous, place.envelope)
         }
-        return .methodNotAllowed(place.allow)
+        return .methodNotAllowed(place.allow, place.envelope)
     }
+
+    /// How clients of the path are refused; nil: with problem documents.
+    func envelope(of path: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? { self.place(of: path)?.envelope }
 
     private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {
         // By index, so that elements that do not match are not copied.

@@ -67,6 +67,20 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading.bytes, method: method, isRaw: reading.isRaw)
     }
 
+    /// How a client is refused whose request could not be parsed: as at the endpoint whose path its request line
+    /// shows, on whatever host. nil: with a problem document.
+    ///
+    /// - Parameter bytes: The bytes where a head was expected.
+    package func envelope(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? {
+        // One empty line before the request line is allowed (RFC 9112 2.2).
+        let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
+        guard let method = line.firstIndex(of: 0x20) else { return nil }
+        let target = line[(method + 1)...]
+        guard let end = target.firstIndex(where: { $0 == 0x20 || $0 == UInt8(ascii: "?") }) else { return nil }
+        let path = UnsafeBufferPointer(rebasing: target[..<end])
+        return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
+    }
+
     /// The paths that a host takes from its app, parameters as `{name}`.
     package func takenPaths(servesSignIn: Bool) -> [String] {
         Array(Set(self.listed.filter { servesSignIn || $0.scope == .everyHost }.map(\.path))).sorted()

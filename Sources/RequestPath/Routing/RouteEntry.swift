@@ -100,7 +100,7 @@ struct Demands: Equatable {
     init(_ settings: RouteSettings) {
         self.auth = settings.auth
         self.require = settings.require
-        self.binding = settings.liveBinding
+        self.binding = settings.enforcedBinding
         self.bearer = settings.bearer
         self.cors = settings.cors
         self.trustedOrigins = settings.trustedOrigins
@@ -127,7 +127,7 @@ struct Strictness: Equatable {
             case .required: 2
             }
         self.requirement = requirement
-        self.binding = settings.liveBinding == .none ? nil : settings.liveBinding
+        self.binding = settings.enforcedBinding == .none ? nil : settings.enforcedBinding
     }
 
     /// Adds the demands of another route.

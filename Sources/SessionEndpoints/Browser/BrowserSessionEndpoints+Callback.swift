@@ -17,10 +17,15 @@ extension BrowserSessionEndpoints {
         let kept = cookies.kept(id, request)
         let pending = kept.flatMap { flow.pending($0, id: id, on: request.authority) }
         let cleared = kept == nil ? [] : [cookies.clear(id, request)]
+        if let pending, let app = pending.app {
+            guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
+            return await self.comeBack(request, flow, native, for: app, pending, clearing: cleared)
+        }
         let returnTo = pending?.returnTo ?? "/"
         func refuse(
             _ reason: Reason,
             _ fields: [(name: String, value: String)] = [],
+            explanation: String? = nil,
             retryAfter wait: Duration? = nil
         ) -> EndpointResponse {
             let demand = SignInDemand(
@@ -31,6 +36,7 @@ extension BrowserSessionEndpoints {
             return self.refuse(
                 reason,
                 request,
+                explanation: explanation,
                 returnTo: returnTo,
                 demanding: demand,
                 retryAfter: wait,
@@ -50,6 +56,7 @@ extension BrowserSessionEndpoints {
             return .seeOther(returnTo, fields: [signedIn, noted] + cleared)
         case .alreadySignedIn: return .seeOther(returnTo, fields: cleared)
         case .refused(let reason): return refuse(reason, cleared)
+        case .denied(let text): return refuse(.ruleDenied, cleared, explanation: text)
         case .throttled(let wait): return refuse(.signInThrottled, retryAfter: wait)
         case .unavailable(let reason): return refuse(reason)
         }

@@ -22,20 +22,24 @@ extension BrowserSessionEndpoints {
 
     /// 303 to the provider, with a cookie that finds the way back.
     ///
-    /// - Parameter returnTo: A safe path on this host.
+    /// - Parameters:
+    ///   - returnTo: A safe path on this host.
+    ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
     func begin(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
         returnTo: String,
-        demanding demand: SignInDemand
+        demanding demand: SignInDemand,
+        for app: WaitingApp? = nil
     ) async -> EndpointResponse {
         let wish = BrowserSignIn(
             callback: request.origin + Self.callbackPath,
             isAgain: demand.isAgain,
             aal: demand.aal,
-            maxAge: demand.maxAge
+            maxAge: demand.maxAge,
+            loginHint: demand.loginHint
         )
-        switch await flow.begin(wish, returnTo: returnTo, on: request.authority) {
+        switch await flow.begin(wish, returnTo: returnTo, on: request.authority, for: app) {
         case .redirect(let url, let id, let kept):
             return .seeOther(url, fields: self.signInCookies.keep(kept, id: id, request, flow))
         case .unavailable:
@@ -51,6 +55,7 @@ extension BrowserSessionEndpoints {
     func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,
+        explanation: String? = nil,
         returnTo: String = "/",
         demanding demand: SignInDemand = SignInDemand(),
         retryAfter wait: Duration? = nil,
@@ -64,6 +69,7 @@ extension BrowserSessionEndpoints {
         }
         var response = EndpointResponse.problem(
             reason,
+            explanation: explanation,
             requestID: request.requestID,
             retryAfter: wait,
             loginURL: SignInPath.url(on: request.origin),

@@ -1,4 +1,5 @@
 internal import Endpoints
+internal import Sessions
 internal import SignIn
 internal import Vocabulary
 
@@ -28,9 +29,10 @@ extension BrowserSessionEndpoints {
                 ? .problem(.requestCrossSite, requestID: request.requestID)
                 : Page.signOut(host: request.authority, returnTo: returnTo, reason: .requestCrossSite)
         }
-        let ended: [SignedOutSession]
-        do {
-            ended = try await self.sessions.endPresented(by: self.cookies.requester(request))
+        let onward: String?
+        let cleared: [(name: String, value: String)]
+        do throws(StoreError) {
+            (onward, cleared) = try await self.end(request, leadingTo: returnTo)
         } catch {
             let reason = SessionService.reason(error)
             guard !wantsJSON else { return .problem(reason, requestID: request.requestID) }
@@ -41,14 +43,25 @@ extension BrowserSessionEndpoints {
                 reason: reason
             )
         }
-        let cleared = [(name: "set-cookie", value: self.cookies.cookie(request).clearing())]
-        let place = SignOutReturn(origin: request.origin, path: returnTo)
-        let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
         if wantsJSON {
             return onward.map { .json(200, ["redirect_to": .string($0)], fields: cleared) }
                 ?? .noContent(fields: cleared)
         }
         return .seeOther(onward ?? self.signedOutPage(leadingTo: returnTo), fields: cleared)
+    }
+
+    /// Ends the sessions that the request's cookies present.
+    ///
+    /// - Parameter path: A safe path on this host, where the browser goes in the end.
+    /// - Returns: The provider's sign-out page, if there is one, and the fields that clear the cookie.
+    func end(
+        _ request: EndpointRequest,
+        leadingTo path: String
+    ) async throws(StoreError) -> (onward: String?, cleared: [(name: String, value: String)]) {
+        let ended = try await self.sessions.endPresented(by: self.cookies.requester(request))
+        let place = SignOutReturn(origin: request.origin, path: path)
+        let onward = await self.providerSignOut?.url(after: ended, leadingTo: place)
+        return (onward, [("set-cookie", self.cookies.cookie(request).clearing())])
     }
 
     /// `GET /.sallyport/signed-out`: where a sign-out ends: the page that the user wanted, on the host where the
@@ -61,7 +74,7 @@ extension BrowserSessionEndpoints {
         let place = states.count == 1 ? self.providerSignOut?.place(of: states[0]) : nil
         guard let place, place.path != "/" else {
             let isOfThisHost = place.map { $0.origin == request.origin } ?? true
-            if isOfThisHost, let live = try? await self.sessions.presented(by: self.cookies.requester(request)),
+            if isOfThisHost, let live = try? await self.sessions.signedIn(by: self.cookies.requester(request)),
                 !live.isEmpty
             {
                 return .seeOther(Page.logout)

@@ -10,7 +10,7 @@ extension BrowserSessionEndpoints {
     func askToSignIn(_ request: EndpointRequest) -> EndpointResponse {
         Page.signIn(
             host: request.authority,
-            returnTo: self.returnTo(request.parameters(SignInPath.returnTo)),
+            form: .signIn(returnTo: self.returnTo(request.parameters(SignInPath.returnTo))),
             notice: SignInDemand(request.query).isAgain ? .again : nil
         )
     }
@@ -28,7 +28,7 @@ extension BrowserSessionEndpoints {
         ) -> EndpointResponse {
             Page.signIn(
                 host: request.authority,
-                returnTo: returnTo,
+                form: .signIn(returnTo: returnTo),
                 notice: notice,
                 identifier: identifier,
                 reason: reason,
@@ -55,6 +55,8 @@ extension BrowserSessionEndpoints {
             return .seeOther(returnTo, fields: [("set-cookie", self.cookies.cookie(request).setting(token))])
         case .refused:
             return again(.signInRefused, .refused, showing: identifier)
+        case .denied(let text):
+            return .problem(.ruleDenied, explanation: text, requestID: request.requestID)
         case .throttled(let wait):
             return again(.signInThrottled, .throttled, showing: identifier, retryAfter: wait)
         case .unavailable(let reason):

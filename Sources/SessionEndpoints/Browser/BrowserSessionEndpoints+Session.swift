@@ -10,7 +10,7 @@ extension BrowserSessionEndpoints {
     @Sendable
     func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {
-            switch try await self.sessions.web(self.cookies.requester(request)) {
+            switch try await self.sessions.browser(self.cookies.requester(request)) {
             case .session(let found):
                 let document = SessionDocument.value(
                     found.session,

@@ -7,24 +7,37 @@ struct CompletedSignIns: Sendable {
     /// The name of the session cookie, with which the name of this one begins.
     let sessionCookie: String
 
-    private static let label = "recent"
     /// So many completed sign-ins within the period are a loop: something loses the sessions.
-    private static let most = 3
-    private static let period: Duration = .seconds(60)
+    private var most = 3
+    private var period: Duration = .seconds(60)
+
+    private static let label = "recent"
+
+    init(sessionCookie: String) {
+        self.sessionCookie = sessionCookie
+    }
+
+    /// The same of sign-ins that were begun at a provider from whose pages the browser comes back unnoticed: a loop turns
+    /// within moments, and a user may open some pages at once.
+    static func begun(sessionCookie: String) -> CompletedSignIns {
+        var begun = CompletedSignIns(sessionCookie: sessionCookie)
+        (begun.most, begun.period) = (6, .seconds(10))
+        return begun
+    }
 
     /// Whether the browser has completed so many sign-ins in a short time that another one would not help.
     func isRepeating(_ request: EndpointRequest, at now: UnixTime) -> Bool {
-        self.times(request, at: now).count >= Self.most
+        self.times(request, at: now).count >= self.most
     }
 
     /// The `Set-Cookie` field that notes a completed sign-in.
     func note(_ request: EndpointRequest, at now: UnixTime) -> (name: String, value: String) {
-        let times = (self.times(request, at: now) + [now.seconds]).suffix(Self.most)
+        let times = (self.times(request, at: now) + [now.seconds]).suffix(self.most)
         let value = Secret(times.map(String.init).joined(separator: "."))
         let cookie = SessionCookie(
             name: "\(self.sessionCookie)-\(Self.label)",
             isSecure: request.isSecure,
-            maxAge: Int(Self.period.components.seconds)
+            maxAge: Int(self.period.components.seconds)
         )
         return ("set-cookie", cookie.setting(value))
     }
@@ -32,8 +45,8 @@ struct CompletedSignIns: Sendable {
     /// The times of the period, in seconds since 1970. They are not sealed: a browser that changes them only changes
     /// what it is shown.
     private func times(_ request: EndpointRequest, at now: UnixTime) -> [Int64] {
-        guard let value = request.credentials.companion(Self.label), value.bytes.count <= 64 else { return [] }
+        guard let value = request.credentials.companion(Self.label), value.bytes.count <= 128 else { return [] }
         return String(decoding: value.bytes, as: UTF8.self).split(separator: ".").compactMap { Int64($0) }
-            .filter { $0 > 0 && (0..<Self.period.components.seconds).contains(now.seconds - $0) }
+            .filter { $0 > 0 && (0..<self.period.components.seconds).contains(now.seconds - $0) }
     }
 }

@@ -41,8 +41,11 @@ package struct HostSignInEndpoints: Sendable {
 
     /// These endpoints, and `endpoints` with a sign-in page that leads away from hosts whose users sign in elsewhere.
     /// Only `endpoints` if there are no such hosts.
-    package func added(to endpoints: [Endpoint]) -> [Endpoint] {
+    ///
+    /// - Parameter leads: False for a provider whose own cookie counts on every host: its page leads back by itself.
+    package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
+        guard leads else { return endpoints + self.own }
         let led = endpoints.map { endpoint in
             guard endpoint.path == SignInPath.path else { return endpoint }
             var led = endpoint

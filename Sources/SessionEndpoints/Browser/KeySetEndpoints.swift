@@ -39,9 +39,8 @@ package struct KeySetEndpoints: Sendable {
         on scope: EndpointScope,
         _ answer: @escaping @Sendable () async -> EndpointResponse
     ) -> Endpoint {
-        Endpoint(path: path, methods: ["GET", "HEAD", "OPTIONS"], scope: scope, bodyLimit: 0) { request in
-            request.method == "OPTIONS" ? Self.preflight : await answer()
-        }
+        Endpoint(path: path, methods: ["GET", "HEAD"], scope: scope, bodyLimit: 0) { _ in await answer() }
+            .readable(by: .everyone)
     }
 
     private static func answer(_ keys: JWKSet, isWhole: Bool = true) -> EndpointResponse {
@@ -51,22 +50,8 @@ package struct KeySetEndpoints: Sendable {
                 ("content-type", "application/json"),
                 ("cache-control", isWhole ? "public, max-age=\(Self.maxAge.components.seconds)" : "no-store"),
                 ("x-content-type-options", "nosniff"),
-            ] + Self.readable,
+            ],
             body: JSONText.encode(keys.value)
         )
     }
-
-    /// Any page may read the set, which is the same for everybody.
-    private static let readable: [(name: String, value: String)] = [
-        ("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin"),
-    ]
-
-    /// The answer to a CORS preflight: scripts may send any field.
-    private static let preflight = EndpointResponse(
-        status: 204,
-        fields: readable + [
-            ("access-control-allow-methods", "GET, HEAD, OPTIONS"), ("access-control-allow-headers", "*"),
-            ("access-control-max-age", "86400"),
-        ]
-    )
 }

@@ -26,16 +26,35 @@ enum Page {
         }
     }
 
+    /// Where a form is posted, and what goes along with the user's input.
+    struct Form: Sendable {
+        let action: String
+        let hidden: [(name: String, value: String)]
+
+        /// The form of the sign-in page.
+        ///
+        /// - Parameter returnTo: Already sanitised.
+        static func signIn(returnTo: String) -> Form {
+            Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
+        }
+
+        var html: String {
+            let inputs = self.hidden.map { name, value in
+                #"<input type="hidden" name="\#(name)" value="\#(HTMLText.escaped(value))">"#
+            }
+            return ([#"<form method="post" action="\#(self.action)">"#] + inputs).joined(separator: "\n")
+        }
+    }
+
     /// The sign-in page.
     ///
     /// - Parameters:
-    ///   - returnTo: Already sanitised.
     ///   - identifier: The user's input, to be shown again.
     ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
     ///   - wait: The remaining time of a rate limit.
     static func signIn(
         host: String,
-        returnTo: String,
+        form: Form,
         notice: Notice? = nil,
         identifier: String = "",
         reason: Reason? = nil,
@@ -50,8 +69,7 @@ enum Page {
                 content: """
                     <p>to continue to <strong>\(HTMLText.escaped(host))</strong></p>
                     \(notice?.html ?? "")
-                    <form method="post" action="\(SignInPath.path)">
-                    <input type="hidden" name="return_to" value="\(HTMLText.escaped(returnTo))">
+                    \(form.html)
                     <label for="identifier">Email or user name</label>
                     <input id="identifier" name="identifier" type="text" autocomplete="username" autocapitalize="none" \
                     spellcheck="false" maxlength="256" required value="\(HTMLText.escaped(identifier))"\(focus.name)\(describedBy)>
@@ -107,6 +125,34 @@ enum Page {
             ),
             fields: reason?.refusal?.retryFields() ?? [],
             reason: reason
+        )
+    }
+
+    /// The field of the form that confirms a sign-in by a link.
+    static let handoffProof = "proof"
+
+    /// The page that asks whether a link may sign the user in: only the POST of its button does it.
+    ///
+    /// - Parameters:
+    ///   - account: The name of the account that the link signs in.
+    ///   - proof: What the form brings back.
+    ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want that account.
+    static func confirmHandoff(host: String, account: String, proof: Secret, elsewhere: String) -> EndpointResponse {
+        .page(
+            200,
+            WebPage(
+                title: "Sign in with this link?",
+                content: """
+                    <p>The link signs you in to <strong>\(HTMLText.escaped(host))</strong> as \
+                    <strong>\(HTMLText.escaped(account))</strong>.</p>
+                    <p>Continue only if this is your own account and you have asked for the link.</p>
+                    <form method="post" action="\(HandoffPath.path)">
+                    <input type="hidden" name="\(self.handoffProof)" value="\(String(decoding: proof.bytes, as: UTF8.self))">
+                    <button type="submit">Sign in</button>
+                    </form>
+                    <p><a href="\(HTMLText.escaped(elsewhere))">Go on without this account</a></p>
+                    """
+            )
         )
     }
 }

@@ -9,6 +9,7 @@ enum Herodot {
         403: ("Forbidden", "The requested action was forbidden"),
         404: ("Not Found", "The requested resource could not be found"),
         410: ("Gone", "The requested resource is no longer available"),
+        422: ("Unprocessable Entity", "The request was well-formed but could not be followed"),
         415: ("Unsupported Media Type", "The request is using an unknown content type"),
         429: ("Too Many Requests", "Too many requests"),
         503: ("Service Unavailable", "The service is temporarily unavailable"),
@@ -24,6 +25,7 @@ enum Herodot {
     ///   - id: `error.id`, by which some clients distinguish refusals.
     ///   - message: `error.message`; nil: that of the status.
     ///   - beside: Members beside `error`.
+    ///   - status: Where Kratos's status differs from that of the reason.
     ///   - wait: The remaining time of a rate limit.
     static func error(
         _ reason: Reason,
@@ -32,15 +34,16 @@ enum Herodot {
         id: String? = nil,
         message: String? = nil,
         beside: [String: JSONValue] = [:],
+        status: Int? = nil,
         retryAfter wait: Duration? = nil
     ) -> EndpointResponse {
         var fields = reason.refusal?.retryFields(wait) ?? []
-        if reason.refusal?.challenge == .bearer { fields.append(("www-authenticate", "Bearer")) }
+        if status == nil, reason.refusal?.challenge == .bearer { fields.append(("www-authenticate", "Bearer")) }
         return self.envelope(
-            self.status(reason),
+            status ?? self.status(reason),
             reason,
             text,
-            to: request,
+            requestID: request.requestID,
             id: id,
             message: message,
             beside: beside,
@@ -54,7 +57,36 @@ enum Herodot {
             403,
             reason,
             "The provided Ory Session Token could not be found, is invalid, or otherwise malformed.",
-            to: request
+            requestID: request.requestID
+        )
+    }
+
+    /// 403 by a rule, with what the user reads; nil: the gateway's own words.
+    static func denied(_ text: String?, to request: EndpointRequest) -> EndpointResponse {
+        self.error(.ruleDenied, text ?? "Access denied.", to: request)
+    }
+
+    /// 404, which is Kratos's answer for what is not there, whatever the cause.
+    static func notFound(_ reason: Reason, _ text: String, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(404, reason, text, requestID: request.requestID)
+    }
+
+    /// 429 with `Retry-After`.
+    static func throttled(_ reason: Reason, to request: EndpointRequest, retryAfter wait: Duration) -> EndpointResponse
+    {
+        self.error(reason, "Too many sign-in attempts. Please try again later.", to: request, retryAfter: wait)
+    }
+
+    /// 422 that names the URL to which the app sends its user's browser. Not a refusal.
+    static func browserNeeded(_ url: String, to request: EndpointRequest) -> EndpointResponse {
+        self.envelope(
+            422,
+            nil,
+            "In order to complete this flow please redirect the browser to: \(url)",
+            requestID: request.requestID,
+            id: "browser_location_change_required",
+            message: "browser location change required",
+            beside: ["redirect_browser_to": .string(url)]
         )
     }
 
@@ -63,11 +95,21 @@ enum Herodot {
         self.error(reason, "Please try again in a moment.", to: request)
     }
 
+    /// The refusals before an endpoint runs, which Kratos's endpoints share.
+    static let envelope = RefusalEnvelope { reason, requestID in
+        Self.envelope(
+            Self.status(reason),
+            reason,
+            "The request is refused before it is read: \(reason.rawValue).",
+            requestID: requestID
+        )
+    }
+
     private static func envelope(
         _ status: Int,
-        _ reason: Reason,
+        _ reason: Reason?,
         _ text: String,
-        to request: EndpointRequest,
+        requestID: String,
         id: String? = nil,
         message: String? = nil,
         beside: [String: JSONValue] = [:],
@@ -76,7 +118,7 @@ enum Herodot {
         let known = self.texts[status] ?? (StatusText.phrase(status), "The request failed")
         var error: [String: JSONValue] = [
             "code": .integer(Int64(status)), "status": .string(known.status), "reason": .string(text),
-            "message": .string(message ?? known.message), "request": .string(request.requestID),
+            "message": .string(message ?? known.message), "request": .string(requestID),
         ]
         var fields = fields
         if let id {

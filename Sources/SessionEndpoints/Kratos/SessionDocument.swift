@@ -16,6 +16,21 @@ enum SessionDocument {
     ]
     private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
 
+    /// The methods by their names in Kratos. How a provider has authenticated the user (`amr`, RFC 8176) has none there:
+    /// for Kratos a sign-in at a provider is one by `oidc`.
+    private static func methods(of session: Session) -> [String] {
+        let known = session.methods.filter(self.knownMethods.contains)
+        return known.isEmpty && session.provider != nil ? ["oidc"] : known
+    }
+
+    /// The answer to a native sign-in.
+    static func signedIn(_ token: Secret, _ session: Session, origin: String, now: UnixTime) -> JSONValue {
+        [
+            "session_token": .string(String(decoding: token.bytes, as: UTF8.self)),
+            "session": self.value(session, origin: origin, now: now),
+        ]
+    }
+
     /// - Parameters:
     ///   - origin: The configured origin for the URL of the identity's schema.
     ///   - now: A session that has expired by then is not active.
@@ -34,7 +49,7 @@ enum SessionDocument {
             "issued_at": .string(session.issuedAt.rfc3339),
             "authenticator_assurance_level": .string(session.aal.rawValue),
             "authentication_methods": .array(
-                session.methods.filter(self.knownMethods.contains).map { method in
+                self.methods(of: session).map { method in
                     [
                         "method": .string(method),
                         "aal": self.secondFactors.contains(method) ? "aal2" : "aal1",

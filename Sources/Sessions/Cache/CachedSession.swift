@@ -45,8 +45,8 @@ package final class CachedSession {
     /// From this time on, an app that needs the provider's tokens cannot serve the session.
     package let tokensEndAt: UnixTime
 
-    /// Whether it is that of an access token, which only some routes accept.
-    package let isLimited: Bool
+    /// Whether its token is accepted by some routes only, with a proof only, or for some requests only.
+    package private(set) var isLimited: Bool
 
     /// The provider's last verdict on a foreign token; nil for the gateway's own.
     private(set) var verdict: ForeignVerdict?
@@ -89,7 +89,7 @@ package final class CachedSession {
             ? UnixTime(milliseconds: (stored.usedAt ?? stored.record.issuedAt).milliseconds + self.touchMilliseconds)
             : .never
         self.renewAt = stored.record.provider?.renewAt ?? .never
-        self.isLimited = stored.record.access != nil
+        self.isLimited = Self.isLimited(stored.record, verdict)
         self.dueAt = .never
         switch tokens {
         case .notNeeded: (self.tokens, self.tokensEndAt) = (nil, .never)
@@ -108,6 +108,13 @@ package final class CachedSession {
 
     /// What this loop knows of a foreign token; nil for the gateway's own.
     var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
+
+    /// Whether it only bridges an outage of the provider (`ForeignVerdict.isStale`).
+    package var isStale: Bool { self.verdict?.isStale == true }
+
+    private static func isLimited(_ session: Session, _ verdict: ForeignVerdict?) -> Bool {
+        session.access != nil || session.keyThumbprint != nil || verdict?.isStale == true
+    }
 
     // Integers: arithmetic with `Duration` shows in the profile of a read.
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
@@ -142,6 +149,7 @@ package final class CachedSession {
         self.readAt = readAt
         self.turn = turn
         self.verdict = verdict
+        self.isLimited = Self.isLimited(self.session, verdict)
         self.unreadSince = nil
         self.servesUntil = Self.end(of: self.session, readAt, verdict)
         self.refreshAt = Self.refresh(readAt, verdict)

@@ -15,6 +15,8 @@ final class SessionFlight {
     var reads = 1
     /// Why there is no session, once the read is over and found none.
     var refusal = Reason.sessionUnknown
+    /// What the provider demands of the user, if that is why there is no session.
+    var demand: ProviderDemand?
     /// What could not answer, once the read is over and failed.
     var failure = Reason.storeUnavailable
     /// Whether it has waited for the renewal of the provider's tokens.
@@ -37,6 +39,9 @@ final class SessionFlight {
     /// The key of the session, under which the flight is found.
     var key: RecordKey { self.reading.key }
 
+    /// The outcome, once the read is over.
+    var known: Outcome? { self.outcome }
+
     /// Calls `receiver` with the outcome, at once if it is known.
     func whenOver(_ receiver: @escaping (Outcome) -> Void) {
         if let outcome = self.outcome { receiver(outcome) } else { self.waiting.append(Waiter(receiver: receiver)) }
@@ -54,6 +59,8 @@ final class SessionFlight {
 /// it began.
 struct ForeignFlight {
     let tokens: any ForeignTokens
+    /// How the token was presented.
+    let kind: Session.Kind
     /// The configuration's number (`SessionResolver.foreignGeneration`).
     let generation: UInt64
     /// What this loop knew of the token.
@@ -72,6 +79,14 @@ package struct SessionRead {
 
     /// The reason of the refusal when there is no session.
     package var refusal: Reason { self.flight.refusal }
+
+    /// What the provider demands of the user, if that is why there is no session.
+    package var demand: ProviderDemand? { self.flight.demand }
+
+    /// The result of a read that is over already; nil: it has to be waited for.
+    package var result: Result<CachedSession?, StoreError>? {
+        self.flight.known.map { self.resolver.use($0, for: self) }
+    }
 
     /// Calls `receiver` once, possibly before this returns: with the session, with nil when there is none of this kind,
     /// or with the store's error.

@@ -1,22 +1,30 @@
 import NIOCore
-internal import Vocabulary
+package import Vocabulary
 
 /// Tokens that a provider made.
 extension SessionResolver {
     /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
     private static let longestForeignToken = 8192
 
-    /// The session of a token that is not of the gateway's own syntax. Only native apps present providers' tokens: none
-    /// comes in a cookie.
+    /// The session of a browser that presents a provider's own cookie.
+    package func resolve(providerCookie cookie: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+        self.loop.assertInEventLoop()
+        return self.foreign(.web, token: cookie, now: now)
+    }
+
+    /// The session of a token that is not of the gateway's own syntax.
+    ///
+    /// - Parameter kind: `web` for a cookie of the provider: neither passes as the other.
     func foreign(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
-        guard let foreign = self.foreignFlight(known: nil), kind == .native, token.count <= Self.longestForeignToken
+        guard let foreign = self.foreignFlight(as: kind, known: nil), token.count <= Self.longestForeignToken
         else { return .malformed }
         if let entry = self.cache.lookup(token, now: now) {
+            guard entry.session.kind == kind, entry.verdict != nil else { return .otherKind }
             self.cache.counters.hits += 1
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        guard let key = foreign.tokens.key(of: token) else { return .malformed }
+        guard let key = foreign.tokens.key(of: token, as: kind) else { return .malformed }
         let flight: SessionFlight
         if let underWay = self.flights[key] {
             self.cache.counters.misses += 1
@@ -30,7 +38,8 @@ extension SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// A read whose answer is known already: the token is not accepted. Like every read it ends in a later tick.
+    /// A read whose answer is known already: the token is not accepted. It ends in a later tick, so that a client that
+    /// repeats such a token takes its turn with the others.
     private func unknown(_ token: Secret, key: RecordKey, for reason: Reason, now: UnixTime) -> SessionFlight {
         let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
         flight.refusal = reason
@@ -43,25 +52,29 @@ extension SessionResolver {
     }
 
     /// nil if no configured provider knows any tokens.
-    func foreignFlight(known: ForeignSession?) -> ForeignFlight? {
-        self.foreignTokens.map { ForeignFlight(tokens: $0, generation: self.foreignGeneration, known: known) }
+    func foreignFlight(as kind: Session.Kind, known: ForeignSession?) -> ForeignFlight? {
+        self.foreignTokens.map {
+            ForeignFlight(tokens: $0, kind: kind, generation: self.foreignGeneration, known: known)
+        }
     }
 
     /// How the token of an entry is judged now, and the key of its record. An entry that a stream holds may be older than
     /// the configuration; then nothing is known of the token.
     func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
         guard let tokens = self.foreignTokens,
-            let key = entry.token.bytes.withUnsafeBytes({ tokens.key(of: $0) })
+            let key = entry.token.bytes.withUnsafeBytes({ tokens.key(of: $0, as: known.session.kind) })
         else { return nil }
-        return self.foreignFlight(known: key == entry.key ? known : nil).map { (key, $0) }
+        return self.foreignFlight(as: known.session.kind, known: key == entry.key ? known : nil).map { (key, $0) }
     }
 
     func ask(_ foreign: ForeignFlight, _ flight: SessionFlight) {
-        foreign.tokens.session(flight.token, key: flight.key, known: foreign.known, on: self.loop).assumeIsolated()
-            .whenComplete { result in
-                // The answer is handled in a later tick, even if it was given at once.
-                self.loop.assumeIsolated().execute { self.answered(result, foreign, for: flight) }
-            }
+        foreign.tokens.eventualSession(
+            flight.token,
+            as: foreign.kind,
+            key: flight.key,
+            known: foreign.known,
+            on: self.loop
+        ).whenComplete { self.answered($0, foreign, for: flight) }
     }
 
     private func answered(
@@ -90,6 +103,13 @@ extension SessionResolver {
             )
             if !isCurrent { self.cache.remove(token: flight.token) }
             self.finish(flight, .success(entry))
+        case .success(.insufficient(let demand)):
+            // Kept nowhere: the user may do what is demanded at any moment.
+            self.cache.endReading(flight.reading)
+            self.cache.remove(token: flight.token)
+            flight.refusal = .requireAAL
+            flight.demand = demand
+            self.finish(flight, .success(nil))
         case .success(let answer):
             self.cache.endReading(flight.reading)
             self.cache.remove(token: flight.token)

@@ -35,7 +35,7 @@ package final class SessionResolver {
 
     package let cache: SessionCache
     let loop: any EventLoop
-    let store: any SessionStore
+    let store: any SessionStore & ReplaceableStore
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
@@ -59,6 +59,9 @@ package final class SessionResolver {
             if (oldValue == nil) != (self.tokenReader == nil) { self.cache.invalidate(.all) }
         }
     }
+    /// Tells whose users are gone; nil if the configured provider cannot. A reload replaces it, and then has every known
+    /// session read again.
+    package var directory: (any UserDirectory)?
     /// The last version given to a foreign session; providers do not number theirs.
     var foreignVersion: UInt64 = 0
     /// The answers of the store in this tick.
@@ -70,7 +73,7 @@ package final class SessionResolver {
     package init(
         loop: any EventLoop,
         cache: SessionCache,
-        store: any SessionStore,
+        store: any SessionStore & ReplaceableStore,
         authority: TokenAuthority,
         clock: Clock
     ) {
@@ -85,7 +88,7 @@ package final class SessionResolver {
     /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     package func resolve(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
         self.loop.assertInEventLoop()
-        guard token.count == TokenAuthority.tokenLength else { return self.foreign(kind, token: token, now: now) }
+        guard token.count == TokenAuthority.tokenLength else { return self.other(kind, token: token, now: now) }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
             self.cache.counters.hits += 1
@@ -102,11 +105,16 @@ package final class SessionResolver {
         switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return self.foreign(kind, token: token, now: now)
+        case .malformed: return self.other(kind, token: token, now: now)
         }
         self.cache.counters.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
+    }
+
+    /// A token that is not of our syntax. None is in our own cookie.
+    private func other(_ kind: Session.Kind, token: UnsafeRawBufferPointer, now: UnixTime) -> Resolution {
+        kind == .native ? self.foreign(kind, token: token, now: now) : .malformed
     }
 
     /// What a request that waited gets: what the read found, or, when the store could not answer, the loop's own entry
@@ -123,7 +131,7 @@ package final class SessionResolver {
             guard let known = read.flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
                 known.mayServe(at: self.clock.now())
             else { return outcome }
-            guard known.session.kind == read.kind else { return .success(nil) }
+            guard known.session.kind == read.kind, !self.hasLostUser(of: known.session) else { return .success(nil) }
             // The store cannot note this use; the next one is noted.
             known.isReferenced = true
             self.cache.counters.doubtedUses += 1
@@ -178,6 +186,9 @@ package final class SessionResolver {
 
     private func arrived(_ result: Result<Stored<Session>?, StoreError>, for flight: SessionFlight) {
         switch result {
+        case .success(.some(let stored)) where self.hasLostUser(of: stored.record):
+            flight.refusal = .sessionUserGone
+            self.forget(flight)
         case .success(.some(let stored)):
             guard let reader = self.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
             guard let grant = stored.record.provider?.grant else {
@@ -194,13 +205,20 @@ package final class SessionResolver {
                 }
             }
         case .success(.none):
-            self.cache.endReading(flight.reading)
-            self.cache.remove(token: flight.token)
-            self.finish(flight, .success(nil))
+            self.forget(flight)
         case .failure(let error):
             self.cache.endReading(flight.reading)
             self.finish(flight, .failure(error))
         }
+    }
+
+    private func hasLostUser(of session: Session) -> Bool { self.directory?.hasLostUser(of: session) ?? false }
+
+    /// Ends a read that found no session.
+    private func forget(_ flight: SessionFlight) {
+        self.cache.endReading(flight.reading)
+        self.cache.remove(token: flight.token)
+        self.finish(flight, .success(nil))
     }
 
     /// Keeps the session with the provider's tokens. If they have expired while the session was not in use, the request

@@ -47,9 +47,9 @@ package struct ForeignSessions: Sendable {
     }
 
     /// The standing of the token with this key. Fails with `StoreError`.
-    package func standing(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Standing> {
+    package func standing(_ key: RecordKey, on loop: any EventLoop) -> Eventual<Standing> {
         self.record(key, on: loop).flatMap { stored in
-            guard let record = stored?.record else { return loop.makeSucceededFuture(.none) }
+            guard let record = stored?.record else { return .success(.none) }
             return self.epochs(of: record.foreign.session, on: loop).map { epochs in
                 record.isCurrent(epochs) ? .live(record.foreign) : .ended
             }
@@ -65,11 +65,47 @@ package struct ForeignSessions: Sendable {
         issuedAt: UnixTime?,
         as key: RecordKey,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignSession?> {
+    ) -> Eventual<ForeignSession?> {
         self.accept(Candidate(foreign: foreign, issuedAt: issuedAt, key: key), reads: Self.maxReads, on: loop)
     }
 
+    /// Binds an accepted token to a key (`ForeignTokens.bind`). Fails with `StoreError`.
+    package func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding> {
+        self.bind(key, to: thumbprint, reads: Self.maxReads, on: loop).future(on: loop)
+    }
+
     // MARK: Steps
+
+    private func bind(
+        _ key: RecordKey,
+        to thumbprint: String,
+        reads: Int,
+        on loop: any EventLoop
+    ) -> Eventual<KeyBinding> {
+        self.record(key, on: loop).flatMap { stored in
+            guard let stored else { return .success(.ended) }
+            var record = stored.record
+            if let bound = record.foreign.session.keyThumbprint {
+                return .success(bound == thumbprint ? .bound : .otherKey)
+            }
+            record.foreign.session.keyThumbprint = thumbprint
+            return self.store.eventualReplace(
+                key,
+                judged: stored.version,
+                with: record,
+                attempt: self.authority.newAttempt(),
+                on: loop
+            ).flatMap { replacement in
+                switch replacement {
+                case .done: return .success(.bound)
+                case .absent: return .success(.ended)
+                case .changed where reads > 1:
+                    return self.bind(key, to: thumbprint, reads: reads - 1, on: loop)
+                case .changed, .quarantined: return .failure(StoreError.unavailable)
+                }
+            }
+        }
+    }
 
     private struct Candidate: Sendable {
         let foreign: ForeignSession
@@ -86,15 +122,13 @@ package struct ForeignSessions: Sendable {
         var latest: UInt64 { max(self.subject, self.providerSession) }
     }
 
-    private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?> {
+    private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<ForeignSession?> {
         // The epochs are read before the record is written, so that an end in between is later than they are.
         let epochs = self.epochs(of: new.foreign.session, on: loop)
         return self.record(new.key, on: loop).and(epochs).flatMap { stored, epochs in
-            guard let record = self.record(for: new, in: stored?.record, epochs) else {
-                return loop.makeSucceededFuture(nil)
-            }
-            guard record != stored?.record else { return loop.makeSucceededFuture(record.foreign) }
-            let replaced = self.store.replace(
+            guard let record = self.record(for: new, in: stored?.record, epochs) else { return .success(nil) }
+            guard record != stored?.record else { return .success(record.foreign) }
+            let replaced = self.store.eventualReplace(
                 new.key,
                 judged: stored?.version,
                 with: record,
@@ -103,13 +137,13 @@ package struct ForeignSessions: Sendable {
             )
             return replaced.flatMap { replacement in
                 switch replacement {
-                case .done: return loop.makeSucceededFuture(record.foreign)
+                case .done: return .success(record.foreign)
                 // Its lineage has ended.
-                case .absent where stored == nil: return loop.makeSucceededFuture(nil)
+                case .absent where stored == nil: return .success(nil)
                 case .absent, .changed:
-                    guard reads > 1 else { return loop.makeFailedFuture(StoreError.unavailable) }
+                    guard reads > 1 else { return .failure(StoreError.unavailable) }
                     return self.accept(new, reads: reads - 1, on: loop)
-                case .quarantined: return loop.makeFailedFuture(StoreError.unavailable)
+                case .quarantined: return .failure(StoreError.unavailable)
                 }
             }
         }
@@ -145,22 +179,26 @@ package struct ForeignSessions: Sendable {
         var record = standing
         record.foreign = new.foreign
         record.foreign.session.epoch = former.epoch
+        // The provider does not know of it.
+        record.foreign.session.keyThumbprint = former.keyThumbprint
         return record
     }
 
     private func record(
         _ key: RecordKey,
         on loop: any EventLoop
-    ) -> EventLoopFuture<Stored<ForeignSessionRecord>?> {
-        self.store.replaceable(key, as: ForeignSessionRecord.self, on: loop)
+    ) -> Eventual<Stored<ForeignSessionRecord>?> {
+        self.store.eventualReplaceable(key, as: ForeignSessionRecord.self, on: loop)
     }
 
-    private func epochs(of session: Session, on loop: any EventLoop) -> EventLoopFuture<Epochs> {
-        let subject = self.store.epoch(of: session.subject, on: loop)
+    private func epochs(of session: Session, on loop: any EventLoop) -> Eventual<Epochs> {
+        let subject = self.store.eventualEpoch(of: session.subject, on: loop)
         guard let name = session.provider?.endName else {
             return subject.map { Epochs(subject: $0, providerSession: 0) }
         }
-        return subject.and(self.store.epoch(of: name, on: loop)).map { Epochs(subject: $0, providerSession: $1) }
+        return subject.and(self.store.eventualEpoch(of: name, on: loop)).map {
+            Epochs(subject: $0, providerSession: $1)
+        }
     }
 }
 

@@ -6,20 +6,75 @@ package import Vocabulary
 package protocol ForeignTokens: Sendable {
     /// The key under which the session of these bytes is kept if a provider may know them, by their syntax alone; nil if
     /// none does. Called on an event loop, for tokens that are not of the gateway's own syntax.
-    func key(of token: UnsafeRawBufferPointer) -> RecordKey?
+    ///
+    /// - Parameter kind: How they are presented: `web` in a cookie of the provider, `native` as a token. The same bytes
+    ///   have another key as the other, so that neither passes as the other.
+    func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey?
 
     /// Finds the session of a token.
     ///
     /// - Parameters:
-    ///   - key: The token's, from `key(of:)`.
+    ///   - kind: How it is presented.
+    ///   - key: The token's, from `key(of:as:)`.
     ///   - known: What this loop knows of the token; its verdict is used for as long as it may be.
-    /// - Returns: A future of `loop`. It fails with `ForeignTokenError`.
-    func session(
+    /// - Returns: The answer, at once if neither provider nor store has to be waited for. It fails with
+    ///   `ForeignTokenError`.
+    func eventualSession(
         _ token: Secret,
+        as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
         on loop: any EventLoop
-    ) -> EventLoopFuture<ForeignAnswer>
+    ) -> Eventual<ForeignAnswer>
+
+    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another one. From then on it is good
+    /// only with a proof. An event loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
+    ///
+    /// - Parameter key: The token's, from `key(of:as:)`.
+    /// - Returns: A future of `loop`. It fails with `StoreError`.
+    func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding>
+
+    /// Tells the provider that the user has signed out of the session of a token, so that it refuses the token as well.
+    ///
+    /// - Parameter sessionID: The provider's id of the session; nil if it is not known.
+    /// - Returns: Whether the provider has ended the session, or cannot end any: then the gateway alone does.
+    func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
+}
+
+extension ForeignTokens {
+    /// The same as a future of `loop`.
+    package func session(
+        _ token: Secret,
+        as kind: Session.Kind,
+        key: RecordKey,
+        known: ForeignSession?,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignAnswer> {
+        self.eventualSession(token, as: kind, key: key, known: known, on: loop).future(on: loop)
+    }
+
+    /// The session of an app's token for an act that a provider's doubtful word does not suffice for: an answer that only
+    /// bridges an outage of the provider (`ForeignVerdict.isStale`) fails with `providerUnavailable`.
+    package func freshSession(
+        _ token: Secret,
+        as kind: Session.Kind = .native,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<ForeignAnswer> {
+        self.session(token, as: kind, key: key, known: nil, on: loop).flatMapThrowing { answer in
+            if case .live(let found) = answer, found.verdict.isStale { throw ForeignTokenError.providerUnavailable }
+            return answer
+        }
+    }
+}
+
+/// The result of binding a token to a key.
+package enum KeyBinding: Sendable {
+    case bound
+    /// It is bound to another key, and stays so.
+    case otherKey
+    /// It has ended.
+    case ended
 }
 
 /// What was found for a foreign token.
@@ -27,6 +82,29 @@ package enum ForeignAnswer: Sendable, Equatable {
     case live(ForeignSession)
     /// The token is not accepted, for this reason.
     case none(Reason)
+    /// The provider knows the session, and demands more of its user before it tells who that is.
+    indirect case insufficient(ProviderDemand)
+}
+
+/// What a provider demands of a user whose session does not suffice for it, in its own words.
+package struct ProviderDemand: Sendable, Hashable {
+    /// The absolute URL to which a browser goes for it; nil: the provider names none.
+    package var page: String?
+    /// The provider's own JSON document, for programs.
+    package var document: [UInt8]
+
+    package init(page: String?, document: [UInt8]) {
+        self.page = page
+        self.document = document
+    }
+
+    /// The page, from which the browser comes back to `target`; nil if there is none.
+    ///
+    /// - Parameter target: An absolute URL.
+    package func page(leadingTo target: String) -> String? {
+        guard let page = self.page, !page.contains("return_to=") else { return self.page }
+        return page + (page.contains("?") ? "&" : "?") + FormText.encoded([("return_to", target)])
+    }
 }
 
 /// Why nothing is known about a foreign token. This says nothing about the token.
@@ -37,7 +115,7 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// Native, of the token's own lineage.
+    /// Of the token's own lineage; `web` for a cookie of the provider, else `native`.
     package var session: Session
     package var verdict: ForeignVerdict
 
@@ -52,10 +130,14 @@ package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
     /// From this time on, the provider must vouch again before the session is used.
     package let usableUntil: UnixTime
+    /// Whether it had run out and only bridges an outage of the provider: it suffices for requests that may be repeated,
+    /// and for no others.
+    package let isStale: Bool
 
-    package init(givenAt: UnixTime, usableUntil: UnixTime) {
+    package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false) {
         self.givenAt = givenAt
         self.usableUntil = max(givenAt, usableUntil)
+        self.isStale = isStale
     }
 
     /// A use from this time on asks the provider in the background, so that a session in use never waits for it.
@@ -100,19 +182,22 @@ extension TokenAuthority {
 
     /// The key of the token's record.
     ///
+    /// - Parameter kind: How it is presented.
     /// - Parameter configuration: What decides whether and how the provider's tokens are accepted: after a change of it,
     ///   no earlier verdict is used. The lineage stays the same, so that a token that was signed out stays so.
     package func foreignKey(
         _ token: UnsafeRawBufferPointer,
+        as kind: Session.Kind = .native,
         of provider: String,
         configuration: String
     ) -> RecordKey {
+        let label = kind == .native ? "token" : "cookie"
         // A token has hundreds of bytes, so it is hashed once, and its digest under each name.
         let digest = SHA256.digest(token)
         return RecordKey(
             kind: .foreignSession,
             lineage: self.foreignLineage(digest, of: provider, under: self.current),
-            digest: Self.foreignHash("token", [provider, configuration], digest.bytes, under: self.current)
+            digest: Self.foreignHash(label, [provider, configuration], digest.bytes, under: self.current)
         )
     }
 
@@ -141,7 +226,7 @@ extension TokenAuthority {
     }
 
     /// The label and each name are preceded by their length, so that no two inputs are the same bytes.
-    private static func foreignHash(
+    static func foreignHash(
         _ label: String,
         _ names: [String],
         _ bytes: [UInt8],
@@ -151,7 +236,9 @@ extension TokenAuthority {
         input.reserveCapacity(bytes.count + 128)
         input.append(contentsOf: "foreign ".utf8)
         for name in [label] + names {
-            input.append(contentsOf: "\(name.utf8.count) ".utf8)
+            // Without interpolation, which costs more than the hash of a name.
+            input.append(contentsOf: String(name.utf8.count).utf8)
+            input.append(UInt8(ascii: " "))
             input.append(contentsOf: name.utf8)
         }
         input.append(contentsOf: bytes)

@@ -19,6 +19,11 @@ struct MemoryRecords {
         var members: Set<RecordKey> = []
         var bornUntil: UnixTime
         var ended: (until: UnixTime, holdsPlace: Bool)?
+
+        mutating func join(_ key: RecordKey, until expiry: UnixTime) {
+            self.members.insert(key)
+            self.bornUntil = max(self.bornUntil, expiry)
+        }
     }
 
     /// What expires at a deadline.
@@ -190,10 +195,7 @@ struct MemoryRecords {
     }
 
     mutating func joinFamily(_ key: RecordKey, until expiry: UnixTime) {
-        var family = self.families.removeValue(forKey: key.lineage) ?? Family(bornUntil: expiry)
-        family.members.insert(key)
-        family.bornUntil = max(family.bornUntil, expiry)
-        self.families[key.lineage] = family
+        self.families[key.lineage, default: Family(bornUntil: expiry)].join(key, until: expiry)
     }
 
     mutating func leaveFamily(_ key: RecordKey) {

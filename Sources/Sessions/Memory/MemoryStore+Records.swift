@@ -66,16 +66,22 @@ extension MemoryStore {
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?> {
+        self.eventualReplaceable(key, as: kind, on: loop).future(on: loop)
+    }
+
+    package func eventualReplaceable<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> Eventual<Stored<Record>?> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let now = self.clock.now()
         let found = self.shard(of: key.lineage).records.withLock { $0.record(key, at: now) }
-        return self.answer(on: loop) {
-            guard let found else { return nil }
-            guard let record = try? ReplaceableEnvelope(found.bytes).record(as: kind) else {
-                throw StoreError.unavailable
-            }
-            return Stored(record: record, version: found.version)
+        guard let found else { return .success(nil) }
+        guard let record = try? ReplaceableEnvelope(found.bytes).record(as: kind) else {
+            return .failure(StoreError.unavailable)
         }
+        return .success(Stored(record: record, version: found.version))
     }
 
     package func replace<Record: ReplaceableRecord>(
@@ -85,12 +91,24 @@ extension MemoryStore {
         attempt: AttemptID,
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
-        self.answer(on: loop) {
-            let draft = try self.draft(record, key: key, attempt: attempt)
-            return try self.write(in: key.lineage) { (records, now) throws(StoreError) in
-                try records.replace(judged: judged, with: draft, at: now)
+        self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
+    }
+
+    package func eventualReplace<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        judged: RecordVersion?,
+        with record: Record,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> Eventual<Replacement> {
+        .now(
+            Result {
+                let draft = try self.draft(record, key: key, attempt: attempt)
+                return try self.write(in: key.lineage) { (records, now) throws(StoreError) in
+                    try records.replace(judged: judged, with: draft, at: now)
+                }
             }
-        }
+        )
     }
 
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -100,17 +118,25 @@ extension MemoryStore {
 
     // MARK: Ids
 
+    package var onceMemory: OnceMemory { OnceMemory(epoch: self.epoch, since: self.begunAt) }
+
     package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        self.eventualOnce(id, for: lifetime, on: loop).future(on: loop)
+    }
+
+    package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         let now = self.clock.now()
         let end = now.advanced(by: lifetime)
-        return self.answer(on: loop) {
-            do {
-                return try self.onces.enter(id, until: end, at: now)
-            } catch StoreError.full {
-                self.collect()
-                return try self.onces.enter(id, until: end, at: now)
+        return .now(
+            Result {
+                do {
+                    return try self.onces.enter(id, until: end, at: now)
+                } catch StoreError.full {
+                    self.collect()
+                    return try self.onces.enter(id, until: end, at: now)
+                }
             }
-        }
+        )
     }
 
     // MARK: Steps

@@ -8,7 +8,7 @@ package import Vocabulary
 /// across a wait. When the store is full, sign-in and mint fail with `.full`. Nothing alive is ever evicted, and no
 /// marker: a marker that goes too early would let a used token be used again. Each write removes a few expired records,
 /// and `sweep()` removes the rest.
-package final class MemoryStore: RecordStore {
+package final class MemoryStore: RecordStore, SessionIndex {
     final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
 
@@ -30,6 +30,9 @@ package final class MemoryStore: RecordStore {
     let documents = Mutex(MemoryDocuments())
     let clock: Clock
     let caches: SessionCaches
+    /// Another number in each process, as the process before this one is forgotten.
+    let epoch = UInt64.random(in: 1 ... .max)
+    let begunAt: UnixTime
 
     /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and
     /// markers together, and as many ids that are presented once. It reports ends to `caches`.
@@ -42,6 +45,7 @@ package final class MemoryStore: RecordStore {
         self.onces = OnceTable(shards: Self.shardCount, places: limits.onces)
         self.clock = clock
         self.caches = caches
+        self.begunAt = clock.now()
     }
 
     /// The number of sessions kept now, including those that have expired but were not removed yet.
@@ -113,7 +117,17 @@ package final class MemoryStore: RecordStore {
     }
 
     package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
-        loop.makeSucceededFuture(self.subjects.epoch(of: subject))
+        self.eventualEpoch(of: subject, on: loop).future(on: loop)
+    }
+
+    package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
+        .success(self.subjects.epoch(of: subject))
+    }
+
+    // MARK: SessionIndex
+
+    package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
+        loop.makeSucceededFuture(self.subjects.members(of: subject).filter { $0.kind == .session })
     }
 
     // MARK: Steps
@@ -160,10 +174,6 @@ package final class MemoryStore: RecordStore {
         on loop: any EventLoop,
         _ step: () throws -> Answer
     ) -> EventLoopFuture<Answer> {
-        do {
-            return loop.makeSucceededFuture(try step())
-        } catch {
-            return loop.makeFailedFuture(error)
-        }
+        Eventual.now(Result(catching: step)).future(on: loop)
     }
 }

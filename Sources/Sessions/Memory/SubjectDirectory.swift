@@ -46,6 +46,11 @@ final class SubjectDirectory: Sendable {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }
 
+    /// The keys of the subject's records, in no order.
+    func members(of subject: String) -> Set<RecordKey> {
+        self.shard(of: subject).part.withLock { $0.entries[subject]?.members ?? [] }
+    }
+
     /// Adds a record of the subject that lives at most until `expiry`, and returns the epoch under which it is written.
     func join(_ subject: String, _ key: RecordKey, until expiry: UnixTime) -> UInt64 {
         self.shard(of: subject).part.withLock { part in

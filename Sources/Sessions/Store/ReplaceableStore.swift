@@ -32,6 +32,13 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Record>?>
 
+    /// The same, at once if the store can.
+    func eventualReplaceable<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> Eventual<Stored<Record>?>
+
     /// Compare-and-swap: if the record under `key` is still `judged`, `record` replaces it. Fails with `.full` when
     /// there is no room.
     ///
@@ -47,11 +54,38 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
+    /// The same, at once if the store can.
+    func eventualReplace<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        judged: RecordVersion?,
+        with record: Record,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> Eventual<Replacement>
+
     /// Ends the record, whatever its version. Succeeds also when there is none; may be repeated.
     func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension ReplaceableStore {
+    package func eventualReplaceable<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> Eventual<Stored<Record>?> {
+        .later(self.replaceable(key, as: kind, on: loop))
+    }
+
+    package func eventualReplace<Record: ReplaceableRecord>(
+        _ key: RecordKey,
+        judged: RecordVersion?,
+        with record: Record,
+        attempt: AttemptID,
+        on loop: any EventLoop
+    ) -> Eventual<Replacement> {
+        .later(self.replace(key, judged: judged, with: record, attempt: attempt, on: loop))
+    }
+
     /// Writes a record where there is none yet; `.changed` when there is one.
     package func create<Record: ReplaceableRecord>(
         _ record: Record,

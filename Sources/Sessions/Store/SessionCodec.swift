@@ -24,8 +24,7 @@ extension Session {
     /// Writes the session as a part of another record.
     package func write(to writer: inout CompactWriter) {
         writer.write(self.id)
-        // Only sessions of access tokens have terms, so that those written before there were any stay readable.
-        writer.write(byte: self.access != nil ? 3 : self.kind == .web ? 1 : 2)
+        writer.write(byte: self.form.rawValue | (self.endsAlone ? Self.aloneBit : 0))
         writer.write(byte: self.origin.byte)
         writer.write(self.lineage.tag)
         self.identity.write(to: &writer)
@@ -48,22 +47,36 @@ extension Session {
             writer.write(optional: provider.renewAt) { $0.write($1) }
             writer.write(optional: provider.tokensEndAt) { $0.write($1) }
         }
-        if let access = self.access {
-            writer.write(optional: access.audience) { $0.write($1) }
-            writer.write(optional: access.keyThumbprint) { $0.write($1) }
+        if self.form == .access { writer.write(optional: self.access?.audience) { $0.write($1) } }
+        if self.form == .access || self.form == .bound {
+            writer.write(optional: self.keyThumbprint) { $0.write($1) }
         }
+    }
+
+    /// What follows the parts that every session has. Those that were written before there were other parts stay
+    /// readable.
+    private enum Form: UInt8 {
+        case web = 1
+        case native = 2
+        /// With the terms of an access token, and perhaps a key.
+        case access = 3
+        /// With a key.
+        case bound = 4
+    }
+
+    /// Added to the form of a session that ends alone.
+    private static let aloneBit: UInt8 = 0x40
+
+    private var form: Form {
+        if self.access != nil { return .access }
+        return self.kind == .web ? .web : self.keyThumbprint == nil ? .native : .bound
     }
 
     /// Reads a session that is a part of another record.
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Session {
         let id = try reader.text()
-        let kind: Session.Kind
-        let kindByte = try reader.byte()
-        switch kindByte {
-        case 1: kind = .web
-        case 2, 3: kind = .native
-        default: throw CompactFormatError()
-        }
+        let formByte = try reader.byte()
+        guard let form = Form(rawValue: formByte & ~self.aloneBit) else { throw CompactFormatError() }
         let originByte = try reader.byte()
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
@@ -71,7 +84,7 @@ extension Session {
         // Arguments are evaluated in order, which is the order of the fields.
         return Session(
             id: id,
-            kind: kind,
+            kind: form == .web ? .web : .native,
             origin: origin,
             lineage: Lineage(tag: try reader.text()),
             identity: try Identity.read(from: &reader),
@@ -96,9 +109,9 @@ extension Session {
                     tokensEndAt: try reader.optionalTime()
                 )
             },
-            access: kindByte != 3
-                ? nil
-                : AccessTerms(audience: try reader.optionalText(), keyThumbprint: try reader.optionalText())
+            access: form == .access ? AccessTerms(audience: try reader.optionalText()) : nil,
+            keyThumbprint: form == .access || form == .bound ? try reader.optionalText() : nil,
+            endsAlone: formByte & self.aloneBit != 0
         )
     }
 }

@@ -153,9 +153,16 @@ package protocol SessionStore: Sendable {
     /// its sessions were last ended, in milliseconds by the store's clock, or a little later if they were ended several
     /// times at once; 0 if they were never ended.
     func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64>
+
+    /// The same, at once if the store can.
+    func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 }
 
 extension SessionStore {
+    package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
+        .later(self.epoch(of: subject, on: loop))
+    }
+
     /// For stores that never lose what they have acknowledged.
     package func end(
         presented key: RecordKey,

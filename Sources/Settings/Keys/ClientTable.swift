@@ -7,13 +7,48 @@ extension Section {
             "client_secret_file",
             .path(isSecret: true),
             default: "none",
-            "The file with the client's secret, or two while it is rotated, one a line; a client without one is public."
+            "The file with the client's secret, or two while it is rotated, one a line; without it and jwks_file the client is public."
+        ),
+        SettingsKey(
+            "jwks_file",
+            .path(isSecret: false),
+            default: "none",
+            "A JWK set with the client's public keys, whose private keys sign what it proves itself with (private_key_jwt)."
+        ),
+        SettingsKey(
+            "token_endpoint_auth_method",
+            .choice(ClientAuthenticationMethod.allCases.map(\.rawValue)),
+            default: "any for which the client has a secret or key, else none",
+            "The only way in which the client may prove itself."
+        ),
+        SettingsKey(
+            "app_type",
+            .choice(["native", "spa", "regular_web", "non_interactive"]),
+            "Auth0's type of the app; a native or spa client is public, because everybody could read its secret."
         ),
         SettingsKey(
             "callbacks",
             .list(.text(.redirectURI)),
             default: "none",
             "Where users may be sent with a code: compared character by character, on loopback with any port."
+        ),
+        SettingsKey(
+            "allowed_origins",
+            .list(.text(.webOrigin)),
+            default: "none",
+            "Origins whose scripts may use the token, revocation and userinfo endpoints."
+        ),
+        SettingsKey(
+            "allowed_logout_urls",
+            .list(.text(.redirectURI)),
+            default: "none",
+            "Where users may be sent after a sign-out that the client asked for: compared character by character."
+        ),
+        SettingsKey(
+            "initiate_login_uri",
+            .text(.loginPage),
+            default: "none",
+            "The client's page that begins a sign-in, to which the page of a pushed request that has ended leads."
         ),
         SettingsKey(
             "grant_types",
@@ -36,7 +71,13 @@ extension Section {
             "is_token_endpoint_ip_header_trusted",
             .boolean,
             default: "false",
-            "Take the user's address from auth0-forwarded-for; only for a client with a secret, whose server asks for its users."
+            "Take the user's address from auth0-forwarded-for; only for a client that proves itself, whose server asks for its users."
+        ),
+        SettingsKey(
+            "require_proof_of_possession",
+            .boolean,
+            default: "false",
+            "Give tokens only to a client that proves a key (DPoP), and bind them to that key."
         ),
         SettingsKey(
             "session_transfer",
@@ -79,7 +120,7 @@ extension Section {
             "leeway",
             .duration(.zero ... .seconds(600)),
             default: "60s",
-            "How long after a rotation the former refresh token gets the same new one again, for answers that are lost."
+            "How long after a rotation the former refresh token gets the same new one again, for lost answers; more than 60s counts for tokens bound to a key."
         ),
         SettingsKey(
             "token_lifetime",
@@ -98,6 +139,12 @@ extension Section {
             .choice(RefreshTokenSettings.Issuing.allCases.map(\.rawValue)),
             default: "offline_access",
             "When the client gets one: if the scope offline_access was granted, or always."
+        ),
+        SettingsKey(
+            "enforce_online_refresh_tokens",
+            .boolean,
+            default: "false",
+            "Refresh tokens end with the browser's session in which they were granted, and so with the provider's."
         ),
     ])
 
@@ -142,7 +189,7 @@ extension Section {
             "enforce_cascade_revocation",
             .boolean,
             default: "true",
-            "Web sessions always end with the native session or refresh token that they come from; false is refused."
+            "Native clients: web sessions and tokens that came of its transfer tokens end when its refresh token is revoked."
         ),
         SettingsKey(
             "allow_refresh_token",
@@ -154,7 +201,7 @@ extension Section {
             "enforce_online_refresh_tokens",
             .boolean,
             default: "true",
-            "Refresh tokens of a transfer always end with the native session that it comes from; false is refused."
+            "Web clients: such a refresh token ends with the browser's session in which it was granted."
         ),
         SettingsKey("delegation", .section(.delegation), "This version has no delegated access."),
     ])
@@ -193,7 +240,7 @@ extension Section {
             "resource_servers",
             .list(.text(.clientID)),
             default: "none",
-            "The clients with a secret that may introspect its access tokens: servers of the API."
+            "The clients, not public ones, that may introspect its access tokens: servers of the API."
         ),
     ])
 }

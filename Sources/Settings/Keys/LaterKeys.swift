@@ -1,18 +1,10 @@
 /// Names of settings that this version does not have but an operator may expect. The message for such a name says what
 /// exists instead, rather than treating it as a misspelling.
 enum LaterKeys {
-    private static let kratos =
-        "this version has no Kratos provider: use provider.oidc, provider.oauth2, provider.introspection or provider.static"
-
-    private static let variables = ["SALLYPORT_KRATOS_URL": Self.kratos]
     private static let keys = [
-        "provider.kratos": Self.kratos,
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
         "tls": "this version serves plain HTTP/1.1: put a proxy in front that terminates TLS",
     ]
-
-    /// What exists instead of the variable `name`; nil when it is not one of these.
-    static func sentence(forVariable name: String) -> String? { self.variables[name] }
 
     /// What exists instead of the key at `path`; nil when it is not one of these.
     static func sentence(for path: String) -> String? { self.keys[path] }

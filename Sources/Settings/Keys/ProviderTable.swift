@@ -4,7 +4,12 @@ private let day: Duration = .seconds(86_400)
 
 extension Section {
     static let provider = Section([
-        SettingsKey("oidc", .section(.openID), "An OpenID provider. It and the next three exclude each other."),
+        SettingsKey("oidc", .section(.openID), "An OpenID provider. It and the next four exclude each other."),
+        SettingsKey(
+            "kratos",
+            .section(.kratos),
+            "Ory Kratos: users sign in at its pages, and its session tokens and cookie are accepted."
+        ),
         SettingsKey(
             "oauth2",
             .section(.oauth2),
@@ -193,7 +198,7 @@ extension Section {
             ),
             SettingsKey(
                 "client_authentication",
-                .choice(ProviderClientSettings.Method.allCases.map(\.rawValue)),
+                .choice(ClientAuthenticationMethod.allCases.map(\.rawValue)),
                 default: "client_secret_basic with a secret, private_key_jwt with a key, else none",
                 "How the gateway proves itself."
             ),
@@ -262,7 +267,11 @@ extension Section {
     // MARK: Static users
 
     private static let staticProvider = Section([
-        SettingsKey("users", .sections(.user), "The users."),
+        SettingsKey(
+            "users",
+            .sections(.user),
+            "The users. A reload refuses what belongs to a user who is gone, and ends the sessions of one whose password_hash changed."
+        ),
         SettingsKey(
             "users_file",
             .path(isSecret: false),
@@ -284,7 +293,7 @@ extension Section {
             "password_hash",
             .secret(.passwordHash),
             required: true,
-            "A scrypt hash of the password; the README shows how to make one."
+            "A scrypt hash of the password, as `sallyport hash-password` prints it."
         ),
         SettingsKey(
             "traits",

@@ -72,9 +72,19 @@ enum Quantity {
 
 /// Why a text is not valid for its key, as an instruction to correct it.
 struct SyntaxFault: Error {
-    let mend: String
+    /// Where in the text it is, and what is there, for a text with a grammar of its own.
+    struct Place {
+        /// Unicode scalars of the text before it.
+        let offset: Int
+        let found: String
+        let allowed: String
+    }
 
-    init(_ mend: String) {
+    let mend: String
+    let place: Place?
+
+    init(_ mend: String, at place: Place? = nil) {
         self.mend = mend
+        self.place = place
     }
 }

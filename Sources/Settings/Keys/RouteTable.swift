@@ -92,6 +92,12 @@ extension Section {
             "What must be the same as when the session began: the address or the network. Only with auth: required."
         ),
         SettingsKey(
+            "binding_action",
+            .choice(BindingAction.allCases.map(\.rawValue)),
+            default: "reauthenticate",
+            "What follows for another device: it has to sign in; or the session ends as well; or log, a dry run, only counts and records it."
+        ),
+        SettingsKey(
             "bearer",
             .choice(BearerOwner.allCases.map(\.rawValue)),
             default: "gateway",

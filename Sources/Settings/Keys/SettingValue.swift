@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+internal import Rules
 internal import Vocabulary
 
 /// A value that is valid by itself. Whether it fits the other values is checked by `SettingsValidation`.
@@ -13,6 +14,7 @@ enum SettingValue: Sendable {
     case address(ListenAddress)
     case block(CIDRBlock)
     case url(PublicURL)
+    case condition(RuleCondition)
     case list([Setting])
     case tree(SettingsTree)
     case document(JSONValue)
@@ -104,6 +106,11 @@ struct SettingsTree: Sendable {
 
     func url(_ name: String) -> PublicURL? {
         guard case .url(let value)? = self[name]?.value else { return nil }
+        return value
+    }
+
+    func condition(_ name: String) -> RuleCondition? {
+        guard case .condition(let value)? = self[name]?.value else { return nil }
         return value
     }
 

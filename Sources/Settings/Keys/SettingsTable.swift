@@ -73,9 +73,21 @@ extension Section {
         ),
         SettingsKey("session", .section(.session), "How long sessions live, and their cookie."),
         SettingsKey("store", .section(.store), "Where sessions are kept."),
+        SettingsKey(
+            "exchange",
+            .section(.exchange),
+            "Web to native: apps sign users in through the browser and get a session token for two codes."
+        ),
         SettingsKey("handoff", .section(.handoff), "Where a session-transfer token is accepted and how long it lives."),
         SettingsKey("identity", .section(.identity), "Which fields carry the identity to the app."),
         SettingsKey("asn", .section(.asn), "The source of autonomous system numbers: a database or a CSV, not both."),
+        SettingsKey("compat", .section(.compat), "Behaviour for apps that were written after outdated documentation."),
+        SettingsKey("geo", .section(.geo), "The source of the places of addresses, for rules."),
+        SettingsKey(
+            "rules",
+            .sections(.rule),
+            "What is refused on conditions, in order: the first rule that applies decides."
+        ),
         SettingsKey("limits", .section(.limits), "What a client may use up."),
         SettingsKey("timeouts", .section(.timeouts), "How long the gateway waits."),
         SettingsKey("drain", .section(.drain), "How the gateway stops."),
@@ -88,7 +100,13 @@ extension Section {
             .text(.listenAddress),
             default: "127.0.0.1:9090",
             "The address for health, readiness and metrics. It asks for no credentials, so keep it off public networks."
-        )
+        ),
+        SettingsKey(
+            "tokens_file",
+            .path(isSecret: true),
+            default: "none",
+            "A file with lines of name, scopes (read, sessions, clients) and SHA-256 of operators' tokens; without it users' sessions are not served there."
+        ),
     ])
 
     private static let session = Section([
@@ -209,12 +227,30 @@ extension Section {
             default: "false",
             "A handoff on a host without endpoints also signs the browser in on the first host with endpoints."
         ),
+        SettingsKey(
+            "confirm",
+            .choice(HandoffSettings.Confirmation.allCases.map(\.rawValue)),
+            default: "cross_site",
+            "Which tokens in the query are used only after the user confirms it on a page: those in links on other sites, all, or none; with never, links on other sites are refused."
+        ),
     ])
 
     private static let asn = Section([
         SettingsKey("database", .path(isSecret: false), "A MaxMind .mmdb file with autonomous_system_number."),
         SettingsKey("csv", .path(isSecret: false), "A file with lines of prefix,asn."),
     ])
+
+    private static let geo = Section(
+        [
+            SettingsKey(
+                "database",
+                .path(isSecret: false),
+                required: true,
+                "A MaxMind .mmdb file with country, such as GeoLite2-City or GeoIP2-City."
+            )
+        ],
+        isOption: true
+    )
 
     private static let limits = Section([
         SettingsKey(
@@ -336,7 +372,7 @@ extension Section {
         SettingsKey(
             "timeout",
             .duration(.zero...hour),
-            default: "30s",
+            default: "20s",
             "Then running requests may take this long to end."
         ),
     ])

@@ -1,3 +1,6 @@
+internal import Rules
+internal import Vocabulary
+
 /// The form of a text, and its meaning.
 package struct TextRule: Sendable {
     /// The type's name in messages and in the reference.
@@ -87,6 +90,14 @@ extension TextRule {
         mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil }
 
+    /// A page of a client's web app.
+    static let loginPage = TextRule(
+        "URL",
+        allowed: "an https URL, or an http URL on loopback, e.g. https://app.example.com/login",
+        pattern: "^https?://[^#*\\s]+$",
+        mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
+    ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
+
     /// A field name (RFC 9110 5.1).
     static let fieldName = TextRule(
         "field name",
@@ -169,6 +180,21 @@ extension TextRule {
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
 
+    /// The condition of a rule.
+    static let condition = TextRule(
+        "condition",
+        allowed:
+            "a condition of at most \(RuleCondition.longest) characters, e.g. event.request.geoip.countryCode != \"DE\"",
+        pattern: "^.{1,\(RuleCondition.longest)}$"
+    ) { text throws(SyntaxFault) in
+        do throws(RuleFault) {
+            return .condition(try RuleCondition(text))
+        } catch {
+            let place = SyntaxFault.Place(offset: error.offset, found: error.found, allowed: error.allowed)
+            throw SyntaxFault(error.mend, at: place)
+        }
+    }
+
     /// A Redis URL. `SettingsJudges.redisURL` checks it further.
     static let redisURL = TextRule(
         "Redis URL",
@@ -195,7 +221,7 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0] == "scrypt" else {
-            throw SyntaxFault("write a scrypt hash (RFC 7914), never the password itself")
+            throw SyntaxFault("write what `sallyport hash-password` prints, never the password itself")
         }
         let isBase64URL = parts[4...].allSatisfy { part in
             part.utf8.allSatisfy { $0.isNameByte && $0 != 0x7E && $0 != 0x2E } && part.utf8.count % 4 != 1

@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
@@ -92,12 +94,9 @@ struct EnvironmentOverlay {
 
     private mutating func reportUnknown(_ name: String) {
         let isShown = isKeyLike(name)
-        var found = "an unknown variable"
+        let found = "an unknown variable"
         var mend = "unset it: unknown variables with this prefix are refused, because they may be misspelt"
-        if let sentence = LaterKeys.sentence(forVariable: name) {
-            found = "a feature that this version does not have"
-            mend = sentence
-        } else if name.hasPrefix("SALLYPORT_INSECURE") {
+        if name.hasPrefix("SALLYPORT_INSECURE") {
             let flag = name.dropFirst(Self.prefix.count).lowercased().replacing("_", with: "-")
             mend = "use the command line flag --\(flag): insecure settings are flags, so that each start shows them"
         } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {

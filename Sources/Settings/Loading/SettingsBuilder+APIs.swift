@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 extension SettingsBuilder {
     /// The APIs; tells the routes of `hosts` whose access tokens they accept.
     mutating func apis(_ hosts: inout [HostSettings], clients: [ClientSettings]) -> [APISettings] {
@@ -16,6 +18,9 @@ extension SettingsBuilder {
             }
             var api = APISettings(audience: audience)
             api.scopes = tree.texts("scopes") ?? []
+            for scope in api.scopes where Self.identityScopes.contains(scope) {
+                self.warnings.append("\(key).scopes has \(scope), which every client may ask for without an API")
+            }
             api.lifetime = tree.duration("lifetime") ?? api.lifetime
             api.routes = tree.texts("routes") ?? []
             api.resourceServers = tree.texts("resource_servers") ?? []
@@ -28,6 +33,11 @@ extension SettingsBuilder {
             return api
         }
     }
+
+    /// The scopes of OpenID Connect (Core 5.4, 11) that the gateway grants itself.
+    private static let identityScopes: Set<String> = [
+        "openid", "profile", "email", "phone", "address", "offline_access",
+    ]
 
     private mutating func accept(
         _ audience: String,
@@ -69,8 +79,8 @@ extension SettingsBuilder {
         self.report(
             tree["resource_servers"]?.origin ?? tree.origin,
             key,
-            found: "\(quoted(id)), \(isPublic ? "which has no client_secret_file" : "which is not in clients")",
-            allowed: "a client with a secret" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
+            found: "\(quoted(id)), \(isPublic ? "which is public" : "which is not in clients")",
+            allowed: "a client that proves itself" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
             mend: isPublic
                 ? "add client_secret_file to it"
                 : Spelling.nearest(to: id, in: names).map { "did you mean \($0)?" } ?? "add it to clients"

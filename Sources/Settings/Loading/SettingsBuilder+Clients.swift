@@ -19,10 +19,16 @@ extension SettingsBuilder {
             }
             var client = ClientSettings(clientID: id)
             client.clientSecrets = self.clientSecrets(tree, key: "\(key).client_secret_file")
+            client.keySet = self.clientKeys(tree, key: "\(key).jwks_file")
+            client.authenticationMethod = self.authenticationMethod(tree, key: key)
             if let written = tree.texts("grant_types") {
                 client.grantTypes = Set(written.compactMap(GrantType.init(rawValue:)))
             }
             client.callbacks = (tree.texts("callbacks") ?? []).compactMap(RedirectURI.init)
+            self.warnOfCallbacks(client, tree, key: key)
+            client.allowedOrigins = tree.texts("allowed_origins") ?? []
+            client.logoutURLs = Set(tree.texts("allowed_logout_urls") ?? [])
+            client.initiateLoginURI = tree.text("initiate_login_uri")
             client.refreshToken = self.refreshToken(tree, key: key)
             client.socialLogins = Set(
                 SocialLogin.allCases.filter {
@@ -32,8 +38,11 @@ extension SettingsBuilder {
             client.bundleID = tree.tree("mobile")?.tree("ios")?.text("app_bundle_identifier")
             self.checkSocialLogins(client, tree, key: key)
             client.trustsAddressField = self.trustsAddressField(tree, key: key)
+            client.requiresProof = tree.boolean("require_proof_of_possession") ?? false
             guard let transfer = tree.tree("session_transfer") else { return client }
             client.allowsRefreshAfterTransfer = transfer.boolean("allow_refresh_token") ?? false
+            client.endsRefreshAfterTransfer = transfer.boolean("enforce_online_refresh_tokens") ?? true
+            client.cascades = transfer.boolean("enforce_cascade_revocation") ?? true
             client.canCreateTransferToken = transfer.boolean("can_create_session_transfer_token") ?? false
             let methods = transfer.texts("allowed_authentication_methods") ?? []
             client.allowsCookie = methods.contains("cookie")
@@ -44,6 +53,21 @@ extension SettingsBuilder {
             client.revokesDerivedOnReplay = transfer.text("on_replay") == "revoke_derived"
             self.refuseLaterFeatures(transfer, key: "\(key).session_transfer")
             return client
+        }
+    }
+
+    /// Warns of callbacks that are missing, or that receive a parameter twice.
+    private mutating func warnOfCallbacks(_ client: ClientSettings, _ tree: SettingsTree, key: String) {
+        let redirected = ["authorization_code", "implicit"].filter { tree.texts("grant_types")?.contains($0) == true }
+        if let grant = redirected.first, client.callbacks.isEmpty {
+            self.warnings.append("\(key).grant_types has \(grant), which does nothing without callbacks")
+        }
+        for (index, callback) in client.callbacks.enumerated() {
+            for name in callback.answerParameters {
+                self.warnings.append(
+                    "\(key).callbacks[\(index)] has the parameter \(name) in its query, which every answer to it has too"
+                )
+            }
         }
     }
 
@@ -65,6 +89,41 @@ extension SettingsBuilder {
         return secrets.map { Secret(Array($0)) }
     }
 
+    /// The content of a file of public keys, which only JOSE can read.
+    private mutating func clientKeys(_ tree: SettingsTree, key: String) -> [UInt8]? {
+        let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
+        guard let setting = tree["jwks_file"], let json = self.content(setting, key: key, allowed: allowed) else {
+            return nil
+        }
+        guard let fault = self.judges.clientKeys(json) else { return json }
+        self.report(
+            setting.origin,
+            key,
+            found: "a file that cannot be used: \(fault)",
+            allowed: allowed,
+            mend: "write what the client publishes of its keys; their private parts stay with the client"
+        )
+        return nil
+    }
+
+    private mutating func authenticationMethod(_ tree: SettingsTree, key: String) -> ClientAuthenticationMethod? {
+        if let type = tree.text("app_type"), ["native", "spa"].contains(type), !tree.isPublicClient, !self.isPartial {
+            // RFC 8252 8.5
+            self.report(
+                tree["app_type"]?.origin ?? tree.origin,
+                "\(key).app_type",
+                found: "\(type) for a client with client_secret_file or jwks_file",
+                allowed: "\(type) for a public client: everybody who has the app has its secret",
+                mend: "remove the secret, or write regular_web or non_interactive"
+            )
+        }
+        let name = "token_endpoint_auth_method"
+        guard let method = tree.text(name).flatMap(ClientAuthenticationMethod.init(rawValue:)) else { return nil }
+        let names = AuthenticationKeys(method: name, keyFile: "jwks_file")
+        self.checkAuthentication(method, names, of: tree, key: key)
+        return method
+    }
+
     private mutating func refreshToken(_ client: SettingsTree, key: String) -> RefreshTokenSettings {
         var settings = RefreshTokenSettings()
         guard let tree = client.tree("refresh_token") else { return settings }
@@ -73,15 +132,27 @@ extension SettingsBuilder {
         settings.lifetime = tree.duration("token_lifetime")
         settings.idleLifetime = tree.duration("idle_token_lifetime")
         settings.issuing = tree.text("issued").flatMap { .init(rawValue: $0) } ?? settings.issuing
-        if settings.rotation == .nonRotating, client["client_secret_file"] == nil, !self.isPartial,
+        settings.isOnline = tree.boolean("enforce_online_refresh_tokens") ?? settings.isOnline
+        if settings.isOnline,
+            client.tree("session_transfer")?.boolean("can_create_session_transfer_token") == true
+        {
+            self.report(
+                tree["enforce_online_refresh_tokens"]?.origin ?? tree.origin,
+                "\(key).refresh_token.enforce_online_refresh_tokens",
+                found: "true for a client with can_create_session_transfer_token",
+                allowed: "one of the two: what a transfer makes would outlive the browser's session",
+                mend: "remove one of them"
+            )
+        }
+        if settings.rotation == .nonRotating, client.isPublicClient, !self.isPartial,
             let origin = tree["rotation_type"]?.origin
         {
             // RFC 9700 4.14.2
             self.report(
                 origin,
                 "\(key).refresh_token.rotation_type",
-                found: "non-rotating for a client without client_secret_file",
-                allowed: "non-rotating for a client with a secret",
+                found: "non-rotating for a client without client_secret_file or jwks_file",
+                allowed: "non-rotating for a client that proves itself",
                 mend: "write rotating, or add client_secret_file"
             )
         }
@@ -105,12 +176,12 @@ extension SettingsBuilder {
     private mutating func trustsAddressField(_ client: SettingsTree, key: String) -> Bool {
         let name = "is_token_endpoint_ip_header_trusted"
         guard client.boolean(name) == true, let origin = client[name]?.origin else { return false }
-        if client["client_secret_file"] == nil, !self.isPartial {
+        if client.isPublicClient, !self.isPartial {
             self.report(
                 origin,
                 "\(key).\(name)",
-                found: "true for a client without client_secret_file",
-                allowed: "true for a client with a secret: anyone can send requests as any other",
+                found: "true for a client without client_secret_file or jwks_file",
+                allowed: "true for a client that proves itself: anyone can send requests as any other",
                 mend: "add client_secret_file, or remove the key"
             )
         }
@@ -120,26 +191,19 @@ extension SettingsBuilder {
     /// Refuses Auth0's keys that this version reads but cannot act on, so that an operator does not rely on them.
     private mutating func refuseLaterFeatures(_ transfer: SettingsTree, key: String) {
         let delegation = transfer.tree("delegation") ?? SettingsTree(origin: .builtIn)
-        let features: [(tree: SettingsTree, name: String, path: String, inert: Bool, sentence: String)] = [
-            (
-                transfer, "enforce_cascade_revocation", key, true,
-                "web sessions always end with the native session or refresh token that they come from"
-            ),
-            (
-                transfer, "enforce_online_refresh_tokens", key, true,
-                "refresh tokens of a transfer always end with the native session that it comes from"
-            ),
-            (delegation, "allow_delegated_access", "\(key).delegation", false, "this version has no delegated access"),
-        ]
-        for (tree, name, path, inert, sentence) in features {
-            guard let value = tree.boolean(name), value != inert, let origin = tree[name]?.origin else { continue }
-            self.report(
-                origin,
-                "\(path).\(name)",
-                found: "\(value)",
-                allowed: "\(inert)",
-                mend: "write \(inert), or remove the key: \(sentence)"
-            )
-        }
+        let name = "allow_delegated_access"
+        guard delegation.boolean(name) == true, let origin = delegation[name]?.origin else { return }
+        self.report(
+            origin,
+            "\(key).delegation.\(name)",
+            found: "true",
+            allowed: "false",
+            mend: "write false, or remove the key: this version has no delegated access"
+        )
     }
+}
+
+extension SettingsTree {
+    /// Whether the mapping of a client names nothing by which the client could prove itself.
+    fileprivate var isPublicClient: Bool { self["client_secret_file"] == nil && self["jwks_file"] == nil }
 }

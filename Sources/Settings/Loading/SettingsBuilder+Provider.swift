@@ -24,6 +24,7 @@ extension SettingsBuilder {
         let provider: ProviderSettings? =
             switch name {
             case "oidc": self.openID(section).map(ProviderSettings.openID)
+            case "kratos": self.kratos(section, besides: settings.session).map(ProviderSettings.kratos)
             case "oauth2": self.oauth2(section).map(ProviderSettings.oauth2)
             case "introspection": self.introspection(section).map(ProviderSettings.introspection)
             default: self.fixedUsers(section, settings)
@@ -37,9 +38,9 @@ extension SettingsBuilder {
         self.reportMissing(
             self.tree["provider"]?.origin ?? self.tree.origin,
             "provider",
-            "provider.oidc, provider.oauth2, provider.introspection or provider.static",
-            "name an OpenID provider (SALLYPORT_OIDC_URL) or users (SALLYPORT_USERS_FILE), or write auth: public on every "
-                + "route; without a provider no one can sign in"
+            "provider.oidc, provider.kratos, provider.oauth2, provider.introspection or provider.static",
+            "name an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
+                + "write auth: public on every route; without a provider no one can sign in"
         )
     }
 
@@ -51,6 +52,17 @@ extension SettingsBuilder {
         _ name: String,
         _ settings: Settings
     ) {
+        if case .kratos = provider, !settings.hosts.isEmpty, !settings.hosts.contains(where: \.endpoints),
+            !self.isPartial
+        {
+            self.report(
+                origin,
+                "provider.kratos",
+                found: "Kratos, and no host with endpoints: true",
+                allowed: "it with a host on which browsers and apps reach it",
+                mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
+            )
+        }
         if provider.redirects, !settings.hosts.isEmpty, !settings.hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
                 origin,
@@ -114,7 +126,7 @@ extension SettingsBuilder {
             switch provider {
             case .openID: true
             case .oauth2, .introspection: path == "provider.access_token"
-            case .fixedUsers, nil: false
+            case .kratos, .fixedUsers, nil: false
             }
         guard !isGiven else { return }
         self.report(

@@ -32,54 +32,69 @@ extension SettingsBuilder {
                 mend: "remove the line ends from the file"
             )
         }
-        let method = tree.text("client_authentication").flatMap(ProviderClientSettings.Method.init(rawValue:))
+        let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
         self.checkAuthentication(tree, method, key: key)
         guard let id = tree.text("client_id") ?? (tree["client_id"] == nil ? id : nil) else { return nil }
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: method)
     }
 
-    /// Refuses a secret or key that the method does not use, and a method without what it needs.
+    /// Refuses both a secret and a key where no method says which of them counts.
     private mutating func checkAuthentication(
         _ tree: SettingsTree,
-        _ method: ProviderClientSettings.Method?,
+        _ method: ClientAuthenticationMethod?,
         key: String
     ) {
-        let files = ["client_secret_file", "client_key_file"]
-        let given = files.filter { tree[$0] != nil }
-        guard let method else {
-            guard given.count == 2, let origin = tree["client_key_file"]?.origin else { return }
-            self.report(
-                origin,
-                "\(key).client_key_file",
-                found: "both client_key_file and client_secret_file",
-                allowed: "one of the two",
-                mend: "remove the one that the provider does not ask for"
-            )
-            return
+        if let method {
+            let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
+            return self.checkAuthentication(method, names, of: tree, key: key)
         }
+        guard tree["client_secret_file"] != nil, let origin = tree["client_key_file"]?.origin else { return }
+        self.report(
+            origin,
+            "\(key).client_key_file",
+            found: "both client_key_file and client_secret_file",
+            allowed: "one of the two",
+            mend: "remove the one that the provider does not ask for"
+        )
+    }
+
+    /// The names of the keys by which a mapping says how its client proves itself, besides `client_secret_file`.
+    struct AuthenticationKeys {
+        let method: String
+        let keyFile: String
+    }
+
+    /// Refuses a secret or key that the method does not use, and a method without what it needs.
+    mutating func checkAuthentication(
+        _ method: ClientAuthenticationMethod,
+        _ names: AuthenticationKeys,
+        of tree: SettingsTree,
+        key: String
+    ) {
         let needed: String? =
             switch method {
             case .basic, .post: "client_secret_file"
-            case .privateKeyJWT: "client_key_file"
+            case .privateKeyJWT: names.keyFile
             case .none: nil
             }
-        let origin = tree["client_authentication"]?.origin ?? tree.origin
-        if let needed, !given.contains(needed), !self.isPartial {
+        let origin = tree[names.method]?.origin ?? tree.origin
+        if let needed, tree[needed] == nil, !self.isPartial {
             self.report(
                 origin,
-                "\(key).client_authentication",
+                "\(key).\(names.method)",
                 found: "\(method.rawValue) without \(needed)",
                 allowed: "\(method.rawValue) with \(needed)",
-                mend: "add \(needed), or remove client_authentication"
+                mend: "add \(needed), or remove \(names.method)"
             )
         }
-        for name in given where name != needed {
+        for name in ["client_secret_file", names.keyFile] where name != needed {
+            guard let given = tree[name] else { continue }
             self.report(
-                tree[name]?.origin ?? origin,
+                given.origin,
                 "\(key).\(name)",
-                found: "\(name), but client_authentication is \(method.rawValue)",
-                allowed: needed.map { "\($0) only" } ?? "neither client_secret_file nor client_key_file",
-                mend: "remove it, or write another client_authentication"
+                found: "\(name), but \(names.method) is \(method.rawValue)",
+                allowed: needed.map { "\($0) only" } ?? "neither client_secret_file nor \(names.keyFile)",
+                mend: "remove it, or write another \(names.method)"
             )
         }
     }

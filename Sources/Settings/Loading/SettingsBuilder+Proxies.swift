@@ -48,7 +48,7 @@ extension SettingsBuilder {
                 let place = written.popFirst()
                 guard host.publicURL.isHTTPS else { continue }
                 if route.handoff, let client = route.client { consumers.insert(client) }
-                if route.auth == .required, route.liveBinding != .none, let place,
+                if route.auth == .required, route.enforcedBinding != .none, let place,
                     let origin = place.route["binding"]?.origin
                 {
                     uses.append(("\(place.key).binding", origin, route.liveBinding))

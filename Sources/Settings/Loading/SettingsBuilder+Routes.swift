@@ -39,7 +39,7 @@ extension SettingsBuilder {
         }
     }
 
-    private static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
+    static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
         let isHTTPS = url?.isHTTPS ?? false
         return UpstreamSettings(
             name: name,
@@ -241,6 +241,10 @@ extension SettingsBuilder {
         route.audience = tree.text("audience")
         route.unauthenticated = tree.text("unauthenticated").flatMap(UnauthenticatedAnswer.init(rawValue:)) ?? .auto
         route.liveBinding = tree.text("binding").flatMap(BindingMode.init(rawValue:)) ?? .none
+        if let action = tree.text("binding_action").flatMap(BindingAction.init(rawValue:)) {
+            route.bindingAction = action
+            self.checkBindingAction(tree, prefix, route)
+        }
         route.bearer = tree.text("bearer").flatMap(BearerOwner.init(rawValue:)) ?? .gateway
         route.allowEncodedSlashes = tree.boolean("allow_encoded_slashes") ?? false
         route.cachePrivate = tree.text("cache") != "app"
@@ -294,6 +298,20 @@ extension SettingsBuilder {
             found: "\(quoted(name)), which may not take a token from a cookie or from the query",
             allowed: "a client with session_transfer.allowed_authentication_methods",
             mend: "add cookie or query there, or write \(prefix)handoff: false"
+        )
+    }
+
+    /// An action without a binding never takes place.
+    private mutating func checkBindingAction(_ tree: SettingsTree, _ prefix: String, _ route: RouteSettings) {
+        guard route.liveBinding == .none, route.bindingAction != .reauthenticate, !self.isPartial,
+            let setting = tree["binding_action"]
+        else { return }
+        self.report(
+            setting.origin,
+            "\(prefix)binding_action",
+            found: "\(quoted(setting.shown)) without a binding",
+            allowed: "binding_action where binding is not none",
+            mend: "add binding, or remove it"
         )
     }
 

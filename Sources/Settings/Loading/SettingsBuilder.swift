@@ -39,16 +39,20 @@ struct SettingsBuilder {
         settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
+        settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkUnnamedProxy(settings)
         settings.provider = self.provider(settings)
         settings.nativeSocial = self.nativeSocial()
         settings.session = self.session()
+        settings.exchange = self.exchange(settings.provider)
         settings.store = self.store(hasSecret: settings.secrets != nil)
         settings.handoff = self.handoff(besides: settings.session)
         settings.identity = self.identity(provider: settings.provider)
         self.checkAudiences(settings.identity)
         settings.asn = self.asn()
+        settings.geo = self.geo()
+        settings.rules = self.rules()
         self.checkBindings()
         settings.limits = self.limits()
         settings.timeouts = self.timeouts()
@@ -135,7 +139,7 @@ struct SettingsBuilder {
     }
 
     /// The content of the file that `setting` names; nil when it cannot be read, which is reported.
-    private mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
+    mutating func content(_ setting: Setting, key: String, allowed: String) -> [UInt8]? {
         guard let path = self.resolved(setting) else { return nil }
         do throws(SettingsFiles.Fault) {
             return try self.files.read(path, SecretFile.maxBytes)
@@ -195,6 +199,26 @@ struct SettingsBuilder {
         }
         if !admin.isLoopback {
             self.warnings.append("admin.listen is reachable from other machines and asks for no credentials")
+        }
+    }
+
+    /// The tokens in `admin.tokens_file`.
+    private mutating func operatorTokens() -> [OperatorToken] {
+        let allowed = "a file with 1 to \(OperatorToken.most) lines of name, scopes and SHA-256 in hexadecimal"
+        guard let setting = self.tree.tree("admin")?["tokens_file"],
+            let bytes = self.content(setting, key: "admin.tokens_file", allowed: allowed)
+        else { return [] }
+        do throws(OperatorToken.Fault) {
+            return try OperatorToken.all(in: bytes)
+        } catch {
+            self.report(
+                setting.origin,
+                "admin.tokens_file",
+                found: error.found,
+                allowed: allowed,
+                mend: "write lines such as: ops read,sessions <output of sha256sum>"
+            )
+            return []
         }
     }
 
@@ -270,6 +294,8 @@ struct SettingsBuilder {
         handoff.queryParameter = tree.text("query") ?? handoff.queryParameter
         handoff.lifetime = tree.duration("lifetime") ?? handoff.lifetime
         handoff.isShared = tree.boolean("share") ?? handoff.isShared
+        handoff.confirmation =
+            tree.text("confirm").flatMap(HandoffSettings.Confirmation.init(rawValue:)) ?? handoff.confirmation
         guard let origin = tree["cookies"]?.origin else { return handoff }
         let names = handoff.cookieNames
         if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Synchronization
 
 /// Reads the files that settings name: from the file system in production, from a value in tests.
 package struct SettingsFiles: Sendable {
@@ -55,4 +56,42 @@ package struct SettingsFiles: Sendable {
                 && FileManager.default.isReadableFile(atPath: path)
         }
     )
+
+    /// The same files, and one more.
+    func adding(_ bytes: [UInt8], at added: String) -> SettingsFiles {
+        let (read, isReadable) = (self.read, self.isReadable)
+        return SettingsFiles(
+            read: { path, limit throws(Fault) in path == added ? bytes : try read(path, limit) },
+            isReadable: { $0 == added || isReadable($0) }
+        )
+    }
+
+    /// Files that answer the same at every time after the first.
+    func remembered() -> SettingsFiles {
+        let (read, isReadable) = (self.read, self.isReadable)
+        let known = Remembered()
+        return SettingsFiles(
+            read: { path, limit throws(Fault) in
+                let former = known.state.withLock { $0.contents[path] }
+                let answer = former ?? Result { () throws(Fault) in try read(path, limit) }
+                known.state.withLock { $0.contents[path] = answer }
+                return try answer.get()
+            },
+            isReadable: { path in
+                let former = known.state.withLock { $0.readable[path] }
+                let answer = former ?? isReadable(path)
+                known.state.withLock { $0.readable[path] = answer }
+                return answer
+            }
+        )
+    }
+
+    private final class Remembered: Sendable {
+        struct State: Sendable {
+            var contents: [String: Result<[UInt8], Fault>] = [:]
+            var readable: [String: Bool] = [:]
+        }
+
+        let state = Mutex(State())
+    }
 }

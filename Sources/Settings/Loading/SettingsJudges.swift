@@ -8,6 +8,8 @@ package struct SettingsJudges: Sendable {
     package var privateKey: @Sendable (_ pem: Secret) -> String? = { _ in nil }
     /// The same of a key that must be one on P-256.
     package var p256Key: @Sendable (_ pem: Secret) -> String? = { _ in nil }
+    /// What is wrong with the JWK set of a client's public keys, in a sentence; nil: nothing.
+    package var clientKeys: @Sendable (_ json: [UInt8]) -> String? = { _ in nil }
 
     /// Accepts every value.
     package init() {}

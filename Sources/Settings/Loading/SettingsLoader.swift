@@ -36,6 +36,8 @@ package struct LoadedSettings: Sendable {
     package var warnings: [String]
     /// Every key in the order of the reference; secrets redacted.
     package var entries: [Entry]
+    /// The clients of the file, and the judgement of changes of them.
+    package var clients = ClientBase()
 
     /// Where each value was written.
     package var origins: [(key: String, origin: SettingsOrigin)] {
@@ -79,6 +81,7 @@ package enum SettingsLoader {
         files: SettingsFiles,
         judges: SettingsJudges = SettingsJudges()
     ) throws(SettingsFailure) -> LoadedSettings {
+        let files = files.remembered()
         let written = try self.written(file: file, environment: environment, files: files)
         var builder = SettingsBuilder(
             tree: written.tree,
@@ -93,7 +96,14 @@ package enum SettingsLoader {
         return LoadedSettings(
             settings: settings,
             warnings: written.warnings + builder.warnings,
-            entries: EffectiveSettings.entries(of: written.tree)
+            entries: EffectiveSettings.entries(of: written.tree),
+            clients: ClientBase(
+                tree: written.tree,
+                files: files,
+                flags: flags,
+                judges: judges,
+                native: settings.session.native
+            )
         )
     }
 

@@ -255,7 +255,15 @@ struct SettingsDecoder {
                 shown: kind.shown(scalar.string)
             )
         } catch {
-            self.report(node, key, found: found.withoutCredentials, allowed: kind.allowed, mend: error.mend)
+            self.problems.append(
+                SettingsProblem(
+                    origin: self.origin(node, scalar, at: error.place?.offset),
+                    key: key,
+                    found: error.place?.found ?? found.withoutCredentials,
+                    allowed: error.place?.allowed ?? kind.allowed,
+                    mend: error.mend
+                )
+            )
             return nil
         }
     }
@@ -295,6 +303,20 @@ struct SettingsDecoder {
 
     private func origin(_ node: Node) -> SettingsOrigin {
         .file(path: self.document.path, line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
+    }
+
+    /// The place after `offset` Unicode scalars of a text on one line; nil: the text itself.
+    private func origin(_ node: Node, _ scalar: Node.Scalar, at offset: Int?) -> SettingsOrigin {
+        guard let offset, let mark = node.mark else { return self.origin(node) }
+        let before = scalar.string.unicodeScalars.prefix(offset)
+        // What has two characters in the file: '' in single quotes, \" and \\ in double quotes.
+        let extra =
+            switch scalar.style {
+            case .singleQuoted: 1 + before.count { $0 == "'" }
+            case .doubleQuoted: 1 + before.count { $0 == "\"" || $0 == "\\" }
+            default: 0
+            }
+        return .file(path: self.document.path, line: mark.line, column: mark.column + before.count + extra)
     }
 
     private func compound(_ node: Node, _ value: SettingValue) -> Setting {

@@ -8,6 +8,13 @@ struct YAMLDocument {
     /// The real name of each repeated key, by the name that it has in `root`. The library would have refused it.
     let repeatedNames: [String: String]
 
+    /// A document that was not read from a text.
+    init(root: Node, path: String) {
+        self.path = path
+        self.root = root
+        self.repeatedNames = [:]
+    }
+
     /// Reads UTF-8 text of at most 1 MiB; throws why it is not a YAML document.
     init(_ bytes: [UInt8], path: String) throws(SettingsFailure) {
         var lines = try Self.lines(of: bytes, path: path)

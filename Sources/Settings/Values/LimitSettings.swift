@@ -59,7 +59,7 @@ package struct TimeoutSettings: Sendable, Equatable {
 /// - `timeout` (duration, default: 30s): how long running requests may then take to end.
 package struct DrainSettings: Sendable, Equatable {
     package var delay: Duration = .seconds(5)
-    package var timeout: Duration = .seconds(30)
+    package var timeout: Duration = .seconds(20)
 
     package init() {}
 }

@@ -6,6 +6,8 @@ package enum ProviderSettings: Sendable, Equatable {
     case fixedUsers([UserSettings])
     /// An OpenID provider: discovery, sign-in in the browser, access tokens as credentials.
     case openID(OpenIDSettings)
+    /// Ory Kratos: sign-in at its pages, its session tokens and its cookie as credentials.
+    case kratos(KratosSettings)
     /// A provider of plain OAuth 2.0, without discovery and id_token.
     case oauth2(OAuth2Settings)
     /// Access tokens only, judged by an introspection endpoint (RFC 7662); nobody can sign in.
@@ -16,6 +18,7 @@ package enum ProviderSettings: Sendable, Equatable {
         switch self {
         case .fixedUsers(let users): users.first { $0.id == id }?.aal
         case .openID(let settings): settings.claims.highest
+        case .kratos: .aal2
         case .oauth2: .aal1
         case .introspection: nil
         }
@@ -26,6 +29,7 @@ package enum ProviderSettings: Sendable, Equatable {
         switch self {
         case .fixedUsers: nil
         case .openID(let settings): settings.claims.highest
+        case .kratos: .aal2
         case .oauth2: .aal1
         case .introspection(let settings): settings.claims.highest
         }
@@ -36,6 +40,7 @@ package enum ProviderSettings: Sendable, Equatable {
         switch self {
         case .fixedUsers: nil
         case .openID(let settings): settings.caFile
+        case .kratos(let settings): settings.caFile
         case .oauth2(let settings): settings.caFile
         case .introspection(let settings): settings.caFile
         }
@@ -45,8 +50,13 @@ package enum ProviderSettings: Sendable, Equatable {
     package var redirects: Bool {
         switch self {
         case .openID, .oauth2: true
-        case .fixedUsers, .introspection: false
+        case .kratos, .fixedUsers, .introspection: false
         }
+    }
+
+    /// The name of the provider's own session cookie, which counts as a credential; nil: none does.
+    package var cookieName: String? {
+        if case .kratos(let settings) = self { settings.cookieName } else { nil }
     }
 
     /// Whether a browser can sign in.
@@ -83,20 +93,18 @@ package struct UserSettings: Sendable, Equatable {
 ///   client_secret_basic with a secret, private_key_jwt with a key, else none).
 /// - `client_key_file` (path): a PEM private key for private_key_jwt (RFC 7523 2.2).
 package struct ProviderClientSettings: Sendable, Equatable {
-    package enum Method: String, Sendable, CaseIterable {
-        case basic = "client_secret_basic"
-        case post = "client_secret_post"
-        case privateKeyJWT = "private_key_jwt"
-        case none
-    }
-
     package var id: String
     package var secret: Secret?
     /// The bytes of the PEM file.
     package var privateKey: Secret?
-    package var method: Method
+    package var method: ClientAuthenticationMethod
 
-    package init(id: String, secret: Secret? = nil, privateKey: Secret? = nil, method: Method? = nil) {
+    package init(
+        id: String,
+        secret: Secret? = nil,
+        privateKey: Secret? = nil,
+        method: ClientAuthenticationMethod? = nil
+    ) {
         self.id = id
         self.secret = secret
         self.privateKey = privateKey

@@ -4,6 +4,8 @@ internal import AddressIntelligence
 package struct RedirectURI: Sendable, Hashable {
     /// As it is written.
     package let text: String
+    /// In lower case.
+    package let scheme: String
     /// The same without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); nil for any
     /// other.
     private let portless: String?
@@ -21,6 +23,7 @@ package struct RedirectURI: Sendable, Hashable {
             !Self.unusable.contains(scheme), !rest.isEmpty
         else { return nil }
         self.text = text
+        self.scheme = scheme
         guard scheme == "http" || scheme == "https" else {
             self.portless = nil
             return
@@ -37,12 +40,24 @@ package struct RedirectURI: Sendable, Hashable {
         self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
     }
 
+    /// Whether it leads to an app by a scheme of its own.
+    var hasOwnScheme: Bool { self.scheme != "https" && self.scheme != "http" }
+
     /// Whether a request's `redirect_uri` is this one: the same characters (RFC 9700 4.1.3), but for the port on
     /// loopback.
     package func matches(_ presented: String) -> Bool {
-        if presented == self.text { return true }
+        // Bytes: text is equal in Swift if it is canonically equivalent in Unicode.
+        if presented.utf8.elementsEqual(self.text.utf8) { return true }
         guard let portless = self.portless, let other = RedirectURI(presented) else { return false }
-        return other.portless == portless
+        return other.portless.map { $0.utf8.elementsEqual(portless.utf8) } ?? false
+    }
+
+    /// The parameters of an answer (RFC 6749 4.1.2, RFC 9207) that its query already has, so that the app would get them
+    /// twice.
+    var answerParameters: [String] {
+        let query = self.text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        let names = Set(query.split(separator: "&").map { $0.prefix { $0 != "=" } })
+        return ["code", "state", "iss", "error"].filter { names.contains($0[...]) }
     }
 
     /// Schemes that a browser or the system acts on itself.
@@ -50,6 +65,12 @@ package struct RedirectURI: Sendable, Hashable {
         "about", "blob", "data", "file", "filesystem", "ftp", "intent", "javascript", "mailto", "tel", "vbscript", "ws",
         "wss", "view-source",
     ]
+
+    /// Digits only: `UInt16` also takes a sign.
+    private static func isPort(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } && text.first != "0"
+            && UInt16(text) != nil
+    }
 
     /// The authority without its port; nil if that is not a number.
     private static func host(_ authority: Substring) -> Substring? {
@@ -61,7 +82,7 @@ package struct RedirectURI: Sendable, Hashable {
             end = authority.firstIndex(of: ":") ?? authority.endIndex
         }
         let port = authority[end...]
-        guard port.isEmpty || (port.hasPrefix(":") && UInt16(port.dropFirst()) != nil), end > authority.startIndex
+        guard port.isEmpty || (port.hasPrefix(":") && Self.isPort(port.dropFirst())), end > authority.startIndex
         else {
             return nil
         }

@@ -40,6 +40,8 @@ package struct HostSettings: Sendable, Equatable {
 ///   the app; by default they are removed where no client is set.
 /// - `binding` (`none` | `ip` | `asn` | `ip_dual_stack` | `ip_or_asn`, default: none): checked again on the live
 ///   session.
+/// - `binding_action` (`reauthenticate` | `end_session` | `log`, default: reauthenticate): what follows if it does not
+///   match.
 /// - `bearer` (`gateway` | `app`, default: gateway): who reads `Authorization: Bearer`.
 /// - `allow_encoded_slashes` (boolean, default: false): forward paths with `%2F`.
 /// - `cache` (`private` | `app`, default: private): mark responses to signed-in users as private.
@@ -67,6 +69,7 @@ package struct RouteSettings: Sendable, Equatable {
     /// The audiences whose access tokens are accepted (`apis[].routes`).
     package var apiAudiences: [String]
     package var liveBinding: BindingMode
+    package var bindingAction: BindingAction
     package var bearer: BearerOwner
     package var allowEncodedSlashes: Bool
     package var cachePrivate: Bool
@@ -92,6 +95,7 @@ package struct RouteSettings: Sendable, Equatable {
         self.leavesHandoffToApp = false
         self.apiAudiences = []
         self.liveBinding = .none
+        self.bindingAction = .reauthenticate
         self.bearer = .gateway
         self.allowEncodedSlashes = false
         self.cachePrivate = true
@@ -100,6 +104,9 @@ package struct RouteSettings: Sendable, Equatable {
         self.maxBody = nil
         self.responseTimeout = nil
     }
+
+    /// The live binding that refuses requests.
+    package var enforcedBinding: BindingMode { self.bindingAction == .log ? .none : self.liveBinding }
 
     /// Whether both take some request and neither is more specific. A route that names the method is more specific than
     /// one that takes all.
@@ -117,6 +124,15 @@ package enum PathInfo: String, Sendable, CaseIterable {
     case refuse
     /// The stricter route judges and forwards it.
     case follow
+}
+/// What follows when another device presents a session.
+package enum BindingAction: String, Sendable, CaseIterable {
+    /// The request is refused, and the user has to sign in; the session stays, for the device that it is bound to.
+    case reauthenticate
+    /// The same, and the session ends with all that ends together with it.
+    case endSession = "end_session"
+    /// The request passes, and is counted and recorded: a dry run.
+    case log
 }
 package enum BearerOwner: String, Sendable, CaseIterable { case gateway, app }
 

@@ -25,6 +25,10 @@ package struct SessionSettings: Sendable, Equatable {
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }
     /// The cookie that marks handoff cookies as handled.
     package var handledCookieName: String { "\(self.cookieName)-handled" }
+    /// The cookie that keeps a token that waits for the user's confirmation.
+    package var pendingCookieName: String { "\(self.cookieName)-\(Self.pendingCookieLabel)" }
+    /// What follows the session cookie's name and `-` in that name.
+    package static let pendingCookieLabel = "handoff"
 
     /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`. On
     /// plain http the names have no prefix such as `__Host-`.
@@ -81,11 +85,23 @@ package struct RedisSettings: Sendable, Equatable {
 /// - `lifetime` (duration, default: 60s, range: 1s to 300s).
 /// - `share` (boolean, default: false): a handoff on a host without endpoints also signs the browser in on the first
 ///   host with endpoints.
+/// - `confirm` (`never` | `cross_site` | `always`, default: cross_site): which tokens in the query need the user's
+///   confirmation; with never, links on other sites are refused.
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"
     package var lifetime: Duration = .seconds(60)
     package var isShared = false
+    package var confirmation = Confirmation.crossSite
+
+    /// Which tokens in the query are used only after the user has confirmed it on a page.
+    package enum Confirmation: String, Sendable, CaseIterable {
+        /// None. Those in links on other sites are refused.
+        case never
+        /// Those in links on other sites.
+        case crossSite = "cross_site"
+        case always
+    }
 
     package init() {}
 }
@@ -178,4 +194,16 @@ package struct IdentitySettings: Sendable, Equatable {
 package enum ASNSettings: Sendable, Equatable {
     case database(path: String)
     case csv(path: String)
+}
+
+/// The source of the places of addresses: a MaxMind database of cities.
+///
+/// ## Configuration keys (`geo`)
+/// - `database` (path, required): an `.mmdb` file with `country`.
+package struct GeoSettings: Sendable, Equatable {
+    package var database: String
+
+    package init(database: String) {
+        self.database = database
+    }
 }

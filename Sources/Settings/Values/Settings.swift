@@ -1,5 +1,6 @@
 package import AddressIntelligence
 internal import Foundation
+package import Rules
 package import Vocabulary
 
 /// All decisions of an operator, validated: what `run` serves and `check` prints.
@@ -11,6 +12,7 @@ package import Vocabulary
 /// - `public_url`, `upstream`, `routes`: shorthand for one host with endpoints; `hosts` for several.
 /// - `listen` (address or list, default: 127.0.0.1:8080): the addresses for clients.
 /// - `admin.listen` (address, default: 127.0.0.1:9090): the address for health, readiness and metrics.
+/// - `admin.tokens_file` (path, default: none): the tokens of operators.
 /// - `event_loops` (integer, default: the number of cores, range: 1 to 256): threads that serve requests.
 /// - `secret_file` (path): the secrets for all keys, one on each line, each of 32 bytes or more; the first signs and
 ///   seals, all are accepted.
@@ -21,6 +23,8 @@ package import Vocabulary
 package struct Settings: Sendable, Equatable {
     package var listen: [ListenAddress]
     package var adminListen: ListenAddress?
+    /// Empty: the admin listener serves nothing that needs a token.
+    package var operatorTokens: [OperatorToken]
     package var eventLoops: Int
     package var secrets: SecretRing?
     /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens
@@ -36,10 +40,14 @@ package struct Settings: Sendable, Equatable {
     /// nil: what Google, Apple and Facebook give to native apps is not accepted.
     package var nativeSocial: NativeSocialSettings?
     package var session: SessionSettings
+    package var exchange: ExchangeSettings
     package var store: StoreSettings
     package var handoff: HandoffSettings
     package var identity: IdentitySettings
     package var asn: ASNSettings?
+    package var geo: GeoSettings?
+    /// In the order in which they are judged.
+    package var rules: [Rule]
     package var limits: LimitSettings
     package var timeouts: TimeoutSettings
     package var drain: DrainSettings
@@ -51,6 +59,7 @@ package struct Settings: Sendable, Equatable {
     package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
         self.listen = [ListenAddress(host: "127.0.0.1", port: 8080)]
         self.adminListen = ListenAddress(host: "127.0.0.1", port: 9090)
+        self.operatorTokens = []
         self.eventLoops = min(max(ProcessInfo.processInfo.activeProcessorCount, 1), 256)
         self.secrets = nil
         self.signingKeys = nil
@@ -63,10 +72,13 @@ package struct Settings: Sendable, Equatable {
         self.provider = nil
         self.nativeSocial = nil
         self.session = SessionSettings()
+        self.exchange = ExchangeSettings()
         self.store = StoreSettings()
         self.handoff = HandoffSettings()
         self.identity = IdentitySettings()
         self.asn = nil
+        self.geo = nil
+        self.rules = []
         self.limits = LimitSettings()
         self.timeouts = TimeoutSettings()
         self.drain = DrainSettings()

@@ -25,7 +25,7 @@ package struct SignInHosts: Sendable {
             Host(
                 url: host.publicURL,
                 hasEndpoints: host.endpoints,
-                bindings: Set(host.routes.map(\.liveBinding)).subtracting([.none])
+                bindings: Set(host.routes.map(\.enforcedBinding)).subtracting([.none])
             )
         }
         self.hosts = Dictionary(all.map { ($0.authority, $0) }, uniquingKeysWith: { first, _ in first })

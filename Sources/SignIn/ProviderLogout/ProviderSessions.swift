@@ -23,7 +23,7 @@ package struct ProviderSessions: Sendable {
     /// written, so that there is no session that the provider's logout does not find.
     ///
     /// - Parameter expiresAt: When the lineage's last session expires.
-    func note(
+    package func note(
         _ lineage: Lineage,
         of id: String,
         at provider: String,

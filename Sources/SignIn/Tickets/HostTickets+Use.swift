@@ -93,7 +93,7 @@ extension HostTickets {
             return try await self.answerSpent(marker, attempt)
         case .live(let stored):
             let ticket = stored.record
-            let parent = try await self.ask { store, loop in store.session(ticket.parent, on: loop) }?.record
+            let parent = try await self.sessions.living(ticket.parent)?.session
             let verdict = TicketUseCase(
                 ticket: ticket,
                 parent: parent,
@@ -202,8 +202,8 @@ extension HostTickets {
         }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
         if attempt.existing.contains(where: { $0.key == key }) { return .alreadySignedIn }
-        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        guard marker == attempt.session.success, let session = stored?.record,
+        let made = try await self.sessions.living(key)
+        guard marker == attempt.session.success, let session = made?.session,
             self.sessions.clock.now().since(session.issuedAt) < TransferAttempt.lifetime
         else { return self.refuse(.ticketReplayed, requester, hasSession: attempt.hasSession) }
         return await self.complete(attempt, session, nil)

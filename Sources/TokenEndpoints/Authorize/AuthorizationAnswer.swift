@@ -4,6 +4,7 @@ internal import Vocabulary
 /// An error of an authorization request, as its client learns it (RFC 6749 4.1.2.1, OpenID Connect Core 3.1.2.6).
 struct AuthorizationError: Error, Sendable, Equatable {
     enum Code: String, Sendable {
+        case accessDenied = "access_denied"
         case invalidRequest = "invalid_request"
         case invalidTarget = "invalid_target"
         case loginRequired = "login_required"
@@ -16,13 +17,14 @@ struct AuthorizationError: Error, Sendable, Equatable {
     }
 
     var code: Code
-    /// A fixed sentence without quotes or backslashes.
+    /// A fixed sentence without quotes or backslashes, or the text of a rule as the operator wrote it.
     var description: String
 
     init(_ code: Code) {
         self.code = code
         self.description =
             switch code {
+            case .accessDenied: "Access denied."
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
             case .loginRequired: "Login required."
@@ -40,9 +42,17 @@ struct AuthorizationError: Error, Sendable, Equatable {
         return error
     }
 
+    /// A rule denied it, with what the user reads.
+    static func denied(_ text: String?) -> AuthorizationError {
+        var error = AuthorizationError(.accessDenied)
+        if let text { error.description = text }
+        return error
+    }
+
     /// The reason for the log.
     var reason: Reason {
         switch self.code {
+        case .accessDenied: .ruleDenied
         case .invalidTarget: .oauthInvalidTarget
         case .loginRequired: .credentialMissing
         case .serverError, .temporarilyUnavailable: .storeUnavailable

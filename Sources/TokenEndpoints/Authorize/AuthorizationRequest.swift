@@ -1,4 +1,5 @@
 internal import Clients
+internal import Cryptography
 internal import OAuth
 internal import Settings
 internal import Vocabulary
@@ -28,6 +29,10 @@ struct AuthorizationRequest: Sendable {
     let prompt: Prompt
     /// The longest time since the user authenticated, in seconds; nil: any.
     let maxAge: Int64?
+    /// What the user types at the provider, as far as the client knows it; nil: unknown.
+    let loginHint: String?
+    /// The organization (`org_id` or `org_name`) whose users the client wants by a session-transfer token; nil: any user.
+    let organization: String?
     /// A session-transfer token in the query.
     let transferToken: Secret?
 
@@ -70,6 +75,8 @@ struct AuthorizationRequest: Sendable {
             }
             try response.check(values["response_mode"], nonce: values["nonce"], client)
             self.response = response
+            guard values["audience"] == nil || values["resource"] == nil || values["audience"] == values["resource"]
+            else { throw AuthorizationError(.invalidTarget) }
             let api: APISettings?
             switch apis.target(values["audience"] ?? values["resource"]) {
             case .api(let found): api = found
@@ -84,11 +91,12 @@ struct AuthorizationRequest: Sendable {
                 redirectURI: redirect,
                 challenge: response == .code ? try Self.challenge(values, client) : nil,
                 nonce: values["nonce"],
-                keyThumbprint: nil
+                keyThumbprint: try Self.digest(values, "dpop_jkt")
             )
-            guard values["dpop_jkt"] == nil else { throw .invalidRequest("dpop_jkt is not supported.") }
             self.prompt = try Self.prompt(values["prompt"])
             self.maxAge = try Self.maxAge(values["max_age"])
+            self.loginHint = values["login_hint"]
+            self.organization = values["organization"]
         } catch {
             throw .redirect(answer, error)
         }
@@ -98,8 +106,8 @@ struct AuthorizationRequest: Sendable {
 
     /// Why a request gets no code.
     enum Failure: Error {
-        /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1).
-        case page(Reason)
+        /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1). Its link leads to `back`.
+        case page(Reason, back: String? = nil)
         case redirect(AuthorizationAnswer, AuthorizationError)
     }
 
@@ -126,7 +134,7 @@ struct AuthorizationRequest: Sendable {
     /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
     private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(AuthorizationError) -> String?
     {
-        guard let challenge = values["code_challenge"] else {
+        guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {
                 throw .invalidRequest("The parameter code_challenge is missing.")
             }
@@ -136,13 +144,14 @@ struct AuthorizationRequest: Sendable {
         guard values["code_challenge_method"] == "S256" else {
             throw .invalidRequest("The code_challenge_method must be S256.")
         }
-        let isBase64URL = challenge.utf8.allSatisfy { byte in
-            UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_")
-        }
-        guard challenge.utf8.count == 43, isBase64URL else { throw .invalidRequest("The code_challenge is malformed.") }
-        return challenge
+        return try Self.digest(values, "code_challenge")
+    }
+
+    /// The parameter `name`, which is a SHA-256 in base64url; nil if it is absent.
+    private static func digest(_ values: Parameters, _ name: String) throws(AuthorizationError) -> String? {
+        guard let text = values[name] else { return nil }
+        guard Base64URL.decode(text)?.count == 32 else { throw .invalidRequest("The \(name) is malformed.") }
+        return text
     }
 
     private static func prompt(_ text: String?) throws(AuthorizationError) -> Prompt {
@@ -160,7 +169,9 @@ struct AuthorizationRequest: Sendable {
 
     private static func maxAge(_ text: String?) throws(AuthorizationError) -> Int64? {
         guard let text else { return nil }
-        guard (1...9).contains(text.utf8.count), let seconds = Int64(text), seconds >= 0 else {
+        guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            let seconds = Int64(text)
+        else {
             throw .invalidRequest("The max_age must be a number of seconds.")
         }
         return seconds

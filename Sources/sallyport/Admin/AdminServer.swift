@@ -9,6 +9,7 @@ import Vocabulary
 
 /// The operator's endpoints: whether the gateway is alive and ready, and its metrics. They require no credential, so
 /// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
+/// Those of users' sessions require an operator's token, and without configured tokens there are none.
 ///
 /// They are served like the endpoints of the public listeners, with the same connection and the same limits of a head.
 /// Its loop, connection limit and metrics are its own, so it answers while the public listeners are full, drain or have
@@ -22,25 +23,32 @@ struct AdminServer: Sendable {
 
     private let listener: Listener
     private let loops: PathLoops
+    /// Makes the configuration with these endpoints for operators.
+    private let configure: @Sendable (_ operators: [Endpoint]) throws -> PathConfiguration
 
     /// Starts the listener on one event loop.
     ///
     /// - Parameters:
+    ///   - operators: The endpoints that need an operator's token.
     ///   - isReady: Whether the gateway should get traffic, and the conditions; must not block.
     ///   - metrics: The metrics in Prometheus's text format.
     /// - Throws: `ListenerError` that names the address.
     static func start(
         _ address: ListenAddress,
         _ foundations: Foundations,
+        operators: [Endpoint],
         isReady: @escaping @Sendable () -> (ready: Bool, checks: [Check]),
         metrics: @escaping @Sendable () async throws -> [UInt8]
     ) async throws -> AdminServer {
         let registry = MetricsRegistry()
-        let configuration = try self.configuration(
-            address,
-            self.endpoints(isReady: isReady, metrics: metrics),
-            registry: registry
-        )
+        let configure = { @Sendable (operators: [Endpoint]) throws in
+            try self.configuration(
+                address,
+                self.endpoints(isReady: isReady, metrics: metrics) + operators,
+                registry: registry
+            )
+        }
+        let configuration = try configure(operators)
         let eventLoop = foundations.group.next()
         let loop = try await eventLoop.submit {
             let loop = PathLoop(
@@ -69,11 +77,17 @@ struct AdminServer: Sendable {
             loops: loops,
             gate: ConnectionGate(configuration.settings.limits, trusted: [])
         )
-        return AdminServer(listener: listener, loops: loops)
+        return AdminServer(listener: listener, loops: loops, configure: configure)
     }
 
     /// The port, including one that the system chose.
     var port: Int { self.listener.port }
+
+    /// Serves these endpoints for operators from now on.
+    func adopt(operators: [Endpoint]) async throws {
+        let configuration = try self.configure(operators)
+        await self.loops.onEach { $0.adopt(configuration) }
+    }
 
     /// Stops accepting and closes every connection.
     func close() async {

@@ -59,7 +59,7 @@ struct AssumedUser {
             return self.mapped(claims, settings.claims, settings.allow, settings.name)
         case .introspection(let settings):
             return self.mapped(claims, settings.claims, AdmissionSettings(), settings.issuer ?? settings.url ?? "")
-        case .fixedUsers, nil:
+        case .kratos, .fixedUsers, nil:
             throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
             )

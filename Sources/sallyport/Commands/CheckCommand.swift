@@ -14,7 +14,7 @@ struct CheckCommand: AsyncParsableCommand {
             "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
         discussion: """
             Makes no connections without --network. With it, it connects to the Redis of store.redis and asks the provider, \
-            as the gateway would. Each line says what is right or wrong with one of them, and an error makes the exit \
+            as the gateway would. With Redis it also prints which clients operators have changed at run time. Each line says what is right or wrong with one of them, and an error makes the exit \
             status 1. It signs nobody in: to the provider it shows a code and a token that do not exist.
             """
     )
@@ -33,7 +33,7 @@ struct CheckCommand: AsyncParsableCommand {
         let draft: Draft
         do {
             loaded = try self.options.load(self.insecure.flags)
-            draft = try Draft(loaded.settings)
+            draft = try Draft(loaded)
         } catch let failure as SettingsFailure {
             let count = failure.problems.count
             Console.say("invalid: \(count) problem\(count == 1 ? "" : "s")")
@@ -50,7 +50,11 @@ struct CheckCommand: AsyncParsableCommand {
         guard self.network else { return }
         let verdicts = try await self.verdicts(on: loaded.settings, draft)
         self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
-        if verdicts?.contains(where: { $0.level == .error }) ?? false { throw ExitCode.failure }
+        let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
+        // What cannot be connected to cannot be asked either, and has been told.
+        let drift = try? await ClientDrift.lines(loaded)
+        self.say("clients that are not as in the file", drift.map { $0.isEmpty ? ["none"] : $0 } ?? [])
+        if isBroken { throw ExitCode.failure }
     }
 
     /// What is right and wrong with the servers that the settings name; nil: they name none.
@@ -59,7 +63,10 @@ struct CheckCommand: AsyncParsableCommand {
         if let redis = settings.store.redis { verdicts = try await Self.verdicts(on: redis) }
         guard let provider = settings.provider else { return verdicts }
         // The files were read with the settings.
-        let transport = try draft.foundations.providerClient.transport(caFile: provider.caFile)
+        let transport = try draft.foundations.providerClient.transport(
+            caFile: provider.caFile,
+            allowsPlainHTTP: provider.cookieName != nil
+        )
         let check = ProviderCheck(transport: transport, hosts: settings.hosts)
         guard let found = await check.run(provider) else { return verdicts }
         return (verdicts ?? []) + found

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import NIOPosix
 import Settings
 
@@ -42,7 +43,14 @@ struct DemoCommand: AsyncParsableCommand {
             throw ExitCode.failure
         }
         Console.say(self.introduction(port: port, adminPort: gateway.adminPort))
-        Console.say(DemoWalk(origin: "http://127.0.0.1:\(port)", host: "127.0.0.1", user: DemoUser.all[0]).text)
+        let program = Bundle.main.executablePath ?? "sallyport"
+        let walk = DemoWalk(
+            origin: "http://127.0.0.1:\(port)",
+            host: "127.0.0.1",
+            program: program,
+            user: DemoUser.all[0]
+        )
+        Console.say(walk.text)
         Console.say("\nServing http://127.0.0.1:\(port)/ until you press Ctrl-C.")
         await gateway.runUntilSignalled()
         await app.close()

@@ -1,3 +1,4 @@
+import Clients
 import Cryptography
 import IDTokens
 import NIOPosix
@@ -16,7 +17,8 @@ struct Draft {
     let foundations: Foundations
 
     /// - Throws: `StartRefusal` with the message of a start.
-    init(_ settings: Settings) throws {
+    init(_ loaded: LoadedSettings) throws {
+        let settings = loaded.settings
         let secrets =
             settings.secrets ?? SecretRing(current: Secret("a draft keeps no sessions: any secret does"))
         let caches = SessionCaches()
@@ -27,6 +29,7 @@ struct Draft {
             group: group,
             caches: caches,
             store: store,
+            index: store,
             limiter: LocalRateLimiter(clock: .system),
             familiar: FamiliarAddresses(),
             authority: authority,
@@ -45,11 +48,17 @@ struct Draft {
                 loops: group,
                 clock: .system
             ),
+            clientOverlay: ClientOverlay(
+                store: store,
+                ring: SealingKeyRing(current: secrets.current, accepted: secrets.accepted),
+                loops: group,
+                clock: .system
+            ),
             registry: MetricsRegistry(),
             audit: AuditStream(queue: nil),
             clock: .system
         )
-        self.assembly = try Assembly(settings, self.foundations, generation: 1)
+        self.assembly = try Assembly(loaded, self.foundations, generation: 1)
     }
 
     /// The route table's findings that are not errors.

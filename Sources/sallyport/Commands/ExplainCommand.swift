@@ -17,7 +17,9 @@ struct ExplainCommand: AsyncParsableCommand {
             "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
             Sends nothing and asks neither a running gateway nor Redis nor the provider, so it checks only the form of a token. \
-            With --user or --claims it assumes a live session of that user.
+            With --user or --claims it assumes a live session of that user. With --event it tries the rules instead. A \
+            session-transfer token in --token-file is put into the request's cookie or query; with --network, Redis is \
+            asked what would become of it, and the token stays as it is.
             """
     )
 
@@ -25,7 +27,15 @@ struct ExplainCommand: AsyncParsableCommand {
     @OptionGroup var insecure: InsecureOptions
 
     @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
-    var url: String
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
+            valueName: "file"
+        )
+    )
+    var event: String?
 
     @Option(help: ArgumentHelp("The method.", valueName: "method"))
     var method = "GET"
@@ -36,8 +46,16 @@ struct ExplainCommand: AsyncParsableCommand {
     )
     var headers: [String] = []
 
-    @Option(help: ArgumentHelp("A file with a bearer token for the request; - is standard input.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "A file with a bearer token or a session-transfer token for the request; - is standard input.",
+            valueName: "file"
+        )
+    )
     var tokenFile: String?
+
+    @Flag(help: "Also ask the configured Redis what would become of the session-transfer token in --token-file.")
+    var network = false
 
     @Option(
         help: ArgumentHelp(
@@ -61,8 +79,14 @@ struct ExplainCommand: AsyncParsableCommand {
     func run() async throws {
         do {
             let loaded = try self.options.load(self.insecure.flags)
-            let explanation = try await self.explanation(Draft(loaded.settings), loaded.settings)
+            let draft = try Draft(loaded)
+            if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
+            let explanation = try await self.explanation(draft, loaded.settings)
             for step in explanation.steps { self.say(step.title, step.lines) }
+            if let request = explanation.handoff, self.tokenFile != nil {
+                let trial = TransferTrial(settings: loaded.settings, draft: draft, usesNetwork: self.network)
+                self.say("transfer token", await trial.lines(request))
+            }
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
             Console.complain("invalid settings:\n\(failure)")
@@ -73,11 +97,25 @@ struct ExplainCommand: AsyncParsableCommand {
         }
     }
 
+    func validate() throws {
+        guard (self.url == nil) != (self.event == nil) else { throw ValidationError("Use --url or --event.") }
+    }
+
+    private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
+        let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
+        guard let steps = trial.steps(of: Array(try Self.content(of: file, "--event"))) else {
+            throw ValidationError("The file of --event must hold a JSON object, the event.")
+        }
+        for step in steps { self.say(step.title, step.lines) }
+    }
+
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
         guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
-        var request = try Request(url: self.url, method: self.method, headers: self.headers)
+        var request = try Request(url: self.url ?? "", method: self.method, headers: self.headers)
         let host = draft.assembly.configuration.routes.host(named: request.authority)
-        let token = try self.token()
+        let presented = try self.token()
+        let isTransfer = presented.map { TokenAuthority.isWellFormed(.transfer, $0) } ?? false
+        let token = isTransfer ? nil : presented
         let user = try self.assumedUser(settings)
         let isNative = token != nil || settings.provider?.signsIn == false
         let assumed = try user.map { user in
@@ -94,10 +132,27 @@ struct ExplainCommand: AsyncParsableCommand {
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
-            let isSecure = host?.publicURL.isHTTPS ?? self.url.lowercased().hasPrefix("https:")
+            let isSecure = host?.publicURL.isHTTPS ?? self.url?.lowercased().hasPrefix("https:") == true
             let cookie = SessionCookie(name: settings.session.cookieName, isSecure: isSecure)
             request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }
+        guard isTransfer, let presented else { return try await self.explanation(of: request, peer, assumed, draft) }
+        let text = String(decoding: presented, as: UTF8.self)
+        var byCookie = request
+        byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
+        let explanation = try await self.explanation(of: byCookie, peer, assumed, draft)
+        guard explanation.handoff == nil else { return explanation }
+        // The client of the route takes no cookie, or no token at all.
+        request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
+        return try await self.explanation(of: request, peer, assumed, draft)
+    }
+
+    private func explanation(
+        of request: Request,
+        _ peer: IPAddress,
+        _ assumed: AssumedSession?,
+        _ draft: Draft
+    ) async throws -> Explanation {
         let head = request.bytes
         let configuration = draft.assembly.configuration
         let foundations = draft.foundations
@@ -148,7 +203,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func noteForm(of token: [UInt8], _ draft: Draft) {
         guard draft.foundations.authority.key(.session, of: token) == nil else { return }
-        let isForeign = token.withUnsafeBytes { draft.assembly.foreignTokens?.key(of: $0) } != nil
+        let isForeign = token.withUnsafeBytes { draft.assembly.foreignTokens?.key(of: $0, as: .native) } != nil
         self.say(
             "note",
             [
@@ -183,13 +238,15 @@ struct ExplainCommand: AsyncParsableCommand {
 
     /// Where the user signs in.
     private func signIn(_ settings: Settings) throws -> [String] {
-        let name = try Request(url: self.url, method: self.method, headers: []).authority.lowercased()
+        let name = try Request(url: self.url ?? "", method: self.method, headers: []).authority.lowercased()
         let hosts = SignInHosts(settings.hosts)
         guard let place = hosts.signInHost(of: name) ?? hosts.host(name) else { return ["on no host with endpoints"] }
         var lines =
             place.authority == name ? [] : ["the browser goes to \(place.origin), which sends it back with a ticket"]
         switch settings.provider {
         case .openID(let provider): lines.append("that page sends the browser to \(provider.issuer)")
+        case .kratos(let provider):
+            lines.append("that page sends the browser to the login of Kratos at \(provider.publicURL)")
         case .oauth2(let provider): lines.append("that page sends the browser to \(provider.authorizationURL)")
         case .fixedUsers: lines.append("that page asks for the password")
         case .introspection, nil:
@@ -229,6 +286,11 @@ private struct Request {
         } else {
             self.headers.append("Cookie: \(cookie)")
         }
+    }
+
+    /// Adds a parameter to the query.
+    mutating func add(parameter: String) {
+        self.target += (self.target.contains("?") ? "&" : "?") + parameter
     }
 
     /// The head as a client would send it. The parser finds what is wrong with it.

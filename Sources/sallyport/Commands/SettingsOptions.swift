@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import JOSE
 import Settings
+import TokenEndpoints
 import Vocabulary
 
 /// The options by which a command finds the settings.
@@ -34,6 +35,7 @@ extension SettingsJudges {
         judges.redisURL = RedisBacking.fault(inURL:)
         judges.privateKey = { Self.fault(in: $0) }
         judges.p256Key = { Self.fault(in: $0, for: .es256) }
+        judges.clientKeys = ClientAssertions.fault(inKeys:)
         return judges
     }
 

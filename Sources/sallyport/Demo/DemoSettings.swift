@@ -31,6 +31,12 @@ struct DemoUser: Sendable {
 struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
     static let webClient = "demo-web"
+    /// Where the browser goes back to after a sign-in for a native app.
+    static let appReturn = "com.example.demo:/signed-in"
+    /// The server of the API, which may introspect tokens. Its secret is printed, as the users' passwords are.
+    static let apiClient = "demo-api"
+    static let apiSecret = "only-for-the-demo"
+    private static let secretFile = "demo-api.secret"
 
     /// The file.
     let yaml: String
@@ -65,18 +71,34 @@ struct DemoSettings: Sendable {
               - path: /**
                 name: app
                 client: \(Self.webClient)
+              - path: /orders/**
+                name: orders
+                require:
+                  scopes: ["orders:read"]
               - path: /public/**
                 name: public
                 auth: public
 
             clients:
               - client_id: \(Self.nativeClient)
+                callbacks: ["com.example.demo:/callback"]
                 session_transfer:
                   can_create_session_transfer_token: true
               - client_id: \(Self.webClient)
                 session_transfer:
                   allowed_authentication_methods: [cookie, query]
                   enforce_device_binding: ip
+              - client_id: \(Self.apiClient)
+                client_secret_file: \(Self.secretFile)
+
+            apis:
+              - audience: https://api.example.com
+                scopes: ["orders:read", "orders:write"]
+                routes: [orders]
+                resource_servers: [\(Self.apiClient)]
+
+            exchange:
+              return_to: ["\(Self.appReturn)"]
 
             provider:
               static:
@@ -96,17 +118,17 @@ struct DemoSettings: Sendable {
 
     /// The settings, validated like any others.
     func load() throws(SettingsFailure) -> LoadedSettings {
-        let bytes = Array(self.yaml.utf8)
+        let files = ["demo.yaml": Array(self.yaml.utf8), Self.secretFile: Array(Self.apiSecret.utf8)]
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
             flags: InsecureFlags(http: true),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
-                    guard path == "demo.yaml" else { throw SettingsFiles.Fault("not a file of the demo") }
+                    guard let bytes = files[path] else { throw SettingsFiles.Fault("not a file of the demo") }
                     return bytes
                 },
-                isReadable: { $0 == "demo.yaml" }
+                isReadable: { files[$0] != nil }
             )
         )
     }

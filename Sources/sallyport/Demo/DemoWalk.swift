@@ -23,12 +23,13 @@ struct DemoWalk: Sendable {
     /// - Parameters:
     ///   - origin: The demo's public URL, e.g. `http://127.0.0.1:8080`.
     ///   - host: Its host without a port.
-    init(origin: String, host: String, user: DemoUser) {
+    ///   - program: The path of this program.
+    init(origin: String, host: String, program: String, user: DemoUser) {
         let status = "-o /dev/null -w '%{http_code} %{redirect_url}\\n'"
         let landing = "-o /dev/null -w '%{http_code} %{url_effective}\\n'"
         let page = "-H 'Accept: text/html'"
         let login = "\(origin)/.sallyport/login?return_to=/hello"
-        self.steps = [
+        let beginning = [
             DemoStep(
                 "Open the app without a session: a browser is redirected to the login page.",
                 "curl -sS \(status) \(page) \(origin)/hello",
@@ -140,6 +141,8 @@ struct DemoWalk: Sendable {
                 shows: ["GET /public/"],
                 lacks: ["root", "X-Auth-"]
             ),
+        ]
+        let end = [
             DemoStep(
                 "Sign the browser out, with its cookie kept aside.",
                 "OLD=$(mktemp); cp \"$JAR\" \"$OLD\"; curl -sS -b \"$JAR\" -c \"$JAR\" \(status) "
@@ -163,6 +166,9 @@ struct DemoWalk: Sendable {
                 shows: [#""status":401"#]
             ),
         ]
+        self.steps =
+            beginning + Self.tokenSteps(origin: origin, program: program, user: user)
+            + Self.exchangeSteps(origin: origin, user: user) + end
     }
 
     /// The line before the first step and after the last.

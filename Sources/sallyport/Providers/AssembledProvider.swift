@@ -1,3 +1,4 @@
+import Endpoints
 import Foundation
 import Providers
 import Settings
@@ -12,6 +13,8 @@ struct AssembledProvider: Sendable {
     let roles: ProviderRoles
     /// The OpenID issuer; nil: the provider is none.
     let issuer: OpenIDIssuer?
+    /// nil: the provider is another one.
+    let kratos: KratosProvider?
     private let origin: IssuerOrigin?
 
     /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
@@ -20,9 +23,19 @@ struct AssembledProvider: Sendable {
     init(_ settings: ProviderSettings?, _ foundations: Foundations, former: AssembledProvider?) throws {
         var issuer: OpenIDIssuer?
         var origin: IssuerOrigin?
+        var kratos: KratosProvider?
         switch settings {
         case nil: self.roles = ProviderRoles()
-        case .fixedUsers(let users): self.roles = ProviderRoles(password: StaticProvider(users: users))
+        case .fixedUsers(let users):
+            let provider = StaticProvider(users: users)
+            self.roles = ProviderRoles(password: provider, directory: provider)
+        case .kratos(let settings):
+            self.roles = try Self.refusing("kratos") {
+                let transport = try Self.transport(caFile: settings.caFile, allowsPlainHTTP: true, foundations)
+                let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
+                kratos = provider
+                return ProviderRoles(tokens: [provider], pages: provider)
+            }
         case .oauth2(let settings):
             self.roles = try Self.refusing("oauth2") {
                 let transport = try Self.transport(caFile: settings.caFile, foundations)
@@ -54,7 +67,21 @@ struct AssembledProvider: Sendable {
                 return ProviderRoles(browser: provider, tokens: tokens, refreshing: provider, logout: provider)
             }
         }
-        (self.issuer, self.origin) = (issuer, origin)
+        (self.issuer, self.origin, self.kratos) = (issuer, origin, kratos)
+    }
+
+    /// The endpoints that the provider answers itself.
+    var forwarding: [ForwardingEndpoint] {
+        guard self.kratos != nil else { return [] }
+        let exchange = ForwardingEndpoint(
+            path: KratosProvider.exchangePath,
+            methods: KratosProvider.methods.filter { $0 != "GET" },
+            upstream: KratosSettings.upstream
+        )
+        return [exchange]
+            + KratosProvider.paths.map {
+                ForwardingEndpoint(path: $0, methods: KratosProvider.methods, upstream: KratosSettings.upstream)
+            }
     }
 
     /// Begins to ask the provider. Before that nothing is sent to it.
@@ -82,8 +109,15 @@ struct AssembledProvider: Sendable {
         }
     }
 
-    private static func transport(caFile: String?, _ foundations: Foundations) throws -> any ProviderTransport {
-        MeteredTransport(try foundations.providerClient.transport(caFile: caFile), foundations.registry)
+    private static func transport(
+        caFile: String?,
+        allowsPlainHTTP: Bool = false,
+        _ foundations: Foundations
+    ) throws -> any ProviderTransport {
+        MeteredTransport(
+            try foundations.providerClient.transport(caFile: caFile, allowsPlainHTTP: allowsPlainHTTP),
+            foundations.registry
+        )
     }
 
     /// Puts the name of the settings' section in front of an error's sentence.

@@ -14,10 +14,13 @@ struct ProviderCheck: Sendable {
     let clock: Clock
     /// The callbacks of all hosts with endpoints: each must be registered.
     let callbacks: [String]
+    /// All hosts: users come back to the page that they wanted.
+    let origins: [String]
 
     init(transport: any ProviderTransport, hosts: [HostSettings], clock: Clock = .system) {
         self.transport = transport
         self.clock = clock
+        self.origins = hosts.map(\.publicURL.description)
         self.callbacks = hosts.filter(\.endpoints).map { "\($0.publicURL)\(BrowserSessionEndpoints.callbackPath)" }
     }
 
@@ -27,6 +30,7 @@ struct ProviderCheck: Sendable {
             switch provider {
             case .fixedUsers: return nil
             case .openID(let settings): return try await self.check(settings)
+            case .kratos(let settings): return await self.check(settings)
             case .oauth2(let settings): return try await self.check(settings)
             case .introspection(let settings): return try await self.check(settings)
             }

@@ -9,11 +9,12 @@ import Synchronization
 /// nothing.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
-        case metadata, keys
+        case metadata, keys, sessions
     }
 
     private struct State {
         var issuer: OpenIDIssuer?
+        var kratos: KratosProvider?
         /// Why each cannot be had, as it was logged.
         var reasons: [Subject: String] = [:]
         /// Whether the metadata of any issuer were known since the start.
@@ -31,10 +32,11 @@ final class ProviderWatch: Sendable {
         self.logger = logger
     }
 
-    /// Watches this issuer from now on instead of the former one.
-    func adopt(_ issuer: OpenIDIssuer?) {
+    /// Watches this provider from now on instead of the former one.
+    func adopt(_ issuer: OpenIDIssuer?, _ kratos: KratosProvider?) {
         self.state.withLock { state in
-            if issuer !== state.issuer { state.reasons = [:] }
+            if issuer !== state.issuer || kratos !== state.kratos { state.reasons = [:] }
+            state.kratos = kratos
             // It may have become known since the last look.
             if state.issuer?.isKnown == true { state.wasKnown = true }
             state.issuer = issuer
@@ -73,7 +75,13 @@ final class ProviderWatch: Sendable {
     // MARK: Steps
 
     private func look() {
-        guard let issuer = self.state.withLock({ $0.issuer }) else { return }
+        let (issuer, kratos) = self.state.withLock { ($0.issuer, $0.kratos) }
+        if let kratos {
+            self.settle(.sessions, kratos.failure) { reason in
+                "provider: Kratos does not say whose sessions are, those it has vouched for serve for a while: \(reason)"
+            }
+        }
+        guard let issuer else { return }
         let isKnown = issuer.isKnown
         if isKnown { self.state.withLock { $0.wasKnown = true } }
         self.settle(.metadata, issuer.metadata.failure?.description) { reason in

@@ -46,6 +46,14 @@ enum Backing: Sendable {
         }
     }
 
+    /// Finds the sessions of a user.
+    var index: any SessionIndex {
+        switch self {
+        case .memory(let store, _, _): store
+        case .redis(let redis): redis.store
+        }
+    }
+
     /// Counts attempts where sessions are kept, so that all gateways of one Redis count together.
     var limiter: any RateLimiter {
         switch self {

@@ -8,8 +8,9 @@ import Vocabulary
 
 /// The Redis that this gateway shares with others: client, store, and messages for the operator.
 final class RedisBacking: Sendable {
-    let store: RedisStore
+    let store: IndexedStore
     let limiter: RedisRateLimiter
+    private let redis: RedisStore
     private let client: RedisClient
     private let journal: RedisJournal
     private let watch: RedisWatch
@@ -57,7 +58,12 @@ final class RedisBacking: Sendable {
             throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
         let ring = SealingKeyRing(current: secrets.current, accepted: secrets.accepted)
-        self.store = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
+        self.redis = RedisStore(client: self.client, ring: ring, clock: self.client.clock, caches: caches)
+        self.store = IndexedStore(
+            self.redis,
+            authority: TokenAuthority(current: secrets.current, accepted: secrets.accepted),
+            clock: self.client.clock
+        )
         self.limiter = RedisRateLimiter(client: self.client, ring: ring, clock: clock)
         self.journal = journal
         self.requireSafe = settings.requireSafe
@@ -76,14 +82,14 @@ final class RedisBacking: Sendable {
 
     /// Waits until each connection was tried once, whether it succeeded or not.
     func start() async throws {
-        try await self.store.start()
+        try await self.redis.start()
         self.watch.start()
     }
 
     /// Waits for the answers to what was sent, then closes.
     func shutDown() async {
         await self.watch.shutDown()
-        try? await self.store.shutDown()
+        try? await self.redis.shutDown()
     }
 
     /// The clock that all gateways of this Redis share.

@@ -2,7 +2,13 @@ import RequestPath
 
 /// Cookies and the query: ours are gone, all else is there.
 enum CookieFuzzing {
-    private static let cookies = OwnCookies(session: "s", handoff: ["h", "hh"], attempt: "s-a", handled: "s-d")
+    private static let cookies = OwnCookies(
+        session: "s",
+        handoff: ["h", "hh"],
+        attempt: "s-a",
+        handled: "s-d",
+        provider: "p"
+    )
     private static let parameter = HandoffParameter(name: "t_t")
 
     static func cookie(_ bytes: [UInt8]) -> String? {
@@ -21,12 +27,17 @@ enum CookieFuzzing {
             if found.handled != nil, found.handledIsAmbiguous || !found.hasHandled {
                 return "an ambiguous mark counts"
             }
+            if found.provider != nil, found.providerIsAmbiguous || !found.hasProvider {
+                return "an ambiguous cookie of the provider counts"
+            }
             let values = self.cookies.handoffValues(in: field, base)
             if values.isEmpty == found.hasHandoff || (values.count > 1) != found.handoffIsAmbiguous {
                 return "the handoff cookies are others"
             }
             var kept: [UInt8] = []
-            self.cookies.forEachKept(of: field, base, dropsHandoff: true) { kept += Array($0.bytes(in: base)) }
+            self.cookies.forEachKept(of: field, base, dropsHandoff: true, dropsProviders: true) {
+                kept += Array($0.bytes(in: base))
+            }
             if self.pairs(kept) != self.pairs(bytes).filter({ !self.isOurs($0) }) {
                 return "the kept cookies are others"
             }
@@ -54,7 +65,7 @@ enum CookieFuzzing {
     }
 
     private static func isOurs(_ pair: [UInt8]) -> Bool {
-        ["s=", "h=", "hh="].contains { pair.starts(with: $0.utf8) }
+        ["s=", "h=", "hh=", "p="].contains { pair.starts(with: $0.utf8) }
             || pair.starts(with: "s-".utf8) && pair.contains(UInt8(ascii: "="))
     }
 }

@@ -35,7 +35,7 @@ enum JOSEFuzzing {
 
     private static func proof(_ bytes: [UInt8]) -> String? {
         let origin = "https://a.example"
-        let target = DPoPTarget(origin: origin, path: Array("/".utf8) + bytes)
+        let target = DPoPTarget(origin: Array(origin.utf8), path: Array("/".utf8) + bytes)
         let path = String(decoding: bytes.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }, as: UTF8.self)
         if Array(path.utf8) == bytes, !target.matches("https://A.EXAMPLE:443/" + path) {
             return "a URL does not equal itself"
@@ -44,7 +44,7 @@ enum JOSEFuzzing {
         if target.matches(String(decoding: bytes, as: UTF8.self)), !bytes.contains(UInt8(ascii: ":")) {
             return "what is no URL equals one"
         }
-        let demand = DPoPDemand(method: "GET", target: DPoPTarget(origin: origin, path: Array("/".utf8)))
+        let demand = DPoPDemand(method: "GET", target: DPoPTarget(origin: Array(origin.utf8), path: Array("/".utf8)))
         func accepts(_ proof: [UInt8]) -> Bool {
             guard case .accepted = self.judge.judge(proof, for: demand, now: self.now, epoch: 1) else { return false }
             return true

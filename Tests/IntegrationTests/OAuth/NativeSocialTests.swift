@@ -109,6 +109,51 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "The bytes of Auth0.swift, Auth0.Android and react-native-auth0: what they send, and what their decoders demand",
+        arguments: [
+            (
+                "apple-authz-code", "application/json",
+                #"{"user_profile":"{\"name\":{\"firstName\":\"Ada\",\"lastName\":\"Lovelace\"}}","scope":"openid profile "#
+                    + #"email offline_access","client_id":"ios","subject_token":"TOKEN","subject_token_type":"TYPE","#
+                    + #""grant_type":"urn:ietf:params:oauth:grant-type:token-exchange"}"#
+            ),
+            (
+                "google-id-token", "application/json; charset=utf-8",
+                #"{"client_id":"ios","grant_type":"urn:ietf:params:oauth:grant-type:token-exchange","subject_token":"#
+                    + #""TOKEN","subject_token_type":"TYPE","scope":"profile email offline_access openid"}"#
+            ),
+            (
+                "facebook-info-session-access-token", "application/json",
+                #"{"grant_type":"urn:ietf:params:oauth:grant-type:token-exchange","client_id":"ios","subject_token":"#
+                    + #""TOKEN","subject_token_type":"TYPE","user_profile":"{\"email\":\"a@example.org\",\"name\":\"Ada\"}","#
+                    + #""scope":"openid profile email offline_access"}"#
+            ),
+        ]
+    )
+    func shapes(type: String, mediaType: String, body: String) throws {
+        try self.with { world throws in
+            let network = world.social.network
+            let token =
+                switch type {
+                case "apple-authz-code": network.appleCode()
+                case "google-id-token": network.googleToken()
+                default: network.facebookToken()
+                }
+            let bytes = body.replacing("TOKEN", with: String(decoding: token.bytes, as: UTF8.self))
+                .replacing("TYPE", with: "http://auth0.com/oauth/token-type/\(type)")
+            let request = Request.post("/oauth/token", ["Content-Type: \(mediaType)"], body: bytes)
+            let answer = try world.gateway.request(request)
+            #expect(answer.status == 200, "\(answer.text)")
+            let members = JSONText.decode(Array(answer.text.utf8)) ?? .null
+            for name in ["access_token", "id_token", "refresh_token", "scope"] {
+                #expect(members[name]?.string?.isEmpty == false, "\(name)")
+            }
+            #expect(members["token_type"] == "Bearer" && members["expires_in"] == .integer(3600))
+            #expect(members["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
+        }
+    }
+
     @Test("user_profile, as an object or as text, fills only what is not known, and verifies nothing")
     func profiles() throws {
         try self.with { world throws in

@@ -1,5 +1,6 @@
 import GatewayBench
 import OpenIDBench
+import ProofBench
 import Testing
 import Vocabulary
 
@@ -131,7 +132,7 @@ import Vocabulary
             #expect(answer.status == 503 && answer.reason == "provider.unavailable", "\(answer.lines)")
             #expect(answer.value("retry-after") != nil)
             try world.provider.start()
-            #expect(eventually(within: 60) { (try? world.gateway.get("/", self.bearer(token)).status) == 200 })
+            #expect(eventually { (try? world.gateway.get("/", self.bearer(token)).status) == 200 })
         }
     }
 
@@ -203,6 +204,80 @@ import Vocabulary
             }
             let invalid = Request.post("/.sallyport/logout", self.bearer("never-issued"), body: "")
             #expect(try world.gateway.request(invalid).status == 401)
+        }
+    }
+
+    @Test(
+        "A provider's token that is exchanged with a proof is bound to its key, and useless without it",
+        arguments: [true, false]
+    )
+    func boundToKey(isOpaque: Bool) throws {
+        let apis = """
+            clients: [{client_id: app, session_transfer: {can_create_session_transfer_token: true}}]
+            apis: [{audience: "https://api.example.com", scopes: [read], routes: [orders]}]
+            \(Self.routes.replacing("- path: /orders/**\n    require: {scopes: [orders]}", with: "- {path: /orders/**, name: orders}"))
+            """
+        try OpenIDWorld.with(OpenIDScript(), Self.introspection, routes: apis) { (world) throws in
+            let token = isOpaque ? world.provider.opaqueAccessToken() : world.provider.accessToken()
+            let url = Request.origin + "/oauth/token"
+            func exchange(_ fields: [String], _ more: String = "") throws -> Answer {
+                let body =
+                    "grant_type=urn:ietf:params:oauth:grant-type:token-exchange&client_id=app&subject_token=\(token)"
+                    + "&subject_token_type=urn:ietf:params:oauth:token-type:access_token&audience=https://api.example.com"
+                let type = "Content-Type: application/x-www-form-urlencoded"
+                return try world.gateway.request(Request.post("/oauth/token", [type] + fields, body: body))
+            }
+            #expect(try world.gateway.get("/", self.bearer(token)).status == 200)
+            // Without a proof nothing is bound.
+            let unbound = try exchange([])
+            #expect(unbound.status == 200 && unbound.text.contains(#""token_type":"Bearer""#), "\(unbound.text)")
+            let key = ProofKey()
+            let answer = try key.send { try exchange([key.field("POST", url)]) }
+            #expect(answer.status == 200 && answer.text.contains(#""token_type":"DPoP""#), "\(answer.text)")
+            let access = String(try #require(answer.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/)).0)
+            #expect(
+                eventually {
+                    (try? world.gateway.get("/", self.bearer(token)))?.reason == "credential.bound_to_key"
+                }
+            )
+            #expect(try world.gateway.get("/sessions/whoami", ["X-Session-Token: \(token)"]).status == 401)
+            #expect(try exchange([]).text.contains("invalid_dpop_proof"))
+            let thief = ProofKey()
+            #expect(try thief.send { try exchange([thief.field("POST", url)]) }.text.contains("invalid_dpop_proof"))
+            func call(_ path: String, _ token: String) throws -> Int {
+                let proof = key.field("GET", Request.origin + path, token: token)
+                return try world.gateway.get(path, ["Authorization: DPoP \(token)", proof]).status
+            }
+            #expect(try call("/", token) == 200)
+            #expect(try call("/orders/1", access) == 200)
+            #expect(try call("/", access) == 401)
+            // The end of the provider's token ends what came of it.
+            let out = try world.gateway.request(Request.post("/.sallyport/logout", self.bearer(token), body: ""))
+            #expect([200, 204].contains(out.status), "\(out.lines)")
+            #expect(eventually { (try? call("/orders/1", access)) == 401 })
+        }
+    }
+
+    @Test("The provider's logout ends what came of its token as well")
+    func providerLogout() throws {
+        let apis = """
+            clients: [{client_id: app}]
+            apis: [{audience: "https://api.example.com", scopes: [read], routes: [orders]}]
+            routes: [{path: /**}, {path: /orders/**, name: orders}]
+            """
+        try OpenIDWorld.with(OpenIDScript(), Self.audience, routes: apis) { (world) throws in
+            let type = "Content-Type: application/x-www-form-urlencoded"
+            let token = world.provider.accessToken { $0["sid"] = "sid-1" }
+            let body =
+                "grant_type=urn:ietf:params:oauth:grant-type:token-exchange&client_id=app&subject_token=\(token)"
+                + "&subject_token_type=urn:ietf:params:oauth:token-type:access_token"
+            let answer = try world.gateway.request(Request.post("/oauth/token", [type], body: body))
+            let access = String(try #require(answer.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/), "\(answer.text)").0)
+            #expect(try world.gateway.get("/orders/1", self.bearer(access)).status == 200)
+            let logout = "logout_token=" + world.provider.logoutToken(sessionID: "sid-1", subject: nil)
+            let ended = try world.gateway.request(Request.post("/.sallyport/backchannel-logout", [type], body: logout))
+            #expect(ended.status == 200, "\(ended.lines)")
+            #expect(try world.gateway.get("/orders/1", self.bearer(access)).status == 401)
         }
     }
 

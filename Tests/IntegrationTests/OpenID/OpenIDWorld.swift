@@ -57,7 +57,7 @@ struct OpenIDWorld {
             """
         let secret = script.clients[0].secret ?? ""
         try Gateway.with(settings, files: ["client-secret": secret]) { gateway in
-            if isUp { #expect(eventually(within: 10) { (try? gateway.admin("/readyz").status) == 200 }) }
+            if isUp { #expect(eventually { (try? gateway.admin("/readyz").status) == 200 }) }
             try body(OpenIDWorld(provider: provider, gateway: gateway, app: app))
         }
     }

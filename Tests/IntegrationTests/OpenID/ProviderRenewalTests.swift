@@ -40,7 +40,7 @@ import Vocabulary
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         var browser = browser
-        let isSeen = eventually(within: 20) { (try? browser.load("/x", Self.script)).map(condition) ?? false }
+        let isSeen = eventually { (try? browser.load("/x", Self.script)).map(condition) ?? false }
         #expect(isSeen, sourceLocation: sourceLocation)
     }
 

@@ -97,6 +97,22 @@ import Testing
         }
     }
 
+    @Test("A client's login_hint reaches the provider") func loginHint() throws {
+        let clients = """
+            clients:
+              - client_id: app
+                callbacks: ["com.example.app:/callback"]
+            """
+        try OpenIDWorld.with(routes: OpenIDWorld.routes + "\n" + clients) { world throws in
+            var browser = OpenIDBrowser(world)
+            let query = "client_id=app&response_type=code&code_challenge_method=S256&login_hint=ada%2Bx%26y@example.com"
+            let challenge = "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+            _ = try? browser.open("/authorize?" + query + challenge)
+            let call = try #require(world.provider.calls(of: .authorization).last)
+            #expect(call["login_hint"] == "ada+x&y@example.com" && call["prompt"] == nil)
+        }
+    }
+
     @Test(
         "While the provider is away, sign-in is a page with 503 and sessions go on; when it is back, the page's link works"
     )
@@ -114,7 +130,7 @@ import Testing
             #expect(other.jar == cookies && page.text.contains("href=\"/.sallyport/login?return_to=/y\""))
             #expect(try browser.open("/x").status == 200 && browser.session == session)
             try world.provider.start()
-            #expect(eventually(within: 20) { (try? other.open("/.sallyport/login?return_to=/y").status) == 200 })
+            #expect(eventually { (try? other.open("/.sallyport/login?return_to=/y").status) == 200 })
         }
     }
 
@@ -126,7 +142,7 @@ import Testing
             let page = try browser.open("/x")
             #expect(page.status == 503 && page.pageReason == "provider.unavailable" && browser.jar.isEmpty)
             try world.provider.start()
-            #expect(eventually(within: 30) { (try? world.gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { (try? world.gateway.admin("/readyz").status) == 200 })
             #expect(try browser.open("/x").status == 200)
         }
     }

@@ -25,7 +25,10 @@ import Testing
             #expect(answer.status == 303 && answer.clearedCookies == ["sallyport"])
             #expect(world.statuses(before) == [401], "ended before the answer")
             let location = try #require(answer.value("location"))
-            #expect(location.hasPrefix("\(world.provider.issuer)/logout?") && !location.contains("bye"))
+            #expect(
+                location.hasPrefix("\(world.provider.issuer)/logout?") && !location.contains("/bye")
+                    && !location.contains("%2Fbye")
+            )
             let asked = self.query(location)
             #expect(asked["client_id"] == "gateway" && asked["id_token_hint"]?.split(separator: ".").count == 3)
             #expect(asked["post_logout_redirect_uri"] == "\(Hosts.a)/.sallyport/signed-out")
@@ -62,6 +65,28 @@ import Testing
             let asked = try other.open("\(Hosts.a)/.sallyport/signed-out")
             #expect(asked.url == "\(Hosts.a)/.sallyport/logout" && asked.answer.status == 200)
             #expect(asked.answer.text.contains("Do you want to sign out"), "it is not said to be signed out")
+        }
+    }
+
+    @Test("A client's logout asks, ends the sessions of all hosts, leads by the provider, and only then to the client")
+    func ofClient() throws {
+        try Hosts.with { (world) throws in
+            var user = try world.signedInUser()
+            let before = user
+            let wish = "client_id=rp&post_logout_redirect_uri=https%3A%2F%2Frp.example.com%2Fbye&state=a+b"
+            let page = try user.open("\(Hosts.a)/oidc/logout?\(wish)", ["Sec-Fetch-Site: cross-site"])
+            #expect(page.answer.status == 200 && page.answer.text.contains("Do you want to sign out"))
+            #expect(world.statuses(before) == [200], "nothing ended")
+            let form = try #require(page.answer.text.firstMatch(of: /name="return_to" value="([^"]*)"/)).1
+            let answer = try user.signOut(Hosts.a, returnTo: String(form).replacing("&amp;", with: "&"))
+            #expect(world.statuses(before) == [401])
+            let atProvider = try #require(answer.value("location"))
+            #expect(atProvider.hasPrefix("\(world.provider.issuer)/logout?"))
+            let back = try #require(world.provider.follow(atProvider))
+            let last = try user.send("GET", back)
+            let client = try user.send("GET", try #require(last.value("location")))
+            #expect(client.status == 303 && client.value("location") == "https://rp.example.com/bye?state=a%20b")
+            #expect(world.provider.sessionID == nil)
         }
     }
 

@@ -19,12 +19,12 @@ import Vocabulary
     func outage() throws {
         try OpenIDWorld.with(isUp: false) { (world) throws in
             let missing = "provider: nobody can sign in until its metadata are read"
-            #expect(eventually(within: 20) { self.count(missing, in: world) == 1 })
+            #expect(eventually { self.count(missing, in: world) == 1 })
             let before = self.readiness(world)
             #expect(before.status == 503 && before.text.contains("provider"), "\(before.text)")
             #expect(before.text.contains("nobody can sign in"))
             try world.provider.start()
-            #expect(eventually(within: 30) { self.readiness(world).status == 200 })
+            #expect(eventually { self.readiness(world).status == 200 })
             #expect(eventually { self.count("provider: its metadata can be read again", in: world) == 1 })
             world.provider.stop()
             var browser = OpenIDBrowser(world)
@@ -45,14 +45,14 @@ import Vocabulary
         let files = ["client-secret": script.clients[0].secret ?? ""]
         try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
             let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
-            #expect(eventually(within: 20) { self.readiness(world).text.contains("issuer") })
+            #expect(eventually { self.readiness(world).text.contains("issuer") })
             #expect(self.readiness(world).status == 503)
             var browser = OpenIDBrowser(world)
             let page = try browser.open("/x")
             #expect(page.status == 503 && page.pageReason == "provider.unavailable")
             #expect(provider.count(.authorization) == 0)
             provider.change { $0.alterMetadata = nil }
-            #expect(eventually(within: 60) { self.readiness(world).status == 200 })
+            #expect(eventually { self.readiness(world).status == 200 })
             #expect(try browser.open("/x").status == 200)
         }
     }
@@ -118,7 +118,7 @@ import Vocabulary
         let files = ["client-secret": OpenIDScript().clients[0].secret ?? ""]
         try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
             let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
-            #expect(eventually(within: 20) { self.readiness(world).status == 200 })
+            #expect(eventually { self.readiness(world).status == 200 })
             var (browser, other) = (OpenIDBrowser(world), OpenIDBrowser(world))
             #expect(try browser.open("/x").status == 200)
             let callback = try other.callback("return_to=/y")
@@ -154,7 +154,7 @@ import Vocabulary
         let files = ["client-secret": OpenIDScript().clients[0].secret ?? ""]
         try Gateway.with(Self.settings(provider, app), files: files) { (gateway) throws in
             let world = OpenIDWorld(provider: provider, gateway: gateway, app: app)
-            #expect(eventually(within: 20) { self.readiness(world).status == 200 })
+            #expect(eventually { self.readiness(world).status == 200 })
             var (browser, other) = (OpenIDBrowser(world), OpenIDBrowser(world))
             #expect(try browser.open("/x").status == 200)
             let callback = try other.callback()
@@ -170,7 +170,7 @@ import Vocabulary
             #expect(provider.count(.token) == 1 && next.count(.token) == 0)
             try next.start()
             let worldOfNext = OpenIDWorld(provider: next, gateway: gateway, app: app)
-            #expect(eventually(within: 30) { (try? OpenIDBrowser(worldOfNext).signedIn("/x")) == true })
+            #expect(eventually { (try? OpenIDBrowser(worldOfNext).signedIn("/x")) == true })
         }
     }
 }

@@ -80,7 +80,7 @@ struct RealAppWorld {
             """
         let files = ["client-secret": script.clients[0].secret ?? ""]
         try Gateway.with(settings + RealApp.readme("yaml"), files: files) { gateway in
-            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             try body(RealAppWorld(app: app, appPort: port, provider: provider, gateway: gateway))
         }
     }

@@ -118,7 +118,7 @@ import Testing
             let refused = try user.open("\(world.first)/a")
             #expect(refused.answer.status == 503 && refused.answer.text.contains("provider.unavailable"))
             try world.provider.process.start()
-            #expect(eventually(within: 60) { world.isReady })
+            #expect(eventually { world.isReady })
             #expect(try world.open("\(world.first)/b", &user).url == "\(world.first)/b")
 
             var other = WebUser(world.gateway)
@@ -131,7 +131,7 @@ import Testing
             try world.provider.process.start()
             #expect(try user.open("\(world.first)/e").url == "\(world.first)/e")
             #expect(
-                eventually(within: 60) {
+                eventually {
                     (try? world.open("\(world.first)/f", &other, as: .grace).answer.status) == 200
                 }
             )

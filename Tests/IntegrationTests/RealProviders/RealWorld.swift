@@ -102,7 +102,7 @@ struct RealWorld {
                 first: first,
                 second: "http://second.localhost:\(port)"
             )
-            if isUp { #expect(eventually(within: 20) { world.isReady }) }
+            if isUp { #expect(eventually { world.isReady }) }
             try body(world)
         }
     }

@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,7 +30,7 @@ bind_address = "127.0.0.1"
 external_url = "{URL}"
 login_url = "login.html"
 api_prefix = "api"
-static_files_path = "/usr/share/glewlwyd/webapp/"
+static_files_path = "{FOLDER}/webapp/"
 log_mode = "console"
 log_level = "WARNING"
 cookie_secure = 0
@@ -130,6 +131,13 @@ def make():
     """The database as glewlwyd's manual says it, and the program's settings."""
     with open(os.path.join(FOLDER, "glewlwyd.conf"), "w") as file:
         file.write(CONFIG)
+    # Its pages, with the settings of Debian's package, which links them as a folder.
+    pages = os.path.join(FOLDER, "webapp")
+    shutil.copytree("/usr/share/glewlwyd/webapp", pages, ignore=shutil.ignore_patterns("config.json"))
+    settings = os.path.realpath("/usr/share/glewlwyd/webapp/config.json")
+    if os.path.isdir(settings):
+        settings = os.path.join(settings, "config.json")
+    shutil.copy(settings, os.path.join(pages, "config.json"))
     database = sqlite3.connect(os.path.join(FOLDER, "glewlwyd.db"))
     with gzip.open("/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz", "rt") as script:
         database.executescript(script.read())

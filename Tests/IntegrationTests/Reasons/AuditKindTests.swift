@@ -99,6 +99,8 @@ import Vocabulary
                 _ = try world.refresh(try ReasonWorld.refreshToken(in: try world.refresh(first)))
                 _ = try world.refresh(first)
             }
+        case .ruleDryRun:
+            .act([nil]) { _ = try $0.withToken(try $0.gateway.transferToken(), ["User-Agent: tried"]) }
         case .transferTokenMinted: .act([.minted]) { _ = try $0.gateway.transferToken() }
         case .transferTokenMintRefused:
             .act([.mintFailed]) { _ = try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
@@ -120,6 +122,14 @@ import Vocabulary
                 let token = try world.gateway.transferToken()
                 for _ in 0..<2 { _ = try world.withToken(token) }
             }
+        case .clientChanged:
+            .act([nil]) {
+                let name = #"{"name": "Shop"}"#
+                _ = try $0.gateway.operate("PATCH", "/api/v2/clients/web", token: OperatorTokens.all, json: name)
+            }
+        case .operatorActed:
+            .act([nil]) { _ = try $0.gateway.operate("GET", "/sessions?subject=x", token: OperatorTokens.all) }
+        case .operatorRefused: .act([nil]) { _ = try $0.gateway.operate("GET", "/sessions?subject=x", token: nil) }
         case .configReloaded: .act([nil]) { try $0.gateway.reload($0.settings) }
         case .configReloadFailed: .act([nil]) { try $0.gateway.reload("nonsense: 1\n") }
         case .storePrimaryChanged:

@@ -46,6 +46,15 @@ struct ReasonAlone {
         }
     }
 
+    /// Changes a signed-in user in the settings.
+    func user(replacing text: String, with other: String) throws {
+        try Gateway.withApp({ Config.file(upstream: $0) }) { gateway, app throws in
+            let cookie = ["Cookie: sallyport=\(try gateway.browser())"]
+            try gateway.reload(Config.file(upstream: app.port).replacing(text, with: other))
+            self.expect(gateway, try gateway.get("/", cookie))
+        }
+    }
+
     /// Leaves a stream open until the drain timeout ends it.
     func draining() throws {
         let app = try FakeUpstream { link in
@@ -116,7 +125,7 @@ struct ReasonAlone {
             redis.stop()
             #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
             try redis.start()
-            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             _ = try gateway.get("/?session_transfer_token=\(token)")
             self.expect(gateway, nil)
         }

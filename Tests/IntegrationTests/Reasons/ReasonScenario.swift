@@ -76,6 +76,19 @@ extension Reason {
                 defer { foreign.stop() }
                 return try world.gateway.get("/", ["Authorization: Bearer \(try foreign.gateway.native())"])
             }
+        case .credentialBoundToKey:
+            .request { try $0.proven { token, _ in ["Authorization: Bearer \(token)"] }.answer }
+        case .credentialNotBound: .request { try $0.proven(isBound: false).answer }
+        case .proofInvalid:
+            .request { try $0.proven { token, _ in ["Authorization: DPoP \(token)", "DPoP: x"] }.answer }
+        case .proofMissing: .request { try $0.proven { token, _ in ["Authorization: DPoP \(token)"] }.answer }
+        case .proofNonceNeeded: .request { try $0.proven(withNonce: false).answer }
+        case .proofOtherKey: .request { try $0.proven(isOwn: false).answer }
+        case .proofReplayed:
+            .request { world in
+                let fields = try world.proven().fields
+                return try world.gateway.get("/query/", fields)
+            }
         case .sessionUnknown:
             .request { world in
                 let token = try world.gateway.native()
@@ -92,6 +105,9 @@ extension Reason {
         case .sessionProviderEnded: .inProcess("A refusal of the provider ends the lineage and deletes its tokens")
         case .sessionRenewalAmbiguous:
             .inProcess("A session whose tokens are lost asks for sign-in where the app needs them")
+        case .sessionUserGone: .alone { try $0.user(replacing: "id: user-1815", with: "id: user-1816") }
+        case .sessionPasswordChanged:
+            .alone { try $0.user(replacing: "JK3x34E88OjnlWzoh", with: "KK3x34E88OjnlWzoh") }
         case .sessionRevoked:
             .request { world in
                 let token = try world.gateway.browser()
@@ -126,6 +142,8 @@ extension Reason {
                 return try world.refresh(first)
             }
         case .refreshUnknown: .request { try $0.refresh("x") }
+        case .refreshUserGone:
+            .inProcess("a user whom the provider lost is 403 with Auth0's sentence, and nothing ends")
         case .socialRefused:
             .inProcess(
                 "A refusal is invalid_grant, an outage 503 with Retry-After, and a client without the kit may not"
@@ -168,6 +186,29 @@ extension Reason {
         case .signInIncomplete: .request { try $0.form("/.sallyport/login", "identifier=ada") }
         case .signInMalformed: .request { try $0.raw(Request.post("/self-service/login", body: "{}")) }
         case .signInRefused: .request { try $0.signIn("ada@example.com", "wrong") }
+        case .signInReturnToForbidden:
+            .request { try $0.gateway.get("/self-service/login/api?return_to=evil%3A%2F%2Fx") }
+        case .exchangeUnknown:
+            .request { try $0.gateway.get("/sessions/token-exchange?init_code=x&return_to_code=y") }
+        case .exchangeNotSignedIn: .inProcess("A sign-in that failed ends in the messages of the flow, by 422")
+        case .exchangeReplayed: .inProcess("Codes are exchanged once, and again for 30 seconds at the same address")
+        case .exchangeThrottled: .inProcess("Exchanges that fail and flows with a code are limited for each address")
+        case .clientExists:
+            .request {
+                try $0.gateway.operate(
+                    "POST",
+                    "/api/v2/clients",
+                    token: OperatorTokens.all,
+                    json: #"{"client_id": "web"}"#
+                )
+            }
+        case .clientInvalid:
+            .request { try $0.gateway.operate("PATCH", "/api/v2/clients/web", token: OperatorTokens.all, json: "[]") }
+        case .clientUnknown:
+            .request { try $0.gateway.operate("GET", "/api/v2/clients/nobody", token: OperatorTokens.all) }
+        case .operatorScope:
+            .request { try $0.gateway.operate("POST", "/subjects/x/sign-out", token: OperatorTokens.reader) }
+        case .operatorUnknown: .request { try $0.gateway.operate("GET", "/sessions?subject=x", token: "x") }
         case .signInThrottled:
             .request { world in
                 let from = [ReasonWorld.from("192.0.2.1")]
@@ -240,11 +281,13 @@ extension Reason {
                 let native = try world.gateway.native()
                 return try world.withToken(try world.gateway.mint(native, audience: ReasonWorld.otherHost))
             }
+        case .handoffOtherOrganization: .inProcess("every rule gives its verdict")
         case .handoffCrossSite:
             .answered(303) { world in
                 let fields = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"]
-                return try world.withToken(try world.gateway.transferToken(), fields)
+                return try world.withToken("a.b", fields)
             }
+        case .handoffUnconfirmed: .request { try $0.gateway.get("/.sallyport/handoff") }
         case .handoffNotPermitted:
             .request { try $0.gateway.exchange(try $0.gateway.native(), client: "web") }
         case .handoffNested:
@@ -259,12 +302,21 @@ extension Reason {
                 return try world.gateway.exchange(native)
             }
 
+        case .ruleDenied:
+            .request { try $0.withToken(try $0.gateway.transferToken(), ["User-Agent: denied"]) }
+        case .ruleSignInRequired:
+            .answered(303) { try $0.withToken(try $0.gateway.transferToken(), ["User-Agent: asked"]) }
+
         case .oauthInvalidClient: .request { try $0.gateway.exchange("x", client: "nobody") }
         case .oauthInvalidRequest: .request { try $0.tokenRequest("client_id=native") }
         case .oauthInvalidTarget:
             .request { try $0.gateway.exchange(try $0.gateway.native(), audience: "nowhere.example.com") }
         case .oauthInvalidRedirect:
             .request { try $0.gateway.get("/authorize?client_id=app&redirect_uri=https://evil.example.com") }
+        case .oauthRequestUnknown:
+            .request {
+                try $0.gateway.get("/authorize?client_id=app&request_uri=urn:ietf:params:oauth:request_uri:spq_x")
+            }
         case .oauthThrottled:
             .inProcess("too many requests of one client from one address are 429 with Retry-After, and blame no token")
         case .oauthUnauthorizedClient: .request { try $0.gateway.exchange("x", client: "other") }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import ProofBench
 import SocialBench
 import Testing
 
@@ -46,7 +47,7 @@ final class ReasonWorld {
         self.settings = """
             listen: 127.0.0.1:0
             event_loops: 1
-            admin: {listen: 127.0.0.1:0}
+            admin: {listen: 127.0.0.1:0, tokens_file: operator-tokens}
             trusted_proxies: [127.0.0.1/32]
             upstream: http://127.0.0.1:\(self.app.port)
             upstreams:
@@ -79,13 +80,19 @@ final class ReasonWorld {
             \(Self.indented(Self.oddUsers, by: 4))
             identity: {max_size: 1KiB}
             asn: {csv: asn.csv}
+            rules:
+              - {name: denies, when: 'event.request.user_agent == "denied"', then: deny}
+              - {name: asks, when: 'event.request.user_agent == "asked"', then: sign_in}
+              - {name: tries, when: 'event.request.user_agent == "tried"', then: deny, dry_run: true}
             limits: {request_line: 1KiB, field: 4KiB, fields: 8KiB, body: 1KiB}
             timeouts: {header: 1s, response: 500ms}
             drain: {delay: 0s, timeout: 100ms}
 
             """
         do {
-            let files = ["asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n"]
+            let files = [
+                "asn.csv": "10.0.0.0/24,64500\n10.0.1.0/24,64501\n", "operator-tokens": OperatorTokens.file,
+            ]
             self.gateway = try Gateway(
                 self.settings,
                 files: files.merging(NativeSocialTests.files(self.social.network)) { $1 }
@@ -177,13 +184,48 @@ final class ReasonWorld {
     }
 
     /// Redeems a code.
-    func redeem(_ code: String, client: String = "app", verifier: String = ReasonWorld.verifier) throws -> Answer {
-        try self.tokenRequest(
-            "grant_type=authorization_code",
-            "client_id=\(client)",
-            "code=\(code)",
-            "code_verifier=\(verifier)"
+    ///
+    /// - Parameter fields: A proof.
+    func redeem(
+        _ code: String,
+        client: String = "app",
+        verifier: String = ReasonWorld.verifier,
+        _ fields: [String] = []
+    ) throws -> Answer {
+        try self.form(
+            "/oauth/token",
+            "grant_type=authorization_code&client_id=\(client)&code=\(code)&code_verifier=\(verifier)",
+            fields
         )
+    }
+
+    /// A request to a route with an access token that is bound to a key, and with a proof.
+    ///
+    /// - Parameters:
+    ///   - isBound: Whether the token is bound.
+    ///   - isOwn: Whether the proof is of the token's key.
+    ///   - fields: The fields of the request, for the token and the proof.
+    func proven(
+        isBound: Bool = true,
+        isOwn: Bool = true,
+        withNonce: Bool = true,
+        _ fields: (_ token: String, _ proof: String) -> [String] = { ["Authorization: DPoP \($0)", $1] }
+    ) throws -> (answer: Answer, fields: [String]) {
+        let key = ProofKey()
+        let code = try self.code()
+        let tokens = try key.send {
+            try self.redeem(code, [key.field("POST", Request.origin + "/oauth/token")])
+        }
+        let unbound = isBound ? tokens : try self.redeem(try self.code())
+        guard let token = unbound.text.firstMatch(of: /spa_[A-Za-z0-9_-]+/) else { throw BenchFailure(tokens.text) }
+        let prover = isOwn ? key : ProofKey()
+        let url = Request.origin + "/query/"
+        if !isOwn {
+            _ = try prover.send { try self.redeem("x", [prover.field("POST", Request.origin + "/oauth/token")]) }
+        }
+        let proof = prover.field("GET", url, token: String(token.0), withNonce: withNonce)
+        let sent = fields(String(token.0), proof)
+        return (try self.gateway.get("/query/", sent), sent)
     }
 
     /// RFC 7636 appendix B

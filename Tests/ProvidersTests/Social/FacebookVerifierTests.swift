@@ -2,6 +2,7 @@ import Providers
 import Sessions
 import Settings
 import SocialBench
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -113,7 +114,10 @@ struct FacebookVerifierTests {
         let desk = try SocialDesk()
         let token = desk.network.facebookToken()
         let first = try #require(try await desk.verify(.facebook, token).artefact)
-        #expect(first.lifetime == .seconds(5_183_924 + 60))
+        #expect(first.lifetime == .seconds(5_183_924 + 60) && first.issuedAt == desk.clock.now)
+        let ageless = desk.network.facebookToken(["issued_at": .null])
+        let unknown = try #require(try await desk.verify(.facebook, ageless).artefact)
+        #expect(unknown.issuedAt == nil)
         #expect(try await desk.verify(.facebook, token, ["name": "B"]).artefact?.id == first.id)
         for bytes in [Array(token.bytes.dropLast(2)), token.bytes.dropLast(4), token.bytes + Array("ZD".utf8)] {
             #expect(try await desk.verify(.facebook, Secret(bytes)).artefact?.id == first.id)

@@ -165,7 +165,7 @@ struct GoogleVerifierTests {
         let desk = try SocialDesk()
         let token = desk.network.googleToken()
         let first = try #require(try await desk.verify(.google, token).artefact)
-        #expect(first.lifetime == .seconds(3660))
+        #expect(first.lifetime == .seconds(3660) && first.issuedAt == desk.clock.now)
         desk.clock.advance(by: .seconds(60))
         let second = try #require(try await desk.verify(.google, token, ["name": "B"]).artefact)
         #expect(second.id == first.id && second.lifetime == .seconds(3600))

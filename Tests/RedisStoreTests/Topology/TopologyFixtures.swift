@@ -117,7 +117,7 @@ extension StoreFixture {
     /// Tries until the store answers.
     func untilAnswered<Answer>(_ what: String, _ step: () async throws -> Answer) async throws -> Answer {
         var answer: Answer?
-        try await waitUntil(what, within: .seconds(30)) {
+        try await waitUntil(what) {
             answer = try? await step()
             return answer != nil
         }

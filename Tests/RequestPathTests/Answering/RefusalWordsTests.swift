@@ -1,3 +1,4 @@
+import Endpoints
 import RequestPath
 import Testing
 import Vocabulary
@@ -45,5 +46,22 @@ struct RefusalWordsTests {
         #expect(way(.storeUnavailable) == .again && way(.upstreamTimeout) == .again)
         #expect(way(.pathAmbiguous) == .start && way(.routeNotFound) == .start)
         #expect(way(.requestBodyTooLarge) == .none)
+    }
+
+    @Test("The page of a sign-in of a client that has ended links to where the client begins a new one, if it says so")
+    func client() {
+        for uri in [nil, "https://app.example.com/login?iss=x"] {
+            var response = EndpointResponse.problem(.oauthRequestUnknown, requestID: nil)
+            response.signIn = uri
+            let page = LocalAnswer(response).page(
+                requestID: RequestID(seed: 1, sequence: 1),
+                isForm: false,
+                hasHost: true,
+                hasSignIn: true
+            )
+            let text = String(decoding: page.body, as: UTF8.self)
+            #expect(text.contains("href=\"https://app.example.com/login?iss=x\"") == (uri != nil))
+            #expect(!text.contains("/.sallyport/login"))
+        }
     }
 }

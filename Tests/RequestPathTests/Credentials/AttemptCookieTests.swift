@@ -1,3 +1,4 @@
+import Handoff
 import RequestPath
 import Sessions
 import Testing

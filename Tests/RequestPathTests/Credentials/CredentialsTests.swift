@@ -27,7 +27,7 @@ struct CredentialsTests {
         }
         let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [settings])
         let table = RouteTable([host], upstreams: ["app"])
-        let cookies = OwnCookies(session: "s", handoff: ["h", "i"], attempt: "s-a", handled: "s-m")
+        let cookies = OwnCookies(session: "s", handoff: ["h", "i"], attempt: "s-a", handled: "s-m", provider: "k")
         return try withHead("GET", fields, target: target) { head, base in
             let result = Credentials.read(
                 head,
@@ -47,6 +47,7 @@ struct CredentialsTests {
                     case .none: "none"
                     case .explicit(let token): "explicit \(text(token))"
                     case .cookie(let token): "cookie \(text(token))"
+                    case .providerCookie(let token): "provider's \(text(token))"
                     case .unusable(let reason): "unusable \(reason.rawValue)"
                     }
                 return Read(
@@ -67,9 +68,10 @@ struct CredentialsTests {
             (["Cookie: s=c", "X-Session-Token:"], "unusable credential.malformed", false),
             (["Cookie: s=c", "Authorization: Bearer"], "unusable credential.malformed", true),
             (["Cookie: s=c", "Authorization: Bearer "], "unusable credential.malformed", true),
-            (["Cookie: s=c", "Authorization: DPoP d"], "unusable credential.malformed", true),
+            (["Cookie: s=c", "Authorization: DPoP d"], "explicit d", true),
+            (["Cookie: s=c", "Authorization: DPoP"], "unusable credential.malformed", true),
             (["Authorization: bEARER   b"], "explicit b", true),
-            (["Authorization: dpop d"], "unusable credential.malformed", true),
+            (["Authorization: dpop d"], "explicit d", true),
             (["Authorization: Bearer b", "X-Session-Token: x"], "400 credential.repeated", false),
             (["Authorization: DPoP d", "X-Session-Token: x"], "400 credential.repeated", false),
             // Other schemes belong to the app.
@@ -101,6 +103,18 @@ struct CredentialsTests {
     )
     func cookies(value: String, presented: String, isAmbiguous: Bool) throws {
         #expect(try self.read(["Cookie: \(value)"]) == Read(presented: presented, isAmbiguous: isAmbiguous))
+    }
+
+    @Test(
+        "The provider's own cookie counts after the gateway's, and not with different values",
+        arguments: [
+            ("k=c", "provider's c", false), ("k=c; s=d", "cookie d", false), ("k=c; k=c", "provider's c", false),
+            ("k=c; k=d", "none", false), ("s=a; s=b; k=c", "provider's c", true),
+        ]
+    )
+    func providerCookie(value: String, presented: String, isAmbiguous: Bool) throws {
+        #expect(try self.read(["Cookie: \(value)"]) == Read(presented: presented, isAmbiguous: isAmbiguous))
+        #expect(try self.read(["Cookie: \(value)", "X-Session-Token: x"]).presented == "explicit x")
     }
 
     @Test("Transfer tokens are found in cookies and in the query, except on routes that leave them to the app")

@@ -55,6 +55,19 @@ struct PresentedCredentialsTests {
         #expect(try self.read("Cookie: \(many)").companions.count == PresentedCredentials.mostCompanions)
     }
 
+    @Test("Session-transfer tokens are read with the cookies that belong to them, and their number is bounded")
+    func handoff() throws {
+        let read = try self.read(
+            "Cookie: stt=a; stt=b; stt=a; __Host-sallyport-handled=m.n; __Host-sallyport-attempt=secret.spt_x"
+        ).handoff
+        #expect(read.tokens == [Secret("a"), Secret("b")])
+        #expect(read.marks == Secret("m.n") && read.attempt == Secret("secret"))
+        let twice = try self.read("Cookie: __Host-sallyport-handled=m; __Host-sallyport-handled=n; sttt=a").handoff
+        #expect(twice == HandoffCredentials())
+        let many = (0..<20).map { "stt=\($0)" }.joined(separator: "; ")
+        #expect(try self.read("Cookie: \(many)").handoff.tokens.count == HandoffCredentials.most)
+    }
+
     /// CVE-2024-24814, CVE-2023-28625.
     @Test("Crafted cookies are ignored")
     func craftedCookies() throws {
@@ -82,7 +95,7 @@ struct PresentedCredentialsTests {
             ("Bearer abc", .bearer(Secret("abc"))), ("bEARER  abc", .bearer(Secret("abc"))),
             ("Bearer", .bearer(Secret(""))), ("Bearer a b", .bearer(Secret("a b"))), ("Bearerabc", .other),
             ("Basic YTpi", .basic(Secret("YTpi"))), ("BASIC YTpi", .basic(Secret("YTpi"))),
-            ("Basic", .basic(Secret(""))), ("DPoP abc", .other), ("abc", .other), ("", .other),
+            ("Basic", .basic(Secret(""))), ("DPoP abc", .dpop(Secret("abc"))), ("abc", .other), ("", .other),
         ] as [(String, PresentedCredentials.Authorization)]
     )
     func authorization(value: String, expected: PresentedCredentials.Authorization) throws {

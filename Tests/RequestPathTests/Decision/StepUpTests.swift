@@ -177,6 +177,37 @@ struct StepUpTests {
         #expect(demand(.forbidden(.requireAAL), self.session(), password) == SignInDemand(isAgain: true))
     }
 
+    @Test(
+        "After a handoff a route that demands a browser's sign-in, a higher level or a fresh one leads to the sign-in",
+        // The user has just signed in to the app: at once, and not only after a moment.
+        arguments: [0, 60] as [Int64]
+    )
+    func afterHandoff(seconds: Int64) throws {
+        let transferred = self.session { $0.origin = .transfer }
+        let now = Self.signedIn.advanced(by: .seconds(seconds))
+        let cases: [(Reason, DenialForm, RequirementSettings)] = [
+            (.requireAAL, .signIn(SignInDemand(isAgain: true)), self.requirement { $0.aal = .aal2 }),
+            (.requireOrigin, .signIn(SignInDemand(isAgain: true)), self.requirement { $0.origins = ["browser"] }),
+            (.requireMaxAge, .signIn(SignInDemand(isAgain: true)), self.requirement { $0.maxAge = .seconds(0) }),
+            // A sign-in makes no session of a native app.
+            (.requireOrigin, .forbidden, self.requirement { $0.origins = ["native"] }),
+        ]
+        try withHead("GET", ["Accept: text/html"]) { head, base in
+            for (reason, expected, require) in cases {
+                let form = DenialForm.of(
+                    .forbidden(reason),
+                    head,
+                    base,
+                    route("/**", .required) { $0.require = require },
+                    session: transferred,
+                    provider: self.user(aal: .aal2),
+                    now: now
+                )
+                #expect(form == expected, "\(reason)")
+            }
+        }
+    }
+
     @Test("Where nobody can sign in, a page load without a session gets 401")
     func nowhereToSignIn() throws {
         let introspection = ProviderSettings.introspection(
@@ -209,17 +240,24 @@ struct StepUpTests {
             $0.maxAge = .seconds(300)
         }
         let expected = #"Bearer error="insufficient_user_authentication", acr_values="aal2", max_age="300""#
-        #expect(Denial.forbidden(.requireAAL).challenge(require, isJudged: true) == expected)
-        #expect(Denial.forbidden(.requireMaxAge).challenge(require, isJudged: true) == expected)
+        #expect(Denial.forbidden(.requireAAL).challenge(require, isJudged: true, isProofScheme: false) == expected)
+        #expect(Denial.forbidden(.requireMaxAge).challenge(require, isJudged: true, isProofScheme: false) == expected)
         let age = self.requirement { $0.maxAge = .seconds(5) }
         #expect(
-            Denial.forbidden(.requireMaxAge).challenge(age, isJudged: true)
+            Denial.forbidden(.requireMaxAge).challenge(age, isJudged: true, isProofScheme: false)
                 == #"Bearer error="insufficient_user_authentication", max_age="5""#
         )
-        #expect(Denial.forbidden(.requireGroups).challenge(require, isJudged: true) == nil)
+        #expect(Denial.forbidden(.requireGroups).challenge(require, isJudged: true, isProofScheme: false) == nil)
         #expect(
-            Denial.unauthenticated(.sessionUnknown).challenge(age, isJudged: true) == #"Bearer error="invalid_token""#
+            Denial.unauthenticated(.sessionUnknown).challenge(age, isJudged: true, isProofScheme: false)
+                == #"Bearer error="invalid_token""#
         )
-        #expect(Denial.unauthenticated(.credentialMissing).challenge(age, isJudged: false) == "Bearer")
+        #expect(
+            Denial.unauthenticated(.sessionUnknown).challenge(age, isJudged: true, isProofScheme: true)
+                == #"DPoP error="invalid_token""#
+        )
+        #expect(
+            Denial.unauthenticated(.credentialMissing).challenge(age, isJudged: false, isProofScheme: false) == "Bearer"
+        )
     }
 }

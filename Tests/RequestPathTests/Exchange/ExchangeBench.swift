@@ -1,5 +1,6 @@
 import AddressIntelligence
 import Clients
+import Endpoints
 import Handoff
 import JOSE
 import NIOCore
@@ -23,9 +24,10 @@ final class ExchangeBench {
     let client = ScriptedClient()
     let exchange: Exchange
 
-    init(_ change: (inout Settings) -> Void = { _ in }) throws {
+    /// - Parameter endpoints: Endpoints of the gateway, served on the host if there are any.
+    init(_ endpoints: [Endpoint] = [], _ change: (inout Settings) -> Void = { _ in }) throws {
         let upstream = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
-        let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [route("/app/**", .public)])
+        let host = HostSettings(publicURL: Gate.app, endpoints: !endpoints.isEmpty, routes: [route("/app/**", .public)])
         var settings = Settings(hosts: [host], upstreams: [upstream])
         change(&settings)
         self.target = try UpstreamTarget(upstream)
@@ -36,7 +38,7 @@ final class ExchangeBench {
             settings: settings,
             routes: routes,
             targets: [self.target],
-            endpoints: try EndpointTable([], forwarding: [], on: routes, upstreams: ["app"]),
+            endpoints: try EndpointTable(endpoints, forwarding: [], on: routes, upstreams: ["app"]),
             registry: registry,
             audit: AuditStream(queue: nil),
             generation: 1,

@@ -165,7 +165,7 @@ import Vocabulary
     }
 
     @Test func aLateHeadAndARefusedOneCloseTheConnection() {
-        self.bench.exchange.refuseLateHead(by: self.bench.configuration)
+        self.bench.exchange.refuse(.requestTimeout, ByteBuffer(), by: self.bench.configuration)
         #expect(self.client.sent.hasPrefix("HTTP/1.1 408 ") && self.client.ends == [.close])
         self.bench.exchange.refuse(
             .requestMalformed,

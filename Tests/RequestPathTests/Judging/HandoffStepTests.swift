@@ -15,7 +15,8 @@ struct HandoffStepTests {
 
     private func fixture(
         _ change: (inout ClientSettings) -> Void = { _ in },
-        binding: BindingMode = .none
+        binding: BindingMode = .none,
+        confirmation: HandoffSettings.Confirmation = .crossSite
     ) throws -> JudgeFixture {
         var client = ClientSettings(clientID: "web")
         (client.allowsCookie, client.allowsQuery) = (true, true)
@@ -26,7 +27,10 @@ struct HandoffStepTests {
             $0.liveBinding = binding
         }
         let plain = route("/plain/**", .required)
-        return try JudgeFixture([handoff, plain]) { $0.clients = [client] }
+        return try JudgeFixture([handoff, plain]) {
+            $0.clients = [client]
+            $0.handoff.confirmation = confirmation
+        }
     }
 
     private func signedIn(_ fixture: JudgeFixture) throws -> HandoffOutcome {
@@ -42,7 +46,7 @@ struct HandoffStepTests {
             ("HEAD", [], .answer(401, .credentialMissing)), ("POST", [], .answer(401, .credentialMissing)),
             ("GET", ["Sec-Fetch-Mode: cors"], .answer(401, .credentialMissing)),
             ("GET", ["Sec-Fetch-Dest: iframe"], .answer(401, .credentialMissing)),
-            ("GET", ["Sec-Fetch-Site: cross-site"], .answer(303, .handoffCrossSite)),
+            ("GET", ["Sec-Fetch-Site: cross-site"], .answer(303, nil)),
         ] as [(String, [String], Told)]
     )
     func navigations(method: String, fields: [String], expected: Told) throws {
@@ -228,5 +232,55 @@ struct HandoffStepTests {
         #expect(done.cookies.cleared == [attempt] && done.cookies.set == [fixture.cookie()])
         let crossSite = ["Cookie: \(attempt)=\(value(page))", "Sec-Fetch-Site: cross-site"]
         #expect(try JudgedRequest(fixture, "GET", "/x", crossSite).begin() == .answer(401, .credentialMissing))
+    }
+
+    @Test("A link on another site leads to the page that asks, with the token sealed in a cookie for a minute")
+    func asks() throws {
+        let fixture = try self.fixture()
+        let request = JudgedRequest(fixture, "GET", Self.query, ["Sec-Fetch-Site: cross-site"])
+        #expect(try request.begin() == .answer(303, nil))
+        #expect(request.values("Location") == ["\(JudgeFixture.origin)/.sallyport/handoff"])
+        #expect(request.turnedAway.isEmpty)
+        let line = try #require(request.values("Set-Cookie").first)
+        let name = fixture.cookie("-handoff")
+        #expect(line.hasPrefix("\(name)=") && line.contains("Max-Age=60") && line.contains("; Secure; HttpOnly"))
+        let sealed = Secret(Array(line.utf8.dropFirst(name.utf8.count + 1).prefix { $0 != UInt8(ascii: ";") }))
+        let pending = fixture.confirmation.open(sealed, on: "app.example.com", now: JudgeFixture.now)
+        #expect(pending?.token.bytes == Array(Self.token.utf8) && pending?.clientID == "web")
+        #expect(pending?.target == "/x?a=1&b=2")
+    }
+
+    @Test(
+        "A link on another site is refused if nobody is asked, and if its token or its page has no room in the cookie"
+    )
+    func asksNobody() throws {
+        let crossSite = ["Sec-Fetch-Site: cross-site"]
+        let long = "/\(String(repeating: "x", count: 3_000))?session_transfer_token=\(Self.token)"
+        for (mode, target) in [
+            (.never, Self.query), (.crossSite, long), (.crossSite, "/x?session_transfer_token=a.b"), (.always, long),
+        ] as [(HandoffSettings.Confirmation, String)] {
+            let request = JudgedRequest(try self.fixture(confirmation: mode), "GET", target, crossSite)
+            #expect(try request.begin() == .answer(303, .handoffCrossSite))
+            #expect(request.turnedAway == [.handoffCrossSite] && request.cookies.set.isEmpty)
+        }
+        #expect(try JudgedRequest(self.fixture(confirmation: .never), "GET", Self.query).begin() == .consume(.query))
+    }
+
+    @Test(
+        "With always, each token in the query is asked about, one that the user has confirmed is not, nor one in a cookie"
+    )
+    func asksAlways() throws {
+        let fixture = try self.fixture(confirmation: .always)
+        let request = JudgedRequest(fixture, "GET", Self.query)
+        #expect(try request.begin() == .answer(303, nil))
+        #expect(request.values("Location") == ["\(JudgeFixture.origin)/.sallyport/handoff"])
+        let moved = "\(fixture.cookie("-attempt"))=\(String(repeating: "A", count: 43)).\(Self.token)"
+        #expect(try JudgedRequest(fixture, "GET", "/x", ["Cookie: \(moved)"]).begin() == .consume(.query))
+        #expect(try JudgedRequest(fixture, "GET", "/x", ["Cookie: \(Self.cookie)"]).begin() == .consume(.cookie))
+        // The store fails on the cookie's token: the one in the query is not moved past the question.
+        let both = JudgedRequest(fixture, "GET", Self.query, ["Cookie: \(Self.cookie)", "Accept: text/html"])
+        #expect(try both.begin() == .consume(.cookie))
+        #expect(try both.unavailable() == .answer(303, .storeUnavailable))
+        #expect(both.values("Set-Cookie").allSatisfy { !$0.contains(Self.token) })
     }
 }

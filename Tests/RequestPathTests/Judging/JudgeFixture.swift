@@ -1,5 +1,7 @@
 import AddressIntelligence
 import Clients
+import Cryptography
+import DPoP
 import Endpoints
 import Handoff
 import JOSE
@@ -9,6 +11,7 @@ import Observability
 import RequestPath
 import Sessions
 import Settings
+import StoreBench
 import Testing
 import Vocabulary
 
@@ -25,7 +28,12 @@ final class JudgeFixture {
     let keys = SigningKeyRing(SecretRing(current: Secret("a secret of the tests")))
     private let loop = EmbeddedEventLoop()
     private let store: MemoryStore
+    /// Remembers proofs.
+    let onces = ScriptedOnces()
     let resolver: SessionResolver
+    let proofKeys = DPoPKeyCache()
+    /// Opens what the judge seals.
+    let confirmation: HandoffConfirmation
 
     /// - Parameters:
     ///   - generation: The number of the configuration.
@@ -48,6 +56,8 @@ final class JudgeFixture {
             UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
         ])
         change(&settings)
+        let sealing = SealingKeyRing(current: Secret("a secret of the tests"))
+        self.confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: sealing)
         let clock = Clock { Self.now }
         let caches = SessionCaches()
         self.store = MemoryStore(maxSessions: 100, maxMarkers: 100, clock: clock, caches: caches)
@@ -102,8 +112,10 @@ final class JudgeFixture {
                 journal: HandoffJournal { _ in true },
                 clock: clock
             ),
+            confirmation: self.confirmation,
             share: share,
             devices: DeviceObserver(directory: nil),
+            proofs: DPoPGate(SecretRing(current: Secret("a secret of the tests")), onces: self.onces),
             clients: ClientRegistry(settings.clients)
         )
     }
@@ -159,6 +171,8 @@ final class JudgedRequest {
     enum Told: Equatable {
         case ask(Session.Kind, SessionQuestion.Purpose)
         case consume(HandoffTransport)
+        /// With the thumbprint of the key that was proven.
+        case redeem(String)
         case collect(String)
         case permitted(route: String, subject: String?)
         case answer(Int, Reason?)
@@ -171,6 +185,8 @@ final class JudgedRequest {
     private(set) var identity: IdentityLines?
     private(set) var handoff: HandoffRequest?
     private(set) var token = ""
+    /// Whether the last token that was asked for is the provider's own cookie.
+    private(set) var isProviders = false
     private let fixture: JudgeFixture
     private let bytes: [UInt8]
     private let head = RequestHead(fieldCount: 100)
@@ -216,6 +232,10 @@ final class JudgedRequest {
         try self.step { judge, base, given in judge.handoffEnded(outcome, self.head, base, given) }
     }
 
+    func redeemed(_ refusal: DPoPRefusal?) throws -> Told {
+        try self.step { judge, base, given in judge.proofRedeemed(refusal, self.head, base, given) }
+    }
+
     func unavailable(_ error: StoreError = .unavailable) throws -> Told {
         try self.step { judge, base, given in judge.unavailable(error, .storeUnavailable, self.head, base, given) }
     }
@@ -249,10 +269,12 @@ final class JudgedRequest {
                 let base = try #require(bytes.baseAddress)
                 let given = JudgingContext(
                     configuration: self.fixture.configuration,
+                    clients: self.fixture.configuration.clients.snapshot,
                     peer: self.peer,
                     now: self.now,
                     wallNow: self.wallNow,
                     scratch: scratch,
+                    proofKeys: self.fixture.proofKeys,
                     notesStrayForwarding: true
                 )
                 return self.tell(body(&self.judge, base, given), base)
@@ -264,10 +286,13 @@ final class JudgedRequest {
         switch consume action {
         case .ask(let question):
             self.token = String(decoding: question.token.bytes(in: base), as: UTF8.self)
+            self.isProviders = question.isProviders
             return .ask(question.kind, question.purpose)
         case .consume(let request):
             self.handoff = request.value
             return .consume(request.value.transport)
+        case .redeem(let proof):
+            return .redeem(proof.value.thumbprint)
         case .collect(let call):
             return .collect(call.value.endpoint.path)
         case .permitted(let permit, let identity):

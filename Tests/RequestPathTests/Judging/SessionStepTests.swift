@@ -49,8 +49,8 @@ struct SessionStepTests {
             switch presented {
             case .nothing: .answer(401, .credentialMissing)
             case .liveCookie, .liveToken: .permitted(route: "/**", subject: "ada")
-            case .deadCookie, .deadToken: .answer(401, .sessionUnknown)
-            case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
+            case .deadCookie, .deadToken, .dpop: .answer(401, .sessionUnknown)
+            case .malformedToken, .emptyToken: .answer(401, .credentialMalformed)
             case .otherKey: .answer(401, .credentialOtherKey)
             case .refusedToken: .answer(401, .credentialOtherAudience)
             case .ambiguousCookies: .answer(401, .credentialAmbiguousCookie)
@@ -69,8 +69,8 @@ struct SessionStepTests {
             case .liveCookie, .liveToken: .permitted(route: "/**", subject: "ada")
             case .nothing, .deadCookie, .ambiguousCookies, .cookieOfOtherHost:
                 .permitted(route: "/**", subject: nil)
-            case .deadToken: .answer(401, .sessionUnknown)
-            case .malformedToken, .dpop, .emptyToken: .answer(401, .credentialMalformed)
+            case .deadToken, .dpop: .answer(401, .sessionUnknown)
+            case .malformedToken, .emptyToken: .answer(401, .credentialMalformed)
             case .otherKey: .answer(401, .credentialOtherKey)
             case .refusedToken: .answer(401, .credentialOtherAudience)
             }

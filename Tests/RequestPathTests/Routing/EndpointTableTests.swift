@@ -59,8 +59,8 @@ struct EndpointTableTests {
                 let parameters = endpoint.pattern.parameters(of: reading.raw)
                 return .endpoint(endpoint.path, parameters.map { "\($0.name)=\($0.value)" })
             case .forward(let route): return .forward(route: route.name, upstream: route.upstreamIndex)
-            case .methodNotAllowed(let allow): return .methodNotAllowed(allow)
-            case .refused(let reason): return .refused(reason)
+            case .methodNotAllowed(let allow, _): return .methodNotAllowed(allow)
+            case .refused(let reason, _): return .refused(reason)
             }
         }
     }

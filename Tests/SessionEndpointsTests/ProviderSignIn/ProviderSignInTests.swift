@@ -194,13 +194,16 @@ struct ProviderSignInTests {
             [("prompt", "none"), ("aal", "aal0"), ("max_age", "-1")], [("aal", "aal9"), ("max_age", "")],
             [("aal", "aal2"), ("aal", "aal3"), ("max_age", "1"), ("max_age", "1")],
             [("prompt", "login"), ("prompt", "login"), ("max_age", "9999999999")], [("max_age", "0")],
+            [("login_hint", "ada@example.com")], [("login_hint", "a"), ("login_hint", "b")],
+            [("login_hint", String(repeating: "a", count: 321))],
         ] as [SigningBrowser.Query] {
             _ = try await browser.load(self.login, query)
         }
         let wishes = browser.provider.wishes
-        #expect(wishes.map(\.isAgain) == [true, false, false, false, false, false])
-        #expect(wishes.map(\.aal) == [.aal2, nil, nil, nil, nil, nil])
-        #expect(wishes.map(\.maxAge) == [.seconds(300), nil, nil, nil, nil, .zero])
+        #expect(wishes.map(\.isAgain) == [true] + Array(repeating: false, count: 8))
+        #expect(wishes.map(\.aal) == [.aal2] + Array(repeating: nil, count: 8))
+        #expect(wishes.map(\.maxAge) == [.seconds(300), nil, nil, nil, nil, .zero, nil, nil, nil])
+        #expect(wishes.map(\.loginHint) == Array(repeating: nil, count: 6) + ["ada@example.com", nil, nil])
     }
 
     @Test("A sign-in that does not reach what was demanded is refused, and the session stays")

@@ -1,6 +1,8 @@
 import EndpointBench
 import Endpoints
 import Providers
+import Rules
+import Settings
 import SignIn
 import Testing
 import Vocabulary
@@ -15,9 +17,13 @@ struct SigningBrowser {
     let provider: ScriptedBrowserProvider
     var jar = BrowserJar()
 
-    init(host: String = "app.example.com") throws {
+    init(
+        host: String = "app.example.com",
+        exchange: ExchangeSettings = Gateway.exchange,
+        rules: RuleBook = RuleBook()
+    ) throws {
         self.provider = ScriptedBrowserProvider()
-        self.gateway = try Gateway(host: host, browser: self.provider)
+        self.gateway = try Gateway(host: host, browser: self.provider, exchange: exchange, rules: rules)
     }
 
     /// A browser of another user, or another browser of this one.

@@ -116,7 +116,7 @@ struct BindingTests {
         let observer = DeviceObserver(directory: directory)
         let address = try #require(IPAddress("1.128.0.1"))
         try Data("nonsense\n".utf8).write(to: file)
-        #expect(throws: ASNError.self) { try directory.reload() }
+        #expect(throws: AddressFileError.self) { try directory.reload() }
         #expect(observer.facts(address: address, userAgent: nil).asn == 1221)
     }
 

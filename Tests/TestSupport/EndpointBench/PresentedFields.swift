@@ -4,7 +4,7 @@ import RequestPath
 /// The credentials of a request with these fields, as the request path reads them. The request path refuses a repeated
 /// field before it reads a credential, so this function checks that first.
 package func presented(_ fields: [(name: String, value: String)]) -> PresentedCredentials {
-    let fields = fields.filter { ["cookie", "authorization", "x-session-token"].contains($0.name) }
+    let fields = fields.filter { ["cookie", "authorization", "x-session-token", "dpop"].contains($0.name) }
     let names = fields.map(\.name)
     guard names.filter({ $0 == "authorization" }).count <= 1, names.filter({ $0 == "x-session-token" }).count <= 1
     else { return PresentedCredentials(isRepeated: true) }
@@ -15,7 +15,7 @@ package func presented(_ fields: [(name: String, value: String)]) -> PresentedCr
     )
     let cookies = OwnCookies(
         session: "__Host-sallyport",
-        handoff: [],
+        handoff: ["auth0_session_transfer_token", "session_transfer_token"],
         attempt: "__Host-sallyport-attempt",
         handled: "__Host-sallyport-handled"
     )

@@ -16,6 +16,8 @@ package final class Browser {
     private var received: [UInt8] = []
     private var lastID = 0
     private var page = ""
+    /// The URLs that pages asked for, the first one first; also those of apps, which no browser loads.
+    package private(set) var requests: [String] = []
 
     /// Starts a browser with an empty profile and an empty page.
     package init() throws {
@@ -50,7 +52,13 @@ package final class Browser {
             ["targetId": target["targetId"] as? String ?? "", "flatten": true]
         )
         self.page = attached["sessionId"] as? String ?? ""
+        try self.call("Network.enable")
         return self.page
+    }
+
+    /// Empties `requests`.
+    package func forgetRequests() {
+        self.requests = []
     }
 
     /// Lets all that follows apply to this tab.
@@ -117,7 +125,16 @@ package final class Browser {
         while true {
             let answer = try JSONSerialization.jsonObject(with: Data(try self.nextMessage())) as? [String: Any] ?? [:]
             if answer["id"] as? Int == self.lastID { return answer["result"] as? [String: Any] ?? [:] }
+            self.note(answer)
         }
+    }
+
+    private func note(_ event: [String: Any]) {
+        guard event["method"] as? String == "Network.requestWillBeSent",
+            let parameters = event["params"] as? [String: Any], let request = parameters["request"] as? [String: Any],
+            let url = request["url"] as? String
+        else { return }
+        self.requests.append(url)
     }
 
     private func nextMessage() throws -> [UInt8] {

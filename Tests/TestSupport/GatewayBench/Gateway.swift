@@ -75,7 +75,7 @@ package final class Gateway: Sendable {
         self.processID = process.processIdentifier
         self.process = Mutex(process)
         var text = ""
-        let isUp = eventually(within: 20) {
+        let isUp = eventually {
             text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
             return text.contains(#""message":"admin listening""#) && text.hasSuffix("\n")
                 || kill(process.processIdentifier, 0) != 0 || !process.isRunning

@@ -1,4 +1,5 @@
 package import Foundation
+import TestSupport
 package import Testing
 
 #if canImport(Glibc)

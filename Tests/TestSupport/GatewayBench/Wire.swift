@@ -230,8 +230,8 @@ extension String {
     }
 }
 
-/// Waits until a condition holds; false if it does not hold in time.
-package func eventually(within seconds: Double = 5, _ condition: () -> Bool) -> Bool {
+/// Waits until a condition holds, for far longer than it can take on a busy machine; false if it does not hold in time.
+package func eventually(within seconds: Double = 60, _ condition: () -> Bool) -> Bool {
     let deadline = DispatchTime.now() + seconds
     while !condition() {
         if DispatchTime.now() > deadline { return false }

@@ -178,7 +178,7 @@ package final class OpenIDProvider: Sendable {
             return true
         }
         guard isHeld else { return }
-        _ = eventually(within: 30) { self.state.withLock { $0.endpoints[endpoint]?.isHeld != true } }
+        _ = eventually { self.state.withLock { $0.endpoints[endpoint]?.isHeld != true } }
         self.state.withLock { $0.endpoints[endpoint]?.waiting -= 1 }
     }
 

@@ -42,7 +42,7 @@ package struct ProviderHosts {
         defer { for gateway in gateways { gateway.stop() } }
         for _ in 0..<count { gateways.append(try Gateway(settings, files: files, environment: environment)) }
         for gateway in gateways {
-            #expect(eventually(within: 20) { (try? gateway.admin("/readyz").status) == 200 })
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
         }
         try body(ProviderHosts(provider: provider, gateways: gateways, app: app))
     }
@@ -69,6 +69,8 @@ package struct ProviderHosts {
             routes:
               - {path: /**}
               - {path: /public/**, auth: public}
+        clients:
+          - {client_id: rp, allowed_logout_urls: ["https://rp.example.com/bye"]}
         provider:
           oidc:
             issuer: \(provider.issuer)

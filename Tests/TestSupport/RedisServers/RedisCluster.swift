@@ -23,8 +23,20 @@ package final class RedisCluster: Sendable {
         arguments: [String] = [],
         _ body: (RedisCluster) async throws -> Answer
     ) async throws -> Answer {
-        var servers: [RedisServer] = []
-        defer { for server in servers { server.remove() } }
+        try await ServerTurns.take {
+            var servers: [RedisServer] = []
+            defer { for server in servers { server.remove() } }
+            let cluster = try await self.make(replicated: replicated, arguments: arguments, &servers)
+            return try await body(cluster)
+        }
+    }
+
+    /// Starts the servers, which are added to `servers` as they are made.
+    private static func make(
+        replicated: Bool,
+        arguments: [String],
+        _ servers: inout [RedisServer]
+    ) async throws -> RedisCluster {
         for index in 0..<(replicated ? 6 : 3) {
             let own = [
                 "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "1000",
@@ -38,7 +50,7 @@ package final class RedisCluster: Sendable {
         }
         let cluster = RedisCluster(primaries: Array(servers.prefix(3)), replicas: Array(servers.dropFirst(3)))
         try await cluster.form()
-        return try await body(cluster)
+        return cluster
     }
 
     private var nodes: [RedisServer] { self.primaries + self.replicas }
@@ -79,7 +91,7 @@ package final class RedisCluster: Sendable {
             throw BenchFailure("a pair without a primary")
         }
         old.kill()
-        try await waitUntil("a replica has taken over", within: .seconds(60)) {
+        try await waitUntil("a replica has taken over") {
             try new.isPrimary && new.clusterInfo("cluster_state") == "ok"
         }
         return old
@@ -87,7 +99,7 @@ package final class RedisCluster: Sendable {
 
     /// Waits until each primary has its replica in step, and every node sees a working cluster.
     package func waitUntilComplete() async throws {
-        try await waitUntil("a cluster that is complete", within: .seconds(60)) {
+        try await waitUntil("a cluster that is complete") {
             try self.nodes.allSatisfy { node in
                 try node.clusterInfo("cluster_state") == "ok"
                     && (node.isPrimary || node.info("master_link_status") == "up")

@@ -41,65 +41,83 @@ package final class RedisSentinelGroup: Sendable {
         sentinelPassword: String? = nil,
         _ body: (RedisSentinelGroup) async throws -> Answer
     ) async throws -> Answer {
-        var servers: [RedisServer] = []
-        defer { for server in servers { server.remove() } }
-        var proxies: [FaultProxy] = []
-        func stopProxies() async throws { for proxy in proxies { try await proxy.stop() } }
-        do {
-            var primary: Int?
-            for _ in 0..<3 {
-                let port = try ServerPorts.take()
-                if proxied { proxies.append(try await FaultProxy.start(to: port)) }
-                let known = proxied ? proxies[proxies.count - 1].port : port
-                var own = [
-                    "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--bind-source-addr",
-                    Self.backbone, "--replica-announce-ip", loopback, "--replica-announce-port", "\(known)",
-                ]
-                if let primary { own += ["--replicaof", "\(loopback) \(primary)"] }
-                let node = try RedisServer(own + arguments, port: port)
-                servers.append(node)
-                primary = primary ?? known
-                try await node.start()
-            }
-            let nodes = servers
-            try await waitUntil("replicas in step") {
-                try nodes[0].info("connected_slaves") == "2"
-                    && nodes.dropFirst().allSatisfy { try $0.info("master_link_status") == "up" }
-            }
-            for _ in 0..<3 {
-                let sentinel = try RedisServer(
-                    ["--sentinel"],
-                    configuration: Self.configuration(
-                        primary: primary ?? 0,
-                        downAfter: downAfter,
-                        password: sentinelPassword
-                    )
+        try await ServerTurns.take {
+            var servers: [RedisServer] = []
+            var proxies: [FaultProxy] = []
+            defer { for server in servers { server.remove() } }
+            func stopProxies() async throws { for proxy in proxies { try await proxy.stop() } }
+            do {
+                let nodes = try await self.nodes(proxied: proxied, arguments: arguments, &servers, &proxies)
+                let sentinels = try await self.sentinels(
+                    of: proxied ? proxies[0].port : nodes[0].port,
+                    downAfter: downAfter,
+                    password: sentinelPassword,
+                    &servers
                 )
-                servers.append(sentinel)
-                try await sentinel.start()
-                try sentinel.authorized(
-                    sentinelPassword,
-                    "SENTINEL",
-                    "CONFIG",
-                    "SET",
-                    "announce-port",
-                    "\(sentinel.port)"
-                )
+                let answer = try await body(RedisSentinelGroup(nodes: nodes, sentinels: sentinels, proxies: proxies))
+                try await stopProxies()
+                return answer
+            } catch {
+                try await stopProxies()
+                throw error
             }
-            let group = RedisSentinelGroup(nodes: nodes, sentinels: Array(servers.dropFirst(3)), proxies: proxies)
-            try await waitUntil("sentinels know each other") {
-                try group.sentinels.allSatisfy { sentinel in
-                    let text = try sentinel.authorized(sentinelPassword, "INFO", "sentinel")
-                    return text.contains("slaves=2,sentinels=3")
-                }
-            }
-            let answer = try await body(group)
-            try await stopProxies()
-            return answer
-        } catch {
-            try await stopProxies()
-            throw error
         }
+    }
+
+    /// Starts a primary and two replicas, and waits until these are in step.
+    private static func nodes(
+        proxied: Bool,
+        arguments: [String],
+        _ servers: inout [RedisServer],
+        _ proxies: inout [FaultProxy]
+    ) async throws -> [RedisServer] {
+        var primary: Int?
+        for _ in 0..<3 {
+            let port = try ServerPorts.take()
+            if proxied { proxies.append(try await FaultProxy.start(to: port)) }
+            let known = proxied ? proxies[proxies.count - 1].port : port
+            var own = [
+                "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--bind-source-addr",
+                Self.backbone, "--replica-announce-ip", loopback, "--replica-announce-port", "\(known)",
+            ]
+            if let primary { own += ["--replicaof", "\(loopback) \(primary)"] }
+            let node = try RedisServer(own + arguments, port: port)
+            servers.append(node)
+            primary = primary ?? known
+            try await node.start()
+        }
+        let nodes = servers
+        try await waitUntil("replicas in step") {
+            try nodes[0].info("connected_slaves") == "2"
+                && nodes.dropFirst().allSatisfy { try $0.info("master_link_status") == "up" }
+        }
+        return nodes
+    }
+
+    /// Starts three sentinels, and waits until they know each other and the replicas.
+    private static func sentinels(
+        of primary: Int,
+        downAfter: Int,
+        password: String?,
+        _ servers: inout [RedisServer]
+    ) async throws -> [RedisServer] {
+        var sentinels: [RedisServer] = []
+        for _ in 0..<3 {
+            let sentinel = try RedisServer(
+                ["--sentinel"],
+                configuration: self.configuration(primary: primary, downAfter: downAfter, password: password)
+            )
+            servers.append(sentinel)
+            sentinels.append(sentinel)
+            try await sentinel.start()
+            try sentinel.authorized(password, "SENTINEL", "CONFIG", "SET", "announce-port", "\(sentinel.port)")
+        }
+        try await waitUntil("sentinels know each other") {
+            try sentinels.allSatisfy { sentinel in
+                try sentinel.authorized(password, "INFO", "sentinel").contains("slaves=2,sentinels=3")
+            }
+        }
+        return sentinels
     }
 
     private static func configuration(primary: Int, downAfter: Int, password: String?) -> String {
@@ -140,7 +158,7 @@ package final class RedisSentinelGroup: Sendable {
     /// Waits until all sentinels name another primary than `old`, and that server is a primary.
     @discardableResult
     package func waitForPrimary(otherThan old: RedisServer) async throws -> RedisServer {
-        try await waitUntil("another primary", within: .seconds(40)) {
+        try await waitUntil("another primary") {
             let primaries = try self.sentinels.indices.map { try self.primary(by: $0) }
             return primaries.allSatisfy { $0 === primaries[0] && $0 !== old } && primaries[0].isPrimary
         }
@@ -149,7 +167,7 @@ package final class RedisSentinelGroup: Sendable {
 
     /// Waits until there is one primary and two replicas in step with it.
     package func waitUntilComplete() async throws {
-        try await waitUntil("a complete group", within: .seconds(60)) {
+        try await waitUntil("a complete group") {
             guard let primary = try? self.primary() else { return false }
             let replicas = self.nodes.filter { $0 !== primary }
             let port = "\(self.port(of: primary))"

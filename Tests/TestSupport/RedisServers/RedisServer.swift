@@ -80,10 +80,12 @@ package final class RedisServer: Sendable {
         access: Access = .plain,
         _ body: (RedisServer) async throws -> Answer
     ) async throws -> Answer {
-        let server = try RedisServer(arguments, access: access)
-        defer { server.remove() }
-        try await server.start()
-        return try await body(server)
+        try await ServerTurns.take {
+            let server = try RedisServer(arguments, access: access)
+            defer { server.remove() }
+            try await server.start()
+            return try await body(server)
+        }
     }
 
     /// The path of its unix socket.
@@ -106,7 +108,6 @@ package final class RedisServer: Sendable {
         try output.seekToEnd()
         process.standardOutput = output
         process.standardError = output
-        try await Descriptors.awaitFew()
         try process.run()
         self.process.withLock { $0 = process }
         let address = try SocketAddress(ipAddress: loopback, port: self.port)
@@ -198,7 +199,7 @@ package final class RedisServer: Sendable {
 /// - Throws: `BenchFailure` if it does not hold in time.
 package func waitUntil(
     _ what: String,
-    within patience: Duration = .seconds(20),
+    within patience: Duration = .seconds(60),
     _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + patience

@@ -44,6 +44,22 @@ extension SocialNetwork {
         }
     }
 
+    /// An id_token as Apple's kit gives it to an app.
+    ///
+    /// - Parameters:
+    ///   - changes: Of claims; `.null` removes one.
+    ///   - key: nil: Apple's.
+    package func appleToken(_ changes: [String: JSONValue] = [:], by key: SigningKey? = nil) -> Secret {
+        let now = self.clock.now().seconds
+        let claims: [String: JSONValue] = [
+            "iss": .string(Self.appleIssuer), "aud": .string(self.registration.bundleIDs[0]),
+            "sub": .string(Self.appleSubject), "iat": .integer(now), "exp": .integer(now + 86_400),
+            "auth_time": .integer(now), "email": "x7@privaterelay.appleid.com", "email_verified": "true",
+        ]
+        let key = key ?? self.state.withLock { $0.apple[0] }
+        return Secret(Self.signed(claims, changes, by: key, header: []))
+    }
+
     /// The token endpoint (developer.apple.com, "Generate and validate tokens").
     func redeem(_ request: SocialRequest) -> SocialAnswer {
         self.expect(["client_id", "client_secret", "code", "grant_type"], in: request)

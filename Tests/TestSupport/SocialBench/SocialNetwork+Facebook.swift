@@ -10,8 +10,9 @@ extension SocialNetwork {
         let now = self.clock.now().seconds
         var data: [String: JSONValue] = [
             "app_id": .string(self.registration.facebookAppID), "type": "USER", "application": "Example",
-            "expires_at": .integer(now + 5_183_924), "data_access_expires_at": .integer(now + 7_776_000),
-            "is_valid": true, "scopes": [], "user_id": .string(Self.facebookUser),
+            "issued_at": .integer(now), "expires_at": .integer(now + 5_183_924),
+            "data_access_expires_at": .integer(now + 7_776_000), "is_valid": true, "scopes": [],
+            "user_id": .string(Self.facebookUser),
         ]
         for (name, value) in changes { data[name] = value == .null ? nil : value }
         return self.state.withLock { [data] state in

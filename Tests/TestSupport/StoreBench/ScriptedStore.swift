@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A memory store that a test scripts. It counts calls, fails on demand, holds reads until the test answers them, and
 /// can run a test's closure before a consumption.
-package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStore {
+package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStore, SessionIndex {
     /// How it differs from the memory store. A test can change this at any time.
     package struct Script: Sendable {
         /// The error of every call from now on, or only after `callsBeforeFailure` more calls.
@@ -231,6 +231,12 @@ package final class ScriptedStore: SessionStore, SingleUseStore, ReplaceableStor
                 return consumption
             }
         }
+    }
+
+    // MARK: SessionIndex
+
+    package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
+        self.guarded(on: loop) { self.base.sessions(of: subject, on: loop) }
     }
 
     // MARK: ReplaceableStore

@@ -8,7 +8,8 @@ import Testing
         session: "__Host-s",
         handoff: ["stt", "auth0_stt"],
         attempt: "__Host-s-attempt",
-        handled: "__Host-s-handled"
+        handled: "__Host-s-handled",
+        provider: "ory_kratos_session"
     )
 
     private struct Reading: Equatable {
@@ -48,14 +49,42 @@ import Testing
     }
 
     /// What the app gets; nil: no field.
-    private static func kept(_ value: String, dropsHandoff: Bool = true) -> String? {
+    private static func kept(_ value: String, dropsHandoff: Bool = true, dropsProviders: Bool = true) -> String? {
         self.withField(value) { field, base in
             var text: String?
-            self.cookies.forEachKept(of: field, base, dropsHandoff: dropsHandoff) { slice in
+            self.cookies.forEachKept(
+                of: field,
+                base,
+                dropsHandoff: dropsHandoff,
+                dropsProviders: dropsProviders
+            ) { slice in
                 text = (text ?? "") + String(decoding: slice.bytes(in: base), as: UTF8.self)
             }
             return text
         }
+    }
+
+    @Test(
+        arguments: [
+            ("ory_kratos_session=x", "x", false), ("a=b; ory_kratos_session=x; __Host-s=y", "x", false),
+            ("ory_kratos_session=x; ory_kratos_session=x", "x", false),
+            ("ory_kratos_session=x; ory_kratos_session=y", nil, true), ("ORY_KRATOS_SESSION=x", nil, false),
+            ("ory_kratos_sessio=x; ory_kratos_session2=y; =z", nil, false),
+        ] as [(String, String?, Bool)]
+    )
+    func findsTheProvidersOwnCookie(_ value: String, _ cookie: String?, _ isAmbiguous: Bool) {
+        let found = Self.withField(value) { field, base in
+            let found = Self.cookies.find(in: field, base)
+            return (
+                found.provider.map { String(decoding: $0.bytes(in: base), as: UTF8.self) }, found.providerIsAmbiguous
+            )
+        }
+        #expect(found?.0 == cookie && found?.1 == isAmbiguous)
+    }
+
+    @Test func keepsTheProvidersCookieWhereItIsNotJudged() {
+        #expect(Self.kept("a=b; ory_kratos_session=x; c=d") == "a=b; c=d")
+        #expect(Self.kept("a=b; ory_kratos_session=x; c=d", dropsProviders: false) == "a=b; ory_kratos_session=x; c=d")
     }
 
     @Test(arguments: [

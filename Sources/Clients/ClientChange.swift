@@ -1,0 +1,86 @@
+package import Cryptography
+internal import Sessions
+package import Vocabulary
+
+/// What differs at run time from the file for one client: a document of the store that every gateway follows.
+package struct ClientChange: Document {
+    package static var collection: String { "clients" }
+    /// An entry of the directory of all documents stands in one value of the store.
+    package static var countLimit: Int { 1000 }
+
+    /// When a member was last changed, and by whom.
+    package struct Mark: Sendable, Equatable {
+        package var path: String
+        package var at: UnixTime
+        /// The operator's name.
+        package var by: String
+    }
+
+    /// The path of the mark of a client that was deleted, or created.
+    package static let whole = ""
+    /// The path of the mark of the secret.
+    package static let secretPath = "client_secret"
+
+    /// A merge patch (RFC 7396) of what the file says; of an empty object if the file has no such client.
+    package var patch: JSONValue
+    package var isDeleted: Bool
+    package var marks: [Mark]
+    /// The client's secret, or nothing: sealed here, beneath whatever the store does with documents, so that no store
+    /// holds it open, and so that it can be seen under which secret of the gateway it was sealed.
+    let sealed: [UInt8]
+
+    package init(
+        patch: JSONValue,
+        isDeleted: Bool,
+        secret: Secret?,
+        marks: [Mark],
+        id: String,
+        ring: SealingKeyRing
+    ) {
+        self.patch = patch
+        self.isDeleted = isDeleted
+        self.marks = marks
+        self.sealed = ring.seal(secret?.bytes ?? [], for: Self.place(id))
+    }
+
+    private init(patch: JSONValue, isDeleted: Bool, marks: [Mark], sealed: [UInt8]) {
+        self.patch = patch
+        self.isDeleted = isDeleted
+        self.marks = marks
+        self.sealed = sealed
+    }
+
+    /// The client's secret; nil if there is none but that of the file.
+    func secret(of id: String, _ ring: SealingKeyRing) throws(SealingError) -> Secret? {
+        let bytes = try ring.open(self.sealed, for: Self.place(id))
+        return bytes.isEmpty ? nil : Secret(bytes)
+    }
+
+    private static func place(_ id: String) -> [UInt8] { Array("secret of client \(id)".utf8) }
+
+    private static let version: UInt8 = 1
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(byte: Self.version)
+        JSONDocument(self.patch).write(to: &writer)
+        writer.write(byte: self.isDeleted ? 1 : 0)
+        writer.write(list: self.marks) { writer, mark in
+            writer.write(mark.path)
+            writer.write(mark.at)
+            writer.write(mark.by)
+        }
+        writer.write(Secret(self.sealed))
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ClientChange {
+        guard try reader.byte() == Self.version else { throw CompactFormatError() }
+        return ClientChange(
+            patch: try JSONDocument(from: &reader).value,
+            isDeleted: try reader.byte() == 1,
+            marks: try reader.list { (reader) throws(CompactFormatError) in
+                Mark(path: try reader.text(), at: try reader.time(), by: try reader.text())
+            },
+            sealed: try reader.secret().bytes
+        )
+    }
+}

@@ -1,0 +1,274 @@
+internal import Cryptography
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// Changes clients at run time, for operators. What it writes has been judged as the file is.
+package struct ClientDesk: Sendable {
+    /// Why nothing was changed.
+    package enum Refusal: Error, Sendable {
+        case unknown
+        case exists
+        case invalid(ClientFault)
+        /// The store.
+        case store(StoreError)
+    }
+
+    /// What was changed.
+    package struct Outcome: Sendable {
+        package let client: ListedClient
+        /// The paths of the members that have another value now.
+        package let changed: [String]
+        /// The secret that was made for the client: to be shown once.
+        package let generated: Secret?
+    }
+
+    /// How often a step is repeated because another gateway was faster.
+    private static let tries = 8
+    /// Members that are not kept as such: the secret, and what the gateway itself says of a client.
+    private static let ownMembers = ["client_secret", "sallyport"]
+
+    private let overlay: ClientOverlay
+    private let registry: @Sendable () -> ClientRegistry
+
+    /// - Parameter registry: The registry that is in use; a reload replaces it.
+    package init(overlay: ClientOverlay, registry: @escaping @Sendable () -> ClientRegistry) {
+        self.overlay = overlay
+        self.registry = registry
+    }
+
+    /// The clients as this gateway uses them.
+    package var catalogue: ClientCatalogue { self.registry().catalogue }
+
+    // MARK: Changes
+
+    /// Makes a client.
+    ///
+    /// - Parameters:
+    ///   - members: Auth0's object. Without `client_id` one is made; without `client_secret` one is made for a client
+    ///     that is not public.
+    ///   - name: The operator.
+    package func create(_ members: JSONValue, by name: String) async throws(Refusal) -> Outcome {
+        let id = members["client_id"]?.string ?? Random.base64URL(24)
+        var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
+        // An id that is no text is refused in the words of the key.
+        if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
+        let given = try self.secret(in: members, id: id)
+        let generated = given == nil && Self.mayHaveSecret(request) ? Secret(Array(Random.base64URL(48).utf8)) : nil
+        return try await self.change(id, by: name, generated: generated) { (_, present) throws(Refusal) in
+            guard present == nil else { throw .exists }
+            return Wanted(members: request, secret: given ?? generated)
+        }
+    }
+
+    /// Changes members of a client: a merge patch (RFC 7396).
+    package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(Refusal) -> Outcome {
+        if let other = patch["client_id"], other != .string(id) {
+            throw .invalid(
+                ClientFault(
+                    of: id,
+                    key: "client_id",
+                    found: "another id than that of the client",
+                    allowed: "the client's own id, or nothing",
+                    mend: "remove it: an id does not change"
+                )
+            )
+        }
+        let given = try self.secret(in: patch, id: id)
+        let isReset = patch["client_secret"] == .null
+        return try await self.change(id, by: name, generated: nil) { (catalogue, present) throws(Refusal) in
+            guard let present else { throw .unknown }
+            if isReset, !catalogue.base.withSecretFile.contains(id) {
+                throw .invalid(
+                    ClientFault(
+                        of: id,
+                        key: "client_secret",
+                        found: "null",
+                        allowed: "null for a client whose secret is in a file, which then counts again",
+                        mend: "write the new secret; for a public client write token_endpoint_auth_method: none"
+                    )
+                )
+            }
+            let members = present.members.merged(with: patch.without(Self.ownMembers))
+            var secret = isReset ? nil : given ?? present.secret
+            // A secret of the file is refused there; one that was made here goes with the need for it.
+            if given == nil, !Self.mayHaveSecret(members) { secret = nil }
+            return Wanted(members: members, secret: secret)
+        }
+    }
+
+    /// Deletes a client: one of the file stays deleted until it is created again.
+    package func delete(_ id: String, by name: String) async throws(Refusal) -> Outcome {
+        try await self.change(id, by: name, generated: nil) { (_, present) throws(Refusal) in
+            guard present != nil else { throw .unknown }
+            return nil
+        }
+    }
+
+    // MARK: Steps
+
+    /// What a client is to be.
+    private struct Wanted {
+        var members: JSONValue
+        var secret: Secret?
+    }
+
+    /// - Parameter decide: What the client is to be, given what it is; nil: deleted.
+    private func change(
+        _ id: String,
+        by name: String,
+        generated: Secret?,
+        _ decide: (ClientCatalogue, ClientDefinition?) throws(Refusal) -> Wanted?
+    ) async throws(Refusal) -> Outcome {
+        for _ in 0..<Self.tries {
+            let standing: ClientOverlay.Standing?
+            do throws(StoreError) { standing = try await self.overlay.standing(id) } catch { throw .store(error) }
+            let catalogue = self.registry().catalogue
+            let base = catalogue.base
+            let file = base.definitions[id].map { ClientDefinition(members: $0) }
+            let present = standing.map { $0.client.definition(of: id, in: base) } ?? file
+            let wanted = try decide(catalogue, present)
+            let next = try self.judged(wanted, id, catalogue, standing?.client, by: name)
+            do {
+                if let next {
+                    guard try await self.overlay.put(next, id: id, judged: standing?.version) else { continue }
+                } else if standing != nil {
+                    try await self.overlay.forget(id)
+                }
+            } catch let error as RecordTooLarge {
+                throw .invalid(
+                    ClientFault(
+                        of: id,
+                        key: "(the whole client)",
+                        found: "\(error.size) bytes",
+                        allowed: "at most \(error.limit) bytes",
+                        mend: "remove members"
+                    )
+                )
+            } catch {
+                throw .store(error as? StoreError ?? .unavailable)
+            }
+            await self.overlay.refresh()
+            return self.outcome(id, present, wanted, catalogue, generated)
+        }
+        throw .store(.unavailable)
+    }
+
+    /// The change that makes the client what is wanted; nil if that is what the file has.
+    private func judged(
+        _ wanted: Wanted?,
+        _ id: String,
+        _ catalogue: ClientCatalogue,
+        _ standing: RuntimeClient?,
+        by name: String
+    ) throws(Refusal) -> RuntimeClient? {
+        let base = catalogue.base
+        var next = RuntimeClient(patch: [:], isDeleted: wanted == nil, secret: wanted?.secret, marks: [])
+        let mark = ClientChange.Mark(path: ClientChange.whole, at: self.overlay.now, by: name)
+        var admitted = catalogue.changes.filter { catalogue.withheld[$0.key] == nil && $0.key != id }
+        do throws(ClientFault) {
+            if let wanted {
+                let members = try base.normalised(wanted.members)
+                next.patch = Self.patch(from: base.definitions[id], to: members, base.defaults)
+            }
+            admitted[id] = next
+            _ = try base.clients(
+                changed: admitted.reduce(into: [:]) { all, change in
+                    all.updateValue(change.value.definition(of: change.key, in: base), forKey: change.key)
+                }
+            )
+        } catch {
+            throw .invalid(error)
+        }
+        let isInFile = base.definitions[id] != nil
+        if next.isDeleted {
+            next.marks = [mark]
+            return isInFile ? next : nil
+        }
+        if isInFile, next.patch == [:], next.secret == nil { return nil }
+        next.marks = Self.marks(of: next, standing, mark, isWhole: !isInFile)
+        return next
+    }
+
+    /// The patch of what the file says, without members that say what counts anyway.
+    private static func patch(from file: JSONValue?, to members: JSONValue, _ defaults: JSONValue) -> JSONValue {
+        guard let file else { return members }
+        return file.patch(to: members).without(defaultsOf: defaults.merged(with: file))
+    }
+
+    /// A mark for each member that the change changes: the former one where its value is the same.
+    private static func marks(
+        of next: RuntimeClient,
+        _ standing: RuntimeClient?,
+        _ mark: ClientChange.Mark,
+        isWhole: Bool
+    ) -> [ClientChange.Mark] {
+        let former = standing?.patch.leaves() ?? []
+        func kept(_ path: String) -> ClientChange.Mark {
+            standing?.marks.first { $0.path == path } ?? ClientChange.Mark(path: path, at: mark.at, by: mark.by)
+        }
+        var marks = next.patch.leaves().map { leaf in
+            former.contains { $0 == leaf }
+                ? kept(leaf.path) : ClientChange.Mark(path: leaf.path, at: mark.at, by: mark.by)
+        }
+        if next.secret != nil {
+            let path = ClientChange.secretPath
+            marks.append(
+                standing?.secret == next.secret
+                    ? kept(path) : ClientChange.Mark(path: path, at: mark.at, by: mark.by)
+            )
+        }
+        return (isWhole ? [standing?.isDeleted == false ? kept(ClientChange.whole) : mark] : []) + marks
+    }
+
+    private func outcome(
+        _ id: String,
+        _ present: ClientDefinition?,
+        _ wanted: Wanted?,
+        _ former: ClientCatalogue,
+        _ generated: Secret?
+    ) -> Outcome {
+        let catalogue = self.registry().catalogue
+        let members = (try? former.base.normalised(wanted?.members ?? [:])) ?? [:]
+        var changed = (present?.members ?? [:]).patch(to: members).leaves().map(\.path)
+        if wanted != nil, wanted?.secret != present?.secret { changed.append(ClientChange.secretPath) }
+        let client =
+            catalogue.client(id)
+            ?? ListedClient(
+                id: id,
+                members: catalogue.complete(members, id: id, hasSecret: wanted?.secret != nil),
+                written: members,
+                secret: wanted?.secret,
+                isInFile: catalogue.base.definitions[id] != nil,
+                drift: [],
+                fault: nil
+            )
+        return Outcome(client: client, changed: changed, generated: generated)
+    }
+
+    // MARK: Secrets
+
+    /// The secret that the operator gives; nil if there is none, or it is to be that of the file.
+    private func secret(in members: JSONValue, id: String) throws(Refusal) -> Secret? {
+        switch members["client_secret"] {
+        case nil, .null?: return nil
+        case .string(let text)? where !text.utf8.contains { $0 < 0x20 || $0 > 0x7E }: return Secret(Array(text.utf8))
+        default:
+            throw .invalid(
+                ClientFault(
+                    of: id,
+                    key: "client_secret",
+                    found: "something else (not shown)",
+                    allowed: "a text of 16 visible ASCII characters or more",
+                    mend: "write such a text, or leave it out: then one is made for a client that is not public"
+                )
+            )
+        }
+    }
+
+    /// Whether the client can have a secret: where everybody has the app, everybody has its secret (RFC 8252 8.5).
+    private static func mayHaveSecret(_ members: JSONValue) -> Bool {
+        !["native", "spa"].contains(members["app_type"]?.string ?? "")
+            && !["none", "private_key_jwt"].contains(members["token_endpoint_auth_method"]?.string ?? "")
+    }
+}

@@ -1,0 +1,285 @@
+package import Cryptography
+package import NIOCore
+package import Sessions
+internal import Settings
+internal import Synchronization
+package import Vocabulary
+
+/// Follows the changes of clients in the store, and gives them to the registries of this process: at once when the store
+/// reports a change, and every minute in case it did not. While the store cannot be read, the last changes stay in use.
+package final class ClientOverlay: Sendable {
+    /// What an operator may want to know.
+    package enum Notice: Sendable, Hashable {
+        /// The changes cannot be read; the last ones that were stay in use.
+        case unreadable
+        /// They can be read again.
+        case readable
+        /// A client does not take part, because what it would be could not stand in the file.
+        case withheld(id: String, fault: String)
+    }
+
+    private struct Member: Sendable {
+        weak var registry: ClientRegistry?
+    }
+
+    private struct State {
+        var changes: [String: RuntimeClient] = [:]
+        var members: [Member] = []
+        var adopters: [@Sendable () async -> Void] = []
+        var hasRead = false
+        var isUnreadable = false
+        var withheld: [String: String] = [:]
+        var reading: Task<Void, Never>?
+        /// What was read may be old: read again.
+        var isDirty = false
+        var timer: RepeatedTask?
+        var isStopped = false
+        var idleTurns = 0
+        var sealsSeenAt: UnixTime?
+    }
+
+    private static let interval = TimeAmount.seconds(1)
+    /// How many intervals pass between two reads that nothing has asked for.
+    private static let patience = 60
+    /// How often the documents may be sealed again (`IDTokenKeys.sealPause`).
+    private static let sealPause = Duration.seconds(86_400)
+
+    private let store: any DocumentStore
+    let ring: SealingKeyRing
+    private let loops: any EventLoopGroup
+    private let clock: Clock
+    private let report: @Sendable (Notice) -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - clock: The clock that all gateways of the store share.
+    ///   - report: Called once for each change, on any thread.
+    package init(
+        store: any DocumentStore,
+        ring: SealingKeyRing,
+        loops: any EventLoopGroup,
+        clock: Clock,
+        report: @escaping @Sendable (Notice) -> Void = { _ in }
+    ) {
+        self.store = store
+        self.ring = ring
+        self.loops = loops
+        self.clock = clock
+        self.report = report
+    }
+
+    // MARK: Registries
+
+    /// Gives the changes to the registry from now on, for as long as something else keeps it.
+    package func attach(_ registry: ClientRegistry) {
+        let changes = self.state.withLock { state in
+            state.members.removeAll { $0.registry == nil }
+            state.members.append(Member(registry: registry))
+            return state.changes
+        }
+        registry.adopt(changes)
+    }
+
+    /// Calls `adopter` whenever the snapshots of the registries have changed; it returns when every event loop uses them.
+    package func tell(_ adopter: @escaping @Sendable () async -> Void) {
+        self.state.withLock { $0.adopters.append(adopter) }
+    }
+
+    /// Whether the changes were read at least once.
+    package var hasRead: Bool { self.state.withLock { $0.hasRead } }
+
+    /// Whether the store could not be read when it was last asked.
+    package var isUnreadable: Bool { self.state.withLock { $0.isUnreadable } }
+
+    // MARK: Life
+
+    /// Reads the changes from now on.
+    package func start(following caches: SessionCaches) {
+        caches.followDocuments { [weak self] change in
+            switch change {
+            case .document(let name): if name.collection == ClientChange.collection { self?.readSoon() }
+            case .all: self?.readSoon()
+            default: break
+            }
+        }
+        let timer = self.loops.next().scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) {
+            [weak self] _ in self?.turn()
+        }
+        self.state.withLock { $0.timer = timer }
+        self.readSoon()
+    }
+
+    private func turn() {
+        let isDue = self.state.withLock { state in
+            state.idleTurns += 1
+            guard state.isUnreadable || !state.hasRead || state.idleTurns >= Self.patience else { return false }
+            state.idleTurns = 0
+            return true
+        }
+        if isDue { self.readSoon() }
+    }
+
+    /// Reads no more. Returns when nothing uses the store and the loops any longer.
+    package func stop() async {
+        let (timer, reading) = self.state.withLock { state in
+            state.isStopped = true
+            return (state.timer, state.reading)
+        }
+        timer?.cancel()
+        await reading?.value
+    }
+
+    /// Reads the changes. Returns when every registry and event loop uses them, or the store could not be read.
+    package func refresh() async { await self.reading().value }
+
+    private func readSoon() { _ = self.reading() }
+
+    /// The read that is under way, which then reads once more, or a new one.
+    private func reading() -> Task<Void, Never> {
+        self.state.withLock { state in
+            state.isDirty = true
+            if let reading = state.reading { return reading }
+            // Not on an event loop: to judge many clients takes milliseconds.
+            let reading = Task.detached { await self.readUntilClean() }
+            state.reading = reading
+            return reading
+        }
+    }
+
+    private func readUntilClean() async {
+        while true {
+            let goesOn = self.state.withLock { state in
+                guard state.isDirty, !state.isStopped else {
+                    state.reading = nil
+                    return false
+                }
+                state.isDirty = false
+                return true
+            }
+            guard goesOn else { return }
+            let read = await self.read()
+            let wasUnreadable = self.state.withLock { state in
+                defer { state.isUnreadable = read == nil }
+                return state.isUnreadable
+            }
+            if wasUnreadable != (read == nil) { self.report(read == nil ? .unreadable : .readable) }
+            if let read { await self.adopt(read) }
+        }
+    }
+
+    private func adopt(_ changes: [String: RuntimeClient]) async {
+        let (isNews, members, adopters) = self.state.withLock { state in
+            defer {
+                state.changes = changes
+                state.hasRead = true
+            }
+            return (state.changes != changes, state.members, state.adopters)
+        }
+        guard isNews else { return }
+        let registries = members.compactMap(\.registry)
+        for registry in registries { registry.adopt(changes) }
+        self.tellFaults(of: registries.last)
+        for adopter in adopters { await adopter() }
+    }
+
+    private func tellFaults(of registry: ClientRegistry?) {
+        let faults = registry?.catalogue.withheld.mapValues(\.sentence) ?? [:]
+        let former = self.state.withLock { state in
+            defer { state.withheld = faults }
+            return state.withheld
+        }
+        for (id, fault) in faults.sorted(by: { $0.key < $1.key }) where former[id] != fault {
+            self.report(.withheld(id: id, fault: fault))
+        }
+    }
+
+    // MARK: The store
+
+    /// A change with the version that a writer must judge.
+    struct Standing: Sendable {
+        let client: RuntimeClient
+        let version: RecordVersion
+    }
+
+    /// Every change in the store; nil if it cannot be read.
+    private func read() async -> [String: RuntimeClient]? {
+        do {
+            let listed = try await self.loops.ask(self.store) { store, loop in
+                store.documents(of: ClientChange.self, on: loop)
+            }
+            var changes: [String: RuntimeClient] = [:]
+            for entry in listed { changes[entry.id] = try self.opened(entry.stored.record, id: entry.id) }
+            await self.reseal(listed)
+            return changes
+        } catch {
+            return nil
+        }
+    }
+
+    private func opened(_ change: ClientChange, id: String) throws(StoreError) -> RuntimeClient {
+        do throws(SealingError) {
+            return RuntimeClient(
+                patch: change.patch,
+                isDeleted: change.isDeleted,
+                secret: try change.secret(of: id, self.ring),
+                marks: change.marks
+            )
+        } catch {
+            throw .unavailable
+        }
+    }
+
+    /// Writes documents again that were sealed under an older secret: they would be lost with it.
+    private func reseal(_ listed: [ListedDocument<ClientChange>]) async {
+        let old = listed.filter { !self.ring.isCurrent($0.stored.record.sealed) }
+        let now = self.clock.now()
+        let isDue = self.state.withLock { state in
+            if let seenAt = state.sealsSeenAt, now.since(seenAt) < Self.sealPause { return false }
+            state.sealsSeenAt = now
+            return true
+        }
+        guard isDue else { return }
+        for entry in old {
+            // The change is good even if this fails; a later read tries again.
+            guard let client = try? self.opened(entry.stored.record, id: entry.id) else { continue }
+            _ = try? await self.put(client, id: entry.id, judged: entry.stored.version)
+        }
+    }
+
+    /// The change of one client, straight from the store.
+    func standing(_ id: String) async throws(StoreError) -> Standing? {
+        let stored = try await self.loops.ask(self.store) { store, loop in
+            store.document(id, as: ClientChange.self, on: loop)
+        }
+        guard let stored else { return nil }
+        return Standing(client: try self.opened(stored.record, id: id), version: stored.version)
+    }
+
+    /// Whether the change was written; false: another one was faster.
+    ///
+    /// - Throws: `StoreError`, or `RecordTooLarge`.
+    func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws -> Bool {
+        let change = ClientChange(
+            patch: client.patch,
+            isDeleted: client.isDeleted,
+            secret: client.secret,
+            marks: client.marks,
+            id: id,
+            ring: self.ring
+        )
+        let attempt = AttemptID(value: Random.base64URL(16))
+        _ = try change.encoded(id: id, attempt: attempt)
+        return try await self.loops.ask(self.store) { store, loop in
+            store.put(change, id: id, judged: judged, attempt: attempt, on: loop)
+        } == .done
+    }
+
+    /// Forgets the change of a client, so that the file's counts.
+    func forget(_ id: String) async throws(StoreError) {
+        _ = try await self.loops.ask(self.store) { store, loop in
+            store.delete(DocumentKey(collection: ClientChange.collection, id: id), on: loop)
+        }
+    }
+
+    var now: UnixTime { self.clock.now() }
+}

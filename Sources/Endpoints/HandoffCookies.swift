@@ -1,0 +1,82 @@
+package import Vocabulary
+
+/// The cookies of one host that accompany session-transfer tokens: those in which apps put a token, the one that marks
+/// tokens that were dealt with, the one that lets a browser repeat a try whose answer was lost, and the one that keeps a
+/// token until the user confirms it.
+package struct HandoffCookies: Sendable {
+    /// How long handoff cookies that were dealt with are ignored when they come back (seconds). After that time they are
+    /// judged again, which costs a look-up and a line in the audit stream.
+    private static let handledAge = 3600
+
+    /// The names under which apps set a token.
+    package let names: [String]
+    private let handledName: String
+    private let attemptName: String
+    private let attemptAge: Int
+    private let pendingName: String
+    private let pendingAge: Int
+
+    /// - Parameters:
+    ///   - names: The names under which apps set a token.
+    ///   - handled: The configured name of the cookie that marks them as dealt with.
+    ///   - attempt: The configured name of the cookie that repeats a try.
+    ///   - attemptLifetime: How long a try may be repeated.
+    ///   - pending: The configured name of the cookie that keeps a token until the user confirms it.
+    ///   - pendingLifetime: How long the user may take.
+    package init(
+        names: [String],
+        handled: String,
+        attempt: String,
+        attemptLifetime: Duration,
+        pending: String,
+        pendingLifetime: Duration
+    ) {
+        self.names = names
+        self.handledName = handled
+        self.attemptName = attempt
+        self.attemptAge = Int(attemptLifetime.components.seconds)
+        self.pendingName = pending
+        self.pendingAge = Int(pendingLifetime.components.seconds)
+    }
+
+    /// The cookie that lets a browser repeat a try.
+    package func attempt(isSecure: Bool) -> SessionCookie {
+        SessionCookie(name: self.attemptName, isSecure: isSecure, maxAge: self.attemptAge)
+    }
+
+    /// The cookie that keeps a token until the user confirms it.
+    package func pending(isSecure: Bool) -> SessionCookie {
+        SessionCookie(name: self.pendingName, isSecure: isSecure, maxAge: self.pendingAge)
+    }
+
+    /// The cookie that marks tokens as dealt with.
+    package func handled(isSecure: Bool) -> SessionCookie {
+        SessionCookie(name: self.handledName, isSecure: isSecure, maxAge: Self.handledAge)
+    }
+
+    /// The `Set-Cookie` values that clear every token, both host-only and with the host as its domain, because apps set
+    /// either kind; and that mark the values, so that a cookie that the gateway cannot clear is ignored when it comes
+    /// back.
+    ///
+    /// - Parameters:
+    ///   - authority: `host[:port]` of the host.
+    ///   - marks: The new value of the cookie that marks them.
+    package func clearing(on authority: String, isSecure: Bool, marking marks: Secret) -> [String] {
+        let attributes = isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
+        let host = Self.host(of: authority)
+        return self.names.flatMap { name in
+            [
+                "\(name)=; Path=/; Max-Age=0\(attributes)",
+                "\(name)=; Path=/; Domain=\(host); Max-Age=0\(attributes)",
+            ]
+        } + [self.handled(isSecure: isSecure).setting(marks)]
+    }
+
+    /// The authority without its port. The colons in the brackets of an IPv6 address are none of a port.
+    private static func host(of authority: String) -> Substring {
+        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") else {
+            return authority[...]
+        }
+        return authority[..<colon]
+    }
+}

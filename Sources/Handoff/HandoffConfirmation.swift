@@ -1,0 +1,110 @@
+package import Cryptography
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// A token of a query that waits for the user's confirmation: what the browser keeps meanwhile, sealed, so that the
+/// token is in no URL. Nothing is stored for it.
+package struct PendingHandoff: Sendable, Equatable {
+    /// How long a browser keeps it: as long as a token lives.
+    package static let lifetime = Duration.seconds(60)
+
+    package var token: Secret
+    /// The exact path and query, without the token, of the page that the user wanted.
+    package var target: String
+    /// The web client of the page's route.
+    package var clientID: String
+    /// The try, which is the same however often the user confirms.
+    package var attempt: AttemptSecret
+    /// What only the page that asks knows: a form without it confirms nothing.
+    package var proof: Secret
+
+    /// - Parameter attempt: The secret of the browser's own try, if it repeats one.
+    package init(token: Secret, target: String, clientID: String, attempt: AttemptSecret = AttemptSecret()) {
+        self.token = token
+        self.target = target
+        self.clientID = clientID
+        self.attempt = attempt
+        self.proof = Secret(Random.base64URL(16))
+    }
+}
+
+/// Decides which tokens of a query need the user's confirmation, and seals them until it comes.
+///
+/// Without it, a link on another site would sign the user in as whoever made the link (login CSRF): the user would then
+/// work in that account.
+package struct HandoffConfirmation: Sendable {
+    /// The maximum length of the sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
+    /// (RFC 6265bis 5.6).
+    private static let longest = 3800
+    private static let version: UInt8 = 1
+
+    private let mode: HandoffSettings.Confirmation
+    private let keys: SealingKeyRing
+
+    package init(_ mode: HandoffSettings.Confirmation, keys: SealingKeyRing) {
+        self.mode = mode
+        self.keys = keys
+    }
+
+    /// What happens to a token in the query of a navigation.
+    package enum Treatment: Sendable, Equatable {
+        case consume, ask, refuse
+    }
+
+    /// - Parameter isCrossSite: Whether another site started the navigation.
+    package func treatment(isCrossSite: Bool) -> Treatment {
+        switch self.mode {
+        case .never: isCrossSite ? .refuse : .consume
+        case .crossSite: isCrossSite ? .ask : .consume
+        case .always: .ask
+        }
+    }
+
+    /// The value of the cookie that keeps `pending`: characters of base64url. nil if it would be too long for a cookie.
+    ///
+    /// - Parameter authority: `host[:port]` of the host, because a cookie does not respect ports (RFC 6265 8.5).
+    package func seal(_ pending: PendingHandoff, on authority: String, now: UnixTime) -> Secret? {
+        var writer = CompactWriter()
+        writer.write(byte: Self.version)
+        writer.write(now.milliseconds)
+        writer.write(pending.target)
+        writer.write(pending.clientID)
+        for secret in [pending.token, pending.attempt.value, pending.proof] {
+            writer.write(list: secret.bytes) { $0.write(byte: $1) }
+        }
+        let text = Base64URL.encoded(self.keys.seal(writer.bytes, for: Self.place(authority)))
+        return text.count > Self.longest ? nil : Secret(text)
+    }
+
+    /// What a cookie keeps; nil if it has expired, or the gateway did not make it for this host.
+    package func open(_ text: Secret, on authority: String, now: UnixTime) -> PendingHandoff? {
+        guard text.bytes.count <= Self.longest, let sealed = Base64URL.decoded(text.bytes[...]),
+            let bytes = try? self.keys.open(sealed, for: Self.place(authority)),
+            let (pending, madeAt) = try? Self.read(bytes), now.since(madeAt) <= PendingHandoff.lifetime
+        else { return nil }
+        return pending
+    }
+
+    private static func read(_ bytes: [UInt8]) throws(CompactFormatError) -> (PendingHandoff, madeAt: UnixTime) {
+        func secret(_ reader: inout CompactReader) throws(CompactFormatError) -> Secret {
+            Secret(try reader.list { (reader) throws(CompactFormatError) in try reader.byte() })
+        }
+        var reader = CompactReader(bytes)
+        guard try reader.byte() == self.version else { throw CompactFormatError() }
+        let madeAt = UnixTime(milliseconds: try reader.signed())
+        let target = try reader.text()
+        let clientID = try reader.text()
+        let token = try secret(&reader)
+        guard let attempt = AttemptSecret(try secret(&reader).bytes) else { throw CompactFormatError() }
+        var pending = PendingHandoff(token: token, target: target, clientID: clientID, attempt: attempt)
+        pending.proof = try secret(&reader)
+        try reader.finish()
+        return (pending, madeAt)
+    }
+
+    /// No record has such a place: their keys begin with `sp:`.
+    private static func place(_ authority: String) -> [UInt8] {
+        Array("handoff confirmation \(authority)".utf8)
+    }
+}

@@ -1,0 +1,40 @@
+package import NIOCore
+package import Sessions
+package import Vocabulary
+
+/// What is known of a token, and what would become of it.
+package enum HandoffInspection: Sendable {
+    /// It can be none of the gateway's present tokens, by its syntax.
+    case foreign(Reason)
+    /// It was never minted, has expired, or has ended with its app or its user.
+    case absent
+    case spent(Marker)
+    /// - burns: Whether a refusal would burn it.
+    case live(TransferToken, HandoffOutcome, burns: Bool)
+}
+
+extension HandoffConsumer {
+    /// Says what would become of the token of a request. Changes nothing, and records nothing.
+    package func inspect(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffInspection> {
+        var request = request
+        request.device = self.observer.completed(request.device)
+        let attempt: Attempt
+        do throws(Reason) {
+            attempt = try self.attempt(request)
+        } catch {
+            return loop.makeSucceededFuture(.foreign(error))
+        }
+        return self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
+            switch lookup {
+            case .absent: return loop.makeSucceededFuture(.absent)
+            case .spent(let marker): return loop.makeSucceededFuture(.spent(marker))
+            case .live(let stored):
+                return self.store.session(stored.record.parentKey, in: self.directory, on: loop).map { parent in
+                    let plan = self.plan(for: stored.record, parent: parent?.record, attempt)
+                    let burns = if case .burned? = plan.marker { true } else { false }
+                    return .live(stored.record, plan.outcome, burns: burns)
+                }
+            }
+        }
+    }
+}

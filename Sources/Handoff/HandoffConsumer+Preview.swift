@@ -1,0 +1,35 @@
+package import NIOCore
+package import Sessions
+
+/// What a token that waits for the user's confirmation would do.
+package enum HandoffPreview: Sendable {
+    /// It would make this session, if the user confirms. Nothing has changed.
+    case asks(Session)
+    /// It signs nobody in: it was refused, and burned where that is the rule; or the browser is signed in by it already.
+    case ended(HandoffOutcome)
+}
+
+extension HandoffConsumer {
+    /// Judges the token, and consumes it only if it would not sign the user in. The future never fails.
+    package func preview(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
+        var request = request
+        request.device = self.observer.completed(request.device)
+        guard let attempt = try? self.attempt(request), !attempt.isRepeated else {
+            return self.ended(request, on: loop)
+        }
+        return self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { [request] lookup in
+            guard case .live(let stored) = lookup else { return self.ended(request, on: loop) }
+            return self.store.session(stored.record.parentKey, in: self.directory, on: loop).flatMap { parent in
+                let plan = self.plan(for: stored.record, parent: parent?.record, attempt)
+                guard case .signedIn(_, let session, _) = plan.outcome else { return self.ended(request, on: loop) }
+                return loop.makeSucceededFuture(.asks(session))
+            }
+        }.flatMapErrorThrowing { error in
+            .ended(.unavailable(error as? StoreError ?? .unavailable))
+        }
+    }
+
+    private func ended(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
+        self.consume(request, on: loop).map { .ended($0) }
+    }
+}

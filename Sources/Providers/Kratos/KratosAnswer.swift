@@ -1,0 +1,52 @@
+import Sessions
+import Vocabulary
+
+/// An answer of Kratos's `/sessions/whoami`, read and judged.
+struct KratosAnswer: Sendable {
+    /// The configured limit on how long a session is used.
+    let cacheLifetime: Duration
+
+    /// The verdict in an answer. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
+    /// about the credential: too many requests (429), errors (5xx), and answers of something else that listens there.
+    func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
+        guard let document = JSONText.decode(answer.body) else { return .unavailable }
+        switch answer.status {
+        case 200:
+            return KratosSession(document)?.verdict(cachedFor: self.lifetime(answer), now: now) ?? .unavailable
+        case 401:
+            return Self.error(document) == nil ? .unavailable : .unknown(.credentialInvalidToken)
+        case 403:
+            guard case .object(let error)? = Self.error(document), error["id"] == "session_aal2_required" else {
+                return .unavailable
+            }
+            return .insufficient(ProviderDemand(page: Self.page(document), document: answer.body))
+        default:
+            return .unavailable
+        }
+    }
+
+    /// `Ory-Session-Cache-For` in seconds, which Kratos sends if its feature `cacheable_sessions` is on, limits the
+    /// configured time.
+    private func lifetime(_ answer: ProviderAnswer) -> Duration {
+        guard let text = answer.field("ory-session-cache-for"), (1...9).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text)
+        else { return self.cacheLifetime }
+        return min(self.cacheLifetime, .seconds(seconds))
+    }
+
+    /// The `error` of Kratos's envelope.
+    private static func error(_ document: JSONValue) -> JSONValue? {
+        guard case .object(let members) = document, case .object(let error)? = members["error"], error["code"] != nil
+        else { return nil }
+        return members["error"]
+    }
+
+    /// `redirect_browser_to`: a URL for a browser, of which only an absolute one of the web is followed.
+    private static func page(_ document: JSONValue) -> String? {
+        guard case .object(let members) = document, let text = members["redirect_browser_to"]?.string,
+            text.hasPrefix("https://") || text.hasPrefix("http://"), text.utf8.count <= 2048,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        return text
+    }
+}

@@ -1,0 +1,25 @@
+package import Vocabulary
+
+/// The exchange of two codes for a session.
+extension KratosProvider {
+    /// Asks Kratos for the session of two codes; nil if it cannot be reached.
+    ///
+    /// - Parameter fields: Those of the app's request that Kratos shall see.
+    package func exchange(
+        initCode: String,
+        returnToCode: String,
+        fields: [(name: String, value: String)]
+    ) async -> ProviderAnswer? {
+        let query = FormText.encoded([("init_code", initCode), ("return_to_code", returnToCode)])
+        return try? await self.send("GET", "\(Self.exchangePath)?\(query)", for: .exchange, fields: fields)
+    }
+
+    /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
+    /// session.
+    package static func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
+        guard case .object(let members)? = JSONText.decode(answer.body), let document = members["session"],
+            let session = KratosSession(document)
+        else { return nil }
+        return [session.issuedAt, session.authenticatedAt].compactMap(\.self).max()
+    }
+}

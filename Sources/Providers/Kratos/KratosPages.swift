@@ -1,0 +1,21 @@
+internal import Vocabulary
+
+extension KratosProvider: SignInPageProvider {
+    /// Kratos's login flow for browsers. With `refresh` it asks users who are signed in again; `aal=aal2` asks them for
+    /// their second factor only.
+    package func signInPath(_ wish: BrowserSignIn) -> String {
+        var parameters = [(name: "return_to", value: wish.callback)]
+        if let aal = wish.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }
+        if wish.isAgain || wish.maxAge != nil { parameters.append(("refresh", "true")) }
+        return "/self-service/login/browser?" + FormText.encoded(parameters)
+    }
+
+    /// The paths of Kratos's public API that browsers and apps use.
+    package static let paths = [
+        "/self-service/**", "/sessions", "/sessions/**", "/schemas", "/schemas/**", "/.well-known/ory/**",
+    ]
+    /// Where an app exchanges two codes for its session.
+    package static let exchangePath = "/sessions/token-exchange"
+    /// The methods that Kratos has on any of its paths.
+    package static let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+}

@@ -1,0 +1,208 @@
+package import Sessions
+package import Settings
+import Synchronization
+package import Vocabulary
+
+/// Ory Kratos: its session tokens and its session cookie, judged by `/sessions/whoami` of its public API.
+package final class KratosProvider: TokenProvider {
+    /// How many questions may be under way at once.
+    private static let mostCalls = 256
+    /// The largest answer in bytes.
+    private static let bodyLimit = 65_536
+    /// How long Kratos may take. It answers in milliseconds, and requests wait for it.
+    private static let timeLimit = Duration.seconds(3)
+
+    /// The URL of its public API.
+    package let name: String
+    package let configuration: String
+    package let staleLifetime: Duration
+    private let publicURL: String
+    private let adminURL: String?
+    private let cookieName: String
+    private let answers: KratosAnswer
+    private let flights: VerdictFlights
+    private let health: KratosHealth
+    private let transport: any ProviderTransport
+    private let clock: Clock
+    private let silence = Mutex(Silence())
+
+    /// Questions in a row that Kratos did not answer.
+    private struct Silence {
+        var count = 0
+        var detail = ""
+    }
+
+    /// So many are more than one session with which Kratos has trouble.
+    private static let longSilence = 3
+
+    /// Why Kratos does not say whose sessions are; nil while it does.
+    package var failure: String? {
+        self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
+    }
+
+    package init(_ settings: KratosSettings, transport: any ProviderTransport, clock: Clock) {
+        self.publicURL = settings.publicURL.description
+        self.adminURL = settings.adminURL?.description
+        self.name = self.publicURL
+        self.cookieName = settings.cookieName
+        self.staleLifetime = settings.staleLifetime
+        self.answers = KratosAnswer(cacheLifetime: settings.cacheLifetime)
+        self.flights = VerdictFlights(most: Self.mostCalls, clock: clock)
+        self.health = KratosHealth(clock: clock)
+        self.transport = transport
+        self.clock = clock
+        self.configuration = VerdictConfiguration.text(["kratos", self.publicURL, settings.cookieName])
+    }
+
+    // MARK: Tokens and cookies
+
+    package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { self.mayKnow(token, as: .native) }
+
+    package func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool {
+        switch kind {
+        // `ory_st_` and 32 letters and digits; older ones have no prefix.
+        case .native: (16...128).contains(token.count) && token.allSatisfy { Self.isOfToken($0) }
+        // A value of a secure cookie in base64url.
+        case .web:
+            (16...4096).contains(token.count)
+                && token.allSatisfy { Self.isOfToken($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "=") }
+        }
+    }
+
+    private static func isOfToken(_ byte: UInt8) -> Bool {
+        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 || byte == UInt8(ascii: "_")
+    }
+
+    package func introspect(_ token: Secret) async -> TokenVerdict { await self.introspect(PresentedToken(token)) }
+
+    package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
+        await self.flights.verdict(on: presented) {
+            let verdict = await self.whoami(presented)
+            // A Kratos that is not ready says nothing about a session that was good.
+            guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
+            return .unavailable
+        }
+    }
+
+    private func whoami(_ presented: PresentedToken) async -> TokenVerdict {
+        let call = self.call("GET", "/sessions/whoami", for: .session, fields: [self.field(of: presented)])
+        do throws(ProviderCallError) {
+            let answer = try await self.transport.send(call)
+            let verdict = self.answers.verdict(answer, now: self.clock.now())
+            self.note(verdict == .unavailable ? "it answers with status \(answer.status)" : nil)
+            return verdict
+        } catch {
+            self.note(error.detail)
+            return .unavailable
+        }
+    }
+
+    private func note(_ failure: String?) {
+        self.silence.withLock { silence in
+            silence.count = failure == nil ? 0 : silence.count + 1
+            silence.detail = failure ?? ""
+        }
+    }
+
+    private var isReady: Bool {
+        get async {
+            await self.health.isReady {
+                let answer = try? await self.transport.send(self.call("GET", "/health/ready", for: .health))
+                return answer?.status == 200
+            }
+        }
+    }
+
+    // MARK: Sign-out
+
+    package func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool {
+        do throws(ProviderCallError) {
+            if let adminURL = self.adminURL, let sessionID, Self.isPathSegment(sessionID) {
+                return try await self.revoke(sessionID, at: adminURL)
+            }
+            switch presented.kind {
+            case .native: return try await self.revoke(token: presented.token)
+            case .web: return try await self.revoke(cookie: presented)
+            }
+        } catch {
+            return false
+        }
+    }
+
+    /// Disables the session; 404: there is none.
+    private func revoke(_ sessionID: String, at adminURL: String) async throws(ProviderCallError) -> Bool {
+        let answer = try await self.transport.send(
+            ProviderCall(
+                "DELETE",
+                "\(adminURL)/admin/sessions/\(sessionID)",
+                for: .revocation,
+                timeLimit: Self.timeLimit
+            )
+        )
+        return (200..<300).contains(answer.status) || answer.status == 404
+    }
+
+    /// Whether it can stand in a path as it is. UUIDs can.
+    private static func isPathSegment(_ text: String) -> Bool {
+        text.utf8.allSatisfy { Self.isOfToken($0) || $0 == UInt8(ascii: "-") }
+    }
+
+    /// The native logout. 403: the token is not, or no longer, one of Kratos's.
+    private func revoke(token: Secret) async throws(ProviderCallError) -> Bool {
+        var call = self.call("DELETE", "/self-service/logout/api", for: .revocation)
+        call.fields.append(("content-type", "application/json"))
+        call.body = JSONText.encode(["session_token": .string(String(decoding: token.bytes, as: UTF8.self))])
+        let answer = try await self.transport.send(call)
+        return (200..<300).contains(answer.status) || answer.status == 403
+    }
+
+    /// The browser's logout: first a logout token for this cookie, then the logout with both. 401: the session has ended.
+    private func revoke(cookie: PresentedToken) async throws(ProviderCallError) -> Bool {
+        let field = self.field(of: cookie)
+        let begun = try await self.transport.send(
+            self.call("GET", "/self-service/logout/browser", for: .revocation, fields: [field])
+        )
+        guard begun.status != 401 else { return true }
+        guard begun.status == 200, case .object(let members)? = JSONText.decode(begun.body),
+            let token = members["logout_token"]?.string
+        else { return false }
+        let path = "/self-service/logout?" + FormText.encoded([("token", token)])
+        let answer = try await self.transport.send(self.call("GET", path, for: .revocation, fields: [field]))
+        return (200..<400).contains(answer.status) || answer.status == 401
+    }
+
+    // MARK: Calls
+
+    func send(
+        _ method: String,
+        _ path: String,
+        for purpose: ProviderCall.Purpose,
+        fields: [(name: String, value: String)]
+    ) async throws(ProviderCallError) -> ProviderAnswer {
+        var call = self.call(method, path, for: purpose)
+        call.fields = fields
+        return try await self.transport.send(call)
+    }
+
+    private func call(
+        _ method: String,
+        _ path: String,
+        for purpose: ProviderCall.Purpose,
+        fields: [(name: String, value: String)] = []
+    ) -> ProviderCall {
+        ProviderCall(
+            method,
+            self.publicURL + path,
+            for: purpose,
+            fields: [("accept", "application/json")] + fields,
+            bodyLimit: Self.bodyLimit,
+            timeLimit: Self.timeLimit
+        )
+    }
+
+    /// The field that presents the credential to Kratos. Their syntax has nothing that could end the field or the cookie.
+    private func field(of presented: PresentedToken) -> (name: String, value: String) {
+        let text = String(decoding: presented.token.bytes, as: UTF8.self)
+        return presented.kind == .native ? ("x-session-token", text) : ("cookie", "\(self.cookieName)=\(text)")
+    }
+}

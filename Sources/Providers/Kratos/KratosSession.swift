@@ -1,0 +1,93 @@
+import Sessions
+import Vocabulary
+
+/// The session in an answer of Kratos's `/sessions/whoami`, as far as the gateway uses it.
+///
+/// Only `id` is required of a session, and only `id`, `schema_id`, `schema_url` and `traits` of an identity (Kratos's
+/// schema). Admin metadata and credentials are never in it.
+struct KratosSession: Sendable {
+    /// How long a session is kept whose end Kratos does not state. Kratos is asked again all the time.
+    private static let usualLifetime = Duration.seconds(86_400)
+
+    let id: String
+    let isActive: Bool
+    /// nil: Kratos does not say whose session it is.
+    let identity: Identity?
+    let aal: AssuranceLevel
+    let methods: [String]
+    let authenticatedAt: UnixTime?
+    let issuedAt: UnixTime?
+    let expiresAt: UnixTime?
+
+    /// nil if the document is not a session.
+    init?(_ document: JSONValue) {
+        guard case .object(let members) = document, let id = members["id"]?.string, Self.isID(id) else { return nil }
+        self.id = id
+        switch members["identity"] {
+        case nil, .null:
+            self.identity = nil
+            self.isActive = members["active"] != .bool(false)
+        case .some(let value):
+            guard case .object(let person) = value, let identity = Self.identity(person) else { return nil }
+            self.identity = identity
+            self.isActive = members["active"] != .bool(false) && person["state"] != .string("inactive")
+        }
+        self.aal = AssuranceLevel(named: members["authenticator_assurance_level"]?.string ?? "")
+        self.methods = Self.methods(members["authentication_methods"])
+        self.authenticatedAt = Self.time(members["authenticated_at"])
+        self.issuedAt = Self.time(members["issued_at"])
+        self.expiresAt = Self.time(members["expires_at"])
+    }
+
+    /// The verdict on a token of this session.
+    ///
+    /// - Parameter cached: For how long it may be used.
+    func verdict(cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
+        let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
+        guard self.isActive, end > now else { return .unknown(.credentialExpired) }
+        guard let identity = self.identity else { return .unknown(.credentialInvalidToken) }
+        return .known(
+            KnownToken(
+                identity: identity,
+                aal: self.aal,
+                methods: self.methods,
+                authenticatedAt: self.authenticatedAt ?? Authentication.unknownTime,
+                issuedAt: self.issuedAt,
+                expiresAt: end,
+                sessionID: self.id,
+                cacheLifetime: cached
+            )
+        )
+    }
+
+    // MARK: Members
+
+    private static func identity(_ members: [String: JSONValue]) -> Identity? {
+        guard let id = members["id"]?.string, self.isID(id) else { return nil }
+        return Identity(
+            id: id,
+            schemaID: members["schema_id"]?.string ?? "default",
+            traits: members["traits"] ?? [:],
+            metadataPublic: members["metadata_public"] ?? .null
+        )
+    }
+
+    /// Kratos's ids are UUIDs. Any short text without control characters is taken, since ids can be imported.
+    private static func isID(_ text: String) -> Bool {
+        (1...255).contains(text.utf8.count)
+            && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+    }
+
+    private static func methods(_ value: JSONValue?) -> [String] {
+        guard case .array(let elements)? = value else { return [] }
+        var methods: [String] = []
+        for case .object(let members) in elements {
+            guard let method = members["method"]?.string, !methods.contains(method) else { continue }
+            methods.append(method)
+        }
+        return methods
+    }
+
+    /// A time as Go writes it: RFC 3339 with up to nine digits of a second.
+    private static func time(_ value: JSONValue?) -> UnixTime? { value?.string.flatMap { UnixTime(rfc3339: $0) } }
+}

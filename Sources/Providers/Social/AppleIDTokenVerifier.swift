@@ -1,0 +1,81 @@
+import JOSE
+package import Settings
+package import Vocabulary
+
+/// Verifies the id_tokens that Apple's kit gives to native apps, by Apple's keys. No call to Apple redeems anything, so
+/// whoever accepts one has to mark it as presented.
+package struct AppleIDTokenVerifier: SocialVerifier {
+    /// The clocks of Apple and of the gateway may differ by this.
+    private static let leeway: Duration = .seconds(60)
+
+    private let settings: AppleSettings
+    private let keys: SocialKeys
+    private let clock: Clock
+    private let account = SocialAccount(kind: .apple)
+
+    /// - Throws: `ProviderSetUpError` that names the setting.
+    package init(
+        _ settings: AppleSettings,
+        transport: any ProviderTransport,
+        clock: Clock
+    ) throws(ProviderSetUpError) {
+        self.settings = settings
+        self.keys = SocialKeys(
+            try ProviderURL(settings.keysURL, of: "apple.jwks_url"),
+            transport: transport,
+            clock: clock
+        )
+        self.clock = clock
+    }
+
+    package func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+        switch await self.keys.verify(signIn.artefact) {
+        case .invalid(let detail): return .refused(detail: "Apple's id_token: \(detail)")
+        case .unknownKey: return .refused(detail: "Apple's id_token: Apple publishes no key with its kid")
+        case .unavailable: return .unavailable(detail: "Apple: \(self.keys.outage)")
+        case .valid(let token):
+            do throws(IDTokenFault) {
+                return try self.verdict(token, signIn)
+            } catch {
+                return .refused(detail: "Apple's id_token: \(error.detail)")
+            }
+        }
+    }
+
+    private func verdict(_ token: JWS, _ signIn: SocialSignIn) throws(IDTokenFault) -> SocialVerdict {
+        let now = self.clock.now()
+        let stated: JWTClaims
+        do throws(JOSEError) {
+            stated = try JWTClaims(token.payload)
+        } catch {
+            throw IDTokenFault(error.detail)
+        }
+        guard let bundleID = stated.audience.first, self.settings.bundleIDs.contains(where: { $0.isExactly(bundleID) })
+        else { throw IDTokenFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
+        let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
+        let (subject, claims) = try check.claims(of: token)
+        // Old devices do not support a nonce, whatever the app sends; `nonce_supported` says so.
+        guard signIn.nonce != nil || claims.nonce == nil && claims["nonce_supported"] != .bool(true) else {
+            throw IDTokenFault("it has or supports a nonce, but the app sent none")
+        }
+        guard let end = claims.expiresAt else { throw IDTokenFault("exp is missing") }
+        // The signature is left out: the rest has one spelling only, or it would not be verified.
+        let bytes = signIn.artefact.bytes
+        let signed = bytes.prefix(bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.count)
+        do throws(ClaimsError) {
+            return .authenticated(
+                try self.account.authentication(subject, claims.value, signIn.profile, now: now),
+                self.account.evidence,
+                self.account.artefact(
+                    Array(signed),
+                    of: "\(bundleID) id_token",
+                    from: claims.issuedAt,
+                    until: end.advanced(by: Self.leeway),
+                    now: now
+                )
+            )
+        } catch {
+            throw IDTokenFault(error.detail)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+internal import Cryptography
+internal import Sessions
+internal import Synchronization
+internal import Vocabulary
+
+/// Follows the reigns of the primaries: under another one, ids that were presented once may be forgotten.
+///
+/// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the same
+/// one. While they learn of a failover they may differ for a moment, and a nonce of one may be refused by the other.
+final class ReignWatch: Sendable {
+    private struct State {
+        var topology: Topology?
+        /// The last reign of each primary.
+        var reigns: [RedisEndpoint: String] = [:]
+    }
+
+    private let clock: Clock
+    private let state = Mutex(State())
+    // Read by every request with a proof, so there is no lock. `since` is written first: who reads a new epoch never
+    // takes the store's memory for older than it is.
+    private let epoch = Atomic<UInt64>(0)
+    private let since: Atomic<Int64>
+
+    /// - Parameter clock: That of the store.
+    init(clock: Clock) {
+        self.clock = clock
+        self.since = Atomic(clock.now().milliseconds)
+    }
+
+    /// Until a primary is known, ids cannot be remembered either, so the epoch does not matter.
+    var memory: OnceMemory {
+        let epoch = self.epoch.load(ordering: .acquiring)
+        return OnceMemory(epoch: epoch, since: UnixTime(milliseconds: self.since.load(ordering: .acquiring)))
+    }
+
+    /// Begins to follow the client's primaries. Must be called once, before the client starts.
+    func start(_ client: RedisClient) {
+        client.follow(
+            RedisClient.Follower(
+                topology: { [weak self] topology in self?.note { $0.topology = topology } },
+                event: { _ in },
+                reign: { [weak self] endpoint, reign in self?.note { $0.reigns[endpoint] = reign } }
+            )
+        )
+    }
+
+    private func note(_ change: (inout State) -> Void) {
+        self.state.withLock { state in
+            change(&state)
+            let primaries = Set(state.topology?.shards.map(\.endpoint) ?? [])
+            state.reigns = state.reigns.filter { primaries.contains($0.key) }
+            guard !state.reigns.isEmpty else { return }
+            let epoch = Self.epoch(of: state.reigns.values.sorted())
+            guard epoch != self.epoch.load(ordering: .relaxed) else { return }
+            self.since.store(self.clock.now().milliseconds, ordering: .releasing)
+            self.epoch.store(epoch, ordering: .releasing)
+        }
+    }
+
+    private static func epoch(of reigns: [String]) -> UInt64 {
+        SHA256.digest(Array(reigns.joined(separator: " ").utf8)).bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,115 @@
+package import AddressIntelligence
+package import Vocabulary
+
+/// What the rules may know of an act.
+package struct RuleFacts: Sendable {
+    /// A request, as far as rules know it.
+    package struct Request: Sendable {
+        package var address: IPAddress
+        /// nil if unknown.
+        package var asn: UInt32?
+        package var userAgent: String?
+
+        package init(address: IPAddress, asn: UInt32?, userAgent: String?) {
+            self.address = address
+            self.asn = asn
+            self.userAgent = userAgent
+        }
+    }
+
+    /// A session-transfer token.
+    package struct Token: Sendable {
+        /// The client that asked for it.
+        package var clientID: String
+        package var scopes: [String]
+        /// The request that asked for it.
+        package var request: Request
+
+        package init(clientID: String, scopes: [String], request: Request) {
+            self.clientID = clientID
+            self.scopes = scopes
+            self.request = request
+        }
+    }
+
+    package var request: Request
+    /// The host of the request, without its port; nil if unknown.
+    package var hostname: String?
+    /// The token that is consumed; nil at other stages.
+    package var token: Token?
+    package var userID: String
+    package var traits: JSONValue
+    /// The client that makes the request; nil where none takes part.
+    package var clientID: String?
+
+    /// - Parameter authority: `host[:port]` of the request.
+    package init(
+        request: Request,
+        authority: String?,
+        token: Token? = nil,
+        userID: String,
+        traits: JSONValue,
+        clientID: String?
+    ) {
+        self.request = request
+        self.hostname = authority.map(Self.hostname)
+        self.token = token
+        self.userID = userID
+        self.traits = traits
+        self.clientID = clientID
+    }
+
+    /// The event in the shape of the event of Auth0's post-login Actions. What is unknown is left out.
+    ///
+    /// Both places come from the same database, so that replacing it between two requests of one device cannot make
+    /// their countries differ.
+    package func event(_ places: GeoDirectory?) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        var request = Self.members(of: self.request, places)
+        request["hostname"] = self.hostname.map(JSONValue.string)
+        members["request"] = .object(request)
+        if let token = self.token {
+            members["session_transfer_token"] = .object([
+                "client_id": .string(token.clientID),
+                "scope": .array(token.scopes.map(JSONValue.string)),
+                "request": .object(Self.members(of: token.request, places)),
+            ])
+        }
+        var user: [String: JSONValue] = [:]
+        if case .object(let traits) = self.traits { user = traits }
+        user["user_id"] = .string(self.userID)
+        members["user"] = .object(user)
+        members["client"] = self.clientID.map { .object(["client_id": .string($0)]) }
+        return .object(members)
+    }
+
+    /// `host` of `host[:port]`; an IPv6 address keeps its brackets (RFC 3986 3.2.2).
+    private static func hostname(_ authority: String) -> String {
+        let end = authority.hasPrefix("[") ? authority.firstIndex(of: "]").map(authority.index(after:)) : nil
+        return String(authority[..<(end ?? authority.firstIndex(of: ":") ?? authority.endIndex)])
+    }
+
+    private static func members(of request: Request, _ places: GeoDirectory?) -> [String: JSONValue] {
+        var members: [String: JSONValue] = ["ip": .string(request.address.description)]
+        // A text, as in Auth0's event.
+        members["asn"] = request.asn.map { .string(String($0)) }
+        members["user_agent"] = request.userAgent.map(JSONValue.string)
+        members["geoip"] = places?.place(of: request.address)?.event
+        return members
+    }
+}
+
+extension Place {
+    /// `geoip` of an event.
+    package var event: JSONValue {
+        let texts = [
+            "cityName": self.cityName, "continentCode": self.continentCode, "countryCode": self.countryCode,
+            "countryName": self.countryName, "subdivisionCode": self.subdivisionCode,
+            "subdivisionName": self.subdivisionName, "timeZone": self.timeZone,
+        ]
+        var members = texts.compactMapValues { $0.map(JSONValue.string) }
+        members["latitude"] = self.latitude.map(JSONValue.number)
+        members["longitude"] = self.longitude.map(JSONValue.number)
+        return .object(members)
+    }
+}

@@ -1,0 +1,30 @@
+internal import Vocabulary
+
+/// The page at which a browser begins to sign in for a native app: our own, because the browser has no cookie yet that
+/// would bind it to its sign-in.
+enum AppSignInPath {
+    static let path = "/.sallyport/app"
+    static let flow = "flow"
+    static let returnTo = "return_to"
+
+    /// The URL to which an app sends its user's browser.
+    ///
+    /// - Parameters:
+    ///   - origin: The configured origin of the host.
+    ///   - returnTo: Where the browser goes back to; nil: what the flow says.
+    static func url(on origin: String, flow: String, returnTo: String?) -> String {
+        var parameters = [(name: self.flow, value: flow)]
+        if let returnTo { parameters.append((self.returnTo, returnTo)) }
+        return "\(origin)\(self.path)?\(FormText.encoded(parameters))"
+    }
+
+    /// The URL of an app with a code: its path and query stay as they are.
+    ///
+    /// - Parameter names: The parameters in which the code stands.
+    static func back(to returnTo: String, code: Secret, in names: [String]) -> String {
+        let code = String(decoding: code.bytes, as: UTF8.self)
+        let start =
+            returnTo.contains("?") ? (returnTo.hasSuffix("?") || returnTo.hasSuffix("&") ? "" : "&") : "?"
+        return returnTo + start + names.map { "\($0)=\(code)" }.joined(separator: "&")
+    }
+}

@@ -1,0 +1,49 @@
+internal import Cryptography
+package import Vocabulary
+
+/// Notes that the two codes of a provider's session exchange were used, and from where: the provider itself would give the
+/// session again to whoever learns of the codes.
+package struct ExchangeClaim: ReplaceableRecord, Hashable {
+    package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
+    package static var longestLife: Duration { .seconds(2 * 86_400) }
+    package static var isConfirmed: Bool { true }
+    package static var isBoundToReign: Bool { false }
+
+    /// The device that used them (`AddressKey`).
+    package var device: String
+    package var claimedAt: UnixTime
+    /// Until then the provider's session is young enough for its codes to be used.
+    package var expiresAt: UnixTime
+
+    package init(device: String, claimedAt: UnixTime, expiresAt: UnixTime) {
+        self.device = device
+        self.claimedAt = claimedAt
+        self.expiresAt = expiresAt
+    }
+
+    package var terms: RecordTerms { RecordTerms(since: self.claimedAt, expiresAt: self.expiresAt) }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.device)
+        writer.write(self.claimedAt)
+        writer.write(self.expiresAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ExchangeClaim {
+        // Arguments are evaluated in order, which is the order of the fields.
+        ExchangeClaim(device: try reader.text(), claimedAt: try reader.time(), expiresAt: try reader.time())
+    }
+}
+
+extension TokenAuthority {
+    /// The key under which the use of a provider's codes is noted.
+    package func claimKey(of codes: [String], at provider: String) -> RecordKey {
+        let names = [provider] + codes
+        let lineage = Self.foreignHash("exchange lineage", names, [], under: self.current)
+        return RecordKey(
+            kind: ExchangeClaim.kind,
+            lineage: Lineage(tag: String(lineage.base64URL.prefix(Self.tagLength))),
+            digest: Self.foreignHash("exchange", names, [], under: self.current)
+        )
+    }
+}

@@ -1,0 +1,74 @@
+public import NIOCore
+
+/// An answer that may be known at once, as from the store in memory, or come later, as from Redis. The same steps follow
+/// in both cases; what is known at once costs no future and no other tick of the event loop.
+@usableFromInline
+package enum Eventual<Value: Sendable>: Sendable {
+    case now(Result<Value, any Error>)
+    case later(EventLoopFuture<Value>)
+
+    /// An answer that is known.
+    @inlinable package static func success(_ value: Value) -> Self { .now(.success(value)) }
+
+    /// An error that is known.
+    @inlinable package static func failure(_ error: any Error) -> Self { .now(.failure(error)) }
+
+    /// The answer that `change` makes of this one.
+    @inlinable package func map<New>(_ change: @escaping @Sendable (Value) -> New) -> Eventual<New> {
+        switch self {
+        case .now(let result): .now(result.map(change))
+        case .later(let future): .later(future.map(change))
+        }
+    }
+
+    /// The answer to the next step.
+    @inlinable package func flatMap<New>(_ next: @escaping @Sendable (Value) -> Eventual<New>) -> Eventual<New> {
+        switch self {
+        case .now(.success(let value)): next(value)
+        case .now(.failure(let error)): .now(.failure(error))
+        case .later(let future): .later(future.flatMap { next($0).future(on: future.eventLoop) })
+        }
+    }
+
+    /// Both answers. Both were asked for already, so that they come at the same time.
+    @inlinable package func and<Other>(_ other: Eventual<Other>) -> Eventual<(Value, Other)> {
+        switch (self, other) {
+        case (.now(let left), .now(let right)): .now(left.flatMap { left in right.map { (left, $0) } })
+        case (.later(let left), _): .later(left.and(other.future(on: left.eventLoop)))
+        case (_, .later(let right)): .later(self.future(on: right.eventLoop).and(right))
+        }
+    }
+
+    /// What takes the place of an error: a value, or another error.
+    @inlinable package func flatMapErrorThrowing(_ mend: @escaping @Sendable (any Error) throws -> Value) -> Self {
+        switch self {
+        case .now(.success): self
+        case .now(.failure(let error)): .now(Result { try mend(error) })
+        case .later(let future): .later(future.flatMapErrorThrowing(mend))
+        }
+    }
+
+    /// The same as a future of `loop`, which must be the loop that was asked on.
+    @inlinable package func future(on loop: any EventLoop) -> EventLoopFuture<Value> {
+        switch self {
+        case .now(let result): loop.makeCompletedFuture(result)
+        case .later(let future): future
+        }
+    }
+
+    /// The answer, for callers that are `async`.
+    package func get() async throws -> Value {
+        switch self {
+        case .now(let result): try result.get()
+        case .later(let future): try await future.get()
+        }
+    }
+
+    /// Calls `receiver` once, possibly before this returns. Must be called on the loop that was asked on.
+    @inlinable package func whenComplete(_ receiver: @escaping (Result<Value, any Error>) -> Void) {
+        switch self {
+        case .now(let result): receiver(result)
+        case .later(let future): future.assumeIsolated().whenComplete(receiver)
+        }
+    }
+}

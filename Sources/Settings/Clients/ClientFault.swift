@@ -1,0 +1,43 @@
+/// Why a client that is not in the file cannot be installed, in the words with which the file would be refused.
+package struct ClientFault: Error, Sendable, Hashable {
+    /// The client whose member is wrong; nil where another part of the settings does not fit any more.
+    package let clientID: String?
+    /// The path of the member in the client's object, e.g. `session_transfer.enforce_device_binding`, or of another key.
+    package let key: String
+    package let found: String
+    package let allowed: String
+    package let mend: String
+
+    /// - Parameter ids: The ids of all clients, in the order in which the builder saw them.
+    init(_ problem: SettingsProblem, ids: [String]) {
+        var key = problem.key
+        var clientID: String?
+        for (index, id) in ids.enumerated() where key.hasPrefix("clients[\(index)]") {
+            key = String(key.dropFirst("clients[\(index)]".count).drop { $0 == "." })
+            // The secret of a change stands in the place of the file's.
+            if key == "client_secret_file", problem.origin == .builtIn { key = "client_secret" }
+            clientID = id
+        }
+        self.init(clientID: clientID, key: key, problem)
+    }
+
+    /// A fault of a member that the file does not have in this form.
+    package init(of clientID: String, key: String, found: String, allowed: String, mend: String) {
+        self.clientID = clientID
+        self.key = key
+        self.found = found
+        self.allowed = allowed
+        self.mend = mend
+    }
+
+    init(clientID: String?, key: String? = nil, _ problem: SettingsProblem) {
+        self.clientID = clientID
+        self.key = key ?? problem.key
+        self.found = problem.found
+        self.allowed = problem.allowed
+        self.mend = problem.mend
+    }
+
+    /// `session_transfer.enforce_device_binding: found "imei"; allowed is none or ip; write one of these words`
+    package var sentence: String { "\(self.key): found \(self.found); allowed is \(self.allowed); \(self.mend)" }
+}

@@ -1,0 +1,144 @@
+internal import Vocabulary
+internal import Yams
+
+/// Reads a client's JSON object with the decoder of the file, and writes a client of the file as such an object.
+struct ClientObject {
+    /// Keys that name files of this machine, which only the file may name.
+    static let fileKeys = ["client_secret_file", "jwks_file"]
+
+    /// Members of Auth0's object that resemble a key without being a misspelling of it.
+    private static let lookalikes: Set<String> = [
+        "api_type", "client_aliases", "client_name", "client_secret", "expiration_type", "infinite_idle_token_lifetime",
+        "infinite_token_lifetime", "web_origins",
+    ]
+
+    private(set) var problems: [SettingsProblem] = []
+
+    /// The mapping that the object is, by the keys of the file. Members that no key has are left out, but a name that
+    /// looks like a misspelt key is a problem: what it says would not count.
+    mutating func tree(of members: JSONValue) -> SettingsTree {
+        let node = self.node(members, .section(.client), path: "")
+        var decoder = SettingsDecoder(YAMLDocument(root: node, path: ""))
+        let tree = decoder.tree(of: .client)
+        self.problems += decoder.problems
+        return tree
+    }
+
+    /// What the file says of a client, as an object without the names of files.
+    static func members(of tree: SettingsTree) -> JSONValue {
+        var members = Self.object(tree)
+        for key in Self.fileKeys { members[key] = nil }
+        return .object(members)
+    }
+
+    /// The members with the values that count where nothing is written, as far as there is one for every client.
+    static func defaults(of section: Section) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        for key in section.keys where !Self.fileKeys.contains(key.name) {
+            switch key.kind {
+            case .section(let below): members[key.name] = self.defaults(of: below)
+            case .list where key.fallback == "none": members[key.name] = []
+            case .boolean, .duration, .choice, .list:
+                guard let fallback = key.fallback, let value = try? key.kind.read(fallback) else { break }
+                members[key.name] = Self.json(value)
+            default: break
+            }
+        }
+        return .object(members.filter { $0.value != .object([:]) })
+    }
+
+    // MARK: From the file
+
+    private static func object(_ tree: SettingsTree) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [:]
+        for (name, setting) in tree.entries { members[name] = self.json(setting.value) }
+        return members
+    }
+
+    private static func json(_ value: SettingValue) -> JSONValue? {
+        switch value {
+        case .boolean(let value): .bool(value)
+        case .integer(let value): .integer(Int64(value))
+        // Auth0 writes seconds.
+        case .duration(let value):
+            value.components.attoseconds == 0 ? .integer(value.components.seconds) : .string(Quantity.text(value))
+        case .text(let value): .string(value)
+        case .list(let values): .array(values.compactMap { self.json($0.value) })
+        case .tree(let tree): .object(self.object(tree))
+        case .document(let value): value
+        default: nil
+        }
+    }
+
+    // MARK: To the decoder
+
+    private mutating func node(_ value: JSONValue, _ kind: SettingKind, path: String) -> Node {
+        switch (value, kind) {
+        case (.object(let members), .section(let section)):
+            return self.mapping(members, section, path: path)
+        case (.array(let elements), .list(let element)):
+            return Node(
+                elements.enumerated().map { self.node($1, element, path: "\(path)[\($0)]") }
+            )
+        case (.integer(let seconds), .duration): return Self.plain("\(seconds)s")
+        case (.bool, .text), (.integer, .text), (.number, .text), (.bool, .choice), (.integer, .choice),
+            (.number, .choice):
+            self.report(path, found: "a value without quotes", allowed: kind.allowed, mend: "write a text in quotes")
+            return Self.plain("")
+        default: return Self.node(value)
+        }
+    }
+
+    private mutating func mapping(_ members: [String: JSONValue], _ section: Section, path: String) -> Node {
+        let names = section.keys.map(\.name).filter { !Self.fileKeys.contains($0) }
+        var pairs: [(Node, Node)] = []
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            let below = path.isEmpty ? name : "\(path).\(name)"
+            if let key = section[name], !Self.fileKeys.contains(name) {
+                pairs.append((Self.quoted(name), self.node(value, key.kind, path: below)))
+            } else if Self.fileKeys.contains(name) {
+                self.report(
+                    below,
+                    found: "the name of a file",
+                    allowed: alternatives(names),
+                    mend: "write it in the file of the settings: this API reads no files"
+                )
+            } else if !Self.lookalikes.contains(name), let nearest = Spelling.nearest(to: name, in: names) {
+                self.report(
+                    isKeyLike(name) ? below : "\(path).(not shown)",
+                    found: "an unknown member",
+                    allowed: alternatives(names),
+                    mend: "did you mean \(nearest)?"
+                )
+            }
+        }
+        return Node(pairs, Tag(.map))
+    }
+
+    private mutating func report(_ key: String, found: String, allowed: String, mend: String) {
+        self.problems.append(
+            SettingsProblem(origin: .builtIn, key: key, found: found, allowed: allowed, mend: mend)
+        )
+    }
+
+    /// A value of the wrong shape, which the decoder refuses, or a text.
+    private static func node(_ value: JSONValue) -> Node {
+        switch value {
+        case .null: self.plain("null")
+        case .bool(let value): self.plain(value ? "true" : "false")
+        case .integer(let value): self.plain(String(value))
+        case .number(let value): self.plain(String(value))
+        case .string(let value): self.quoted(value)
+        case .array(let values): Node(values.map { self.node($0) })
+        case .object(let members):
+            Node(
+                members.sorted { $0.key < $1.key }.map { (self.quoted($0.key), self.node($0.value)) },
+                Tag(.map)
+            )
+        }
+    }
+
+    private static func plain(_ text: String) -> Node { .scalar(Node.Scalar(text, Tag(.implicit), .plain)) }
+
+    private static func quoted(_ text: String) -> Node { .scalar(Node.Scalar(text, Tag(.str), .doubleQuoted)) }
+}

@@ -1,0 +1,46 @@
+private let second: Duration = .seconds(1)
+
+extension Section {
+    static let kratos = Section(
+        [
+            SettingsKey(
+                "public_url",
+                .text(.upstreamURL),
+                required: true,
+                environment: "SALLYPORT_KRATOS_URL",
+                "Its public API, as the gateway reaches it; browsers and apps reach it on the hosts with endpoints."
+            ),
+            SettingsKey(
+                "admin_url",
+                .text(.upstreamURL),
+                default: "none, which suffices",
+                "Its admin API, by which sign-outs end its sessions instead of by its logout."
+            ),
+            SettingsKey(
+                "ca_file",
+                .path(isSecret: false),
+                default: "the system's authorities",
+                "PEM file of the authorities for its certificate, which is always verified."
+            ),
+            SettingsKey(
+                "cookie",
+                .text(.token),
+                default: KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "", port: nil)).cookieName,
+                "The name of its session cookie."
+            ),
+            SettingsKey(
+                "cache",
+                .duration(.zero...(second * 300)),
+                default: "30s",
+                "How long its word on a session is used: a session that ends there alone is accepted for as long."
+            ),
+            SettingsKey(
+                "stale_if_error",
+                .duration(.zero...(second * 600)),
+                default: "1m",
+                "For how long beyond that, while it cannot be asked, and only for requests that may be repeated."
+            ),
+        ],
+        isOption: true
+    )
+}

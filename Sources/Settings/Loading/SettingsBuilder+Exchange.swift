@@ -1,0 +1,51 @@
+extension SettingsBuilder {
+    /// Web to native.
+    mutating func exchange(_ provider: ProviderSettings?) -> ExchangeSettings {
+        var exchange = ExchangeSettings()
+        exchange.dialect =
+            self.tree.tree("compat")?.text("exchange").flatMap(ExchangeSettings.Dialect.init(rawValue:))
+            ?? exchange.dialect
+        let tree = self.tree.tree("exchange")
+        exchange.returnTo = (tree?.texts("return_to") ?? []).compactMap(RedirectURI.init)
+        exchange.lifetime = tree?.duration("lifetime") ?? exchange.lifetime
+        exchange.allowedOrigins = tree?.texts("allowed_origins") ?? []
+        exchange.providers = (tree?.tree("providers")?.entries ?? []).compactMap { name, setting in
+            guard case .text(let label) = setting.value else { return nil }
+            return ExchangeSettings.Choice(id: name, label: label)
+        }
+        if exchange.providers.isEmpty, let choice = provider?.exchangeChoice { exchange.providers = [choice] }
+        if let origin = tree?["return_to"]?.origin { self.check(exchange, provider, origin) }
+        return exchange
+    }
+
+    private mutating func check(_ exchange: ExchangeSettings, _ provider: ProviderSettings?, _ origin: SettingsOrigin) {
+        if provider?.signsIn != true, !exchange.returnTo.isEmpty, !self.isPartial {
+            self.report(
+                origin,
+                "exchange.return_to",
+                found: "a list, but no provider at which users sign in",
+                allowed: "a list beside a provider such as oidc",
+                mend: "configure one (provider), or remove the list"
+            )
+        }
+        // RFC 8252 7.1: a scheme without a dot belongs to nobody.
+        for target in exchange.returnTo where target.hasOwnScheme && !target.scheme.contains(".") {
+            self.warnings.append(
+                "exchange.return_to: any app can register the scheme \(target.scheme): and take the code; prefer an https URL that the app claims, or a scheme such as com.example.app"
+            )
+        }
+    }
+}
+
+extension ProviderSettings {
+    /// The name of the sign-in at this provider, where the settings choose none; nil: nobody can sign in.
+    fileprivate var exchangeChoice: ExchangeSettings.Choice? {
+        switch self {
+        case .fixedUsers: ExchangeSettings.Choice(id: "static", label: "user name and password")
+        case .openID: ExchangeSettings.Choice(id: "oidc", label: "single sign-on")
+        case .oauth2: ExchangeSettings.Choice(id: "oauth2", label: "single sign-on")
+        // Kratos has endpoints of its own for it.
+        case .introspection, .kratos: nil
+        }
+    }
+}

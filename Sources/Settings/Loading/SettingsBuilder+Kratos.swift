@@ -1,0 +1,39 @@
+internal import Vocabulary
+
+extension SettingsBuilder {
+    mutating func kratos(_ tree: SettingsTree, besides session: SessionSettings) -> KratosSettings? {
+        let key = "provider.kratos"
+        let caFile = self.readablePath("ca_file", of: tree, key: key)
+        self.reportMissingKeys(of: tree, in: Section.kratos, key: key)
+        guard let publicURL = tree.url("public_url") else { return nil }
+        var settings = KratosSettings(publicURL: publicURL)
+        settings.adminURL = tree.url("admin_url")
+        settings.caFile = caFile
+        settings.cookieName = tree.text("cookie") ?? settings.cookieName
+        settings.cacheLifetime = tree.duration("cache") ?? settings.cacheLifetime
+        settings.staleLifetime = tree.duration("stale_if_error") ?? settings.staleLifetime
+        if session.isOwnCookie(settings.cookieName), let origin = tree["cookie"]?.origin {
+            self.report(
+                origin,
+                "\(key).cookie",
+                found: "\(quoted(settings.cookieName)), which is a cookie of the gateway",
+                allowed: "the name of Kratos's own cookie",
+                mend: "write the name that Kratos has in cookies.name"
+            )
+        }
+        if !publicURL.isHTTPS, !publicURL.isLoopback {
+            self.warnings.append(
+                "\(key).public_url is plain http: whoever can read along between the gateway and Kratos sees the sessions of users"
+            )
+        }
+        self.addKratos(settings)
+        return settings
+    }
+
+    /// Makes Kratos reachable as an app is, for the endpoints that are passed through to it.
+    private mutating func addKratos(_ settings: KratosSettings) {
+        var upstream = Self.upstream(named: KratosSettings.upstream, at: settings.publicURL)
+        upstream.caFile = settings.publicURL.isHTTPS ? settings.caFile : nil
+        self.upstreams.append(upstream)
+    }
+}

@@ -1,0 +1,44 @@
+/// Web to native: a native app sends its user through the system's browser, and exchanges the code that it kept and the
+/// code that the browser brought back for a session token.
+///
+/// ## Configuration keys (`exchange`)
+/// - `return_to` (list of URIs, default: none): where browsers go back to with a code.
+/// - `lifetime` (duration, default: 10m, range: 1m to 1h): how long the codes are valid.
+/// - `providers` (mapping of id to label, default: one, named after the provider).
+/// - `allowed_origins` (list of origins, default: none): other origins whose scripts may use the endpoints.
+///
+/// ## Configuration keys (`compat`)
+/// - `exchange` (`current` | `documented`, default: current).
+package struct ExchangeSettings: Sendable, Equatable {
+    /// Which description of Kratos's exchange apps follow.
+    package enum Dialect: String, Sendable, CaseIterable {
+        /// What Kratos does.
+        case current
+        /// What its documentation printed for long: no flag asks for the code, the browser is sent to the form's action
+        /// with `return_to`, it comes back with `return_to_code`, and an exchange may be repeated.
+        case documented
+    }
+
+    /// A way to sign in with the browser, as an app names it and shows it.
+    package struct Choice: Sendable, Hashable {
+        package var id: String
+        package var label: String
+
+        package init(id: String, label: String) {
+            self.id = id
+            self.label = label
+        }
+    }
+
+    package var returnTo: [RedirectURI] = []
+    package var lifetime: Duration = .seconds(600)
+    /// In the order of the file. Each leads to the provider that is configured.
+    package var providers: [Choice] = []
+    package var allowedOrigins: [String] = []
+    package var dialect = Dialect.current
+
+    package init() {}
+
+    /// Whether browsers may go back to this URI with a code.
+    package func allows(_ returnTo: String) -> Bool { self.returnTo.contains { $0.matches(returnTo) } }
+}

@@ -1,0 +1,117 @@
+package import Sessions
+package import Vocabulary
+
+/// A native flow with an exchange code: what the app asked for, and how its sign-in in the browser ended last.
+///
+/// It is kept for twice the lifetime of the code, so that the flow that replaces an expired one keeps its code.
+package struct KeptFlow: ReplaceableRecord, Hashable {
+    /// The two flows of Kratos. Users who are not known yet are created by either, because the provider keeps them.
+    package enum Kind: String, Sendable, CaseIterable {
+        case login, registration
+    }
+
+    /// Why a sign-in in the browser failed.
+    package struct Failure: Sendable, Hashable {
+        package var reason: Reason
+        /// What a rule tells the user; nil: the gateway's own words.
+        package var explanation: String?
+
+        package init(reason: Reason, explanation: String? = nil) {
+            self.reason = reason
+            self.explanation = explanation
+        }
+    }
+
+    package var kind: Kind
+    /// The key that the app's code names: its lineage is that of the return code and of the session.
+    package var code: RecordKey
+    /// Where the browser goes back to; nil: the app has not said.
+    package var returnTo: String?
+    /// Whether the user must authenticate again even if the provider has a session.
+    package var isAgain: Bool
+    /// The lowest level to reach; nil: any.
+    package var aal: AssuranceLevel?
+    /// The identity schema that the app named; nil: none.
+    package var schema: String?
+    /// Why the last sign-in in the browser failed; nil: none did.
+    package var failure: Failure?
+    package var issuedAt: UnixTime
+    package var expiresAt: UnixTime
+
+    package init(
+        kind: Kind,
+        code: RecordKey,
+        returnTo: String?,
+        isAgain: Bool,
+        aal: AssuranceLevel?,
+        schema: String?,
+        failure: Failure? = nil,
+        issuedAt: UnixTime,
+        expiresAt: UnixTime
+    ) {
+        self.kind = kind
+        self.code = code
+        self.returnTo = returnTo
+        self.isAgain = isAgain
+        self.aal = aal
+        self.schema = schema
+        self.failure = failure
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+    }
+
+    package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "n")) }
+    package static var longestLife: Duration { .seconds(2 * 3600) }
+    /// Nothing in it is single-use: if a failover loses it, the app begins again.
+    package static var isConfirmed: Bool { false }
+    package static var isBoundToReign: Bool { false }
+    package var terms: RecordTerms {
+        let lifetime = self.expiresAt.since(self.issuedAt)
+        return RecordTerms(since: self.issuedAt, expiresAt: self.expiresAt.advanced(by: lifetime))
+    }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(self.kind.rawValue)
+        writer.write(self.code)
+        writer.write(optional: self.returnTo) { $0.write($1) }
+        writer.write(byte: self.isAgain ? 1 : 0)
+        writer.write(optional: self.aal) { $0.write($1.rawValue) }
+        writer.write(optional: self.schema) { $0.write($1) }
+        writer.write(optional: self.failure) { writer, failure in
+            writer.write(failure.reason.rawValue)
+            writer.write(optional: failure.explanation) { $0.write($1) }
+        }
+        writer.write(self.issuedAt)
+        writer.write(self.expiresAt)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> KeptFlow {
+        guard let kind = Kind(rawValue: try reader.text()) else { throw CompactFormatError() }
+        // Arguments are evaluated in order, which is the order of the fields.
+        return KeptFlow(
+            kind: kind,
+            code: try reader.key(),
+            returnTo: try reader.optionalText(),
+            isAgain: try reader.byte() != 0,
+            aal: try reader.optionalText().map { AssuranceLevel(named: $0) },
+            schema: try reader.optionalText(),
+            failure: try reader.optional { (reader) throws(CompactFormatError) in
+                // A later version may have added the reason.
+                let reason = Reason(rawValue: try reader.text()) ?? .signInProviderError
+                return Failure(reason: reason, explanation: try reader.optionalText())
+            },
+            issuedAt: try reader.time(),
+            expiresAt: try reader.time()
+        )
+    }
+}
+
+extension RecordKind {
+    /// A code that an app keeps. No record has such a key: the code is compared with the one that the return code names.
+    static var exchangeCode: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
+}
+
+extension TokenKind {
+    /// The code that the app keeps (`session_token_exchange_code`).
+    package static var exchangeCode: TokenKind { TokenKind(prefix: "spi_", record: .exchangeCode) }
+}

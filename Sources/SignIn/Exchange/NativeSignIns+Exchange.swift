@@ -1,0 +1,156 @@
+internal import AddressIntelligence
+internal import Cryptography
+internal import NIOCore
+package import Sessions
+internal import Settings
+package import Vocabulary
+
+/// The answer to an exchange.
+package enum ExchangeOutcome: Sendable {
+    /// The token is shown to its user, once or within the time in which the exchange may be repeated.
+    case exchanged(token: Secret, session: Session)
+    /// The codes are right, but the user has not signed in. The flow says why.
+    case notSignedIn(id: String, KeptFlow)
+    case refused(Reason)
+    /// Too many; the next one is allowed after this time.
+    case throttled(Duration)
+    case unavailable(Reason)
+}
+
+extension NativeSignIns {
+    /// How long the address that has exchanged the codes may repeat it, because the answer may have been lost.
+    package static let repetition = Duration.seconds(30)
+    /// Exchanges from one address that fail: sixty, then one a second.
+    private static let perAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
+
+    /// Gives a session token for the code that the app kept and the code that the browser brought back.
+    ///
+    /// Refusals: `exchange.unknown` (forged, mixed up, expired or ended), `exchange.replayed`.
+    package func exchange(_ code: Secret, _ returned: Secret, for requester: Requester) async -> ExchangeOutcome {
+        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+        do {
+            let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
+            if case .throttled(let wait) = decision {
+                _ = self.refuse(.exchangeThrottled, requester)
+                return .throttled(wait)
+            }
+            let outcome = try await self.outcome(code, returned, requester)
+            if case .refused = outcome { return outcome }
+            // If this fails, the exchange stays counted.
+            _ = try? await self.ask { [limiter] _, loop in limiter.giveBack([bucket], cost: 1, on: loop) }
+            return outcome
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+    }
+
+    private func outcome(
+        _ code: Secret,
+        _ returned: Secret,
+        _ requester: Requester
+    ) async throws(StoreError) -> ExchangeOutcome {
+        let authority = self.sessions.authority
+        guard let kept = authority.key(.exchangeCode, of: code.bytes),
+            let key = authority.key(.returnCode, of: returned.bytes), key.lineage == kept.lineage,
+            let secret = AttemptSecret(SHA256.digest(code.bytes).base64URL.utf8)
+        else { return self.refuse(.exchangeUnknown, requester) }
+        // In the documented dialect whoever has both codes may repeat the exchange.
+        let place = self.settings.dialect == .documented ? "" : requester.address.key.description
+        let attempt = Attempt(
+            key: key,
+            code: kept.digest,
+            session: authority.attempt(secret, with: key, of: returned.bytes, on: place),
+            requester: requester
+        )
+        // Another request may exchange the codes between the look-up and the act; then it is judged once more.
+        for _ in 0..<2 {
+            if let outcome = try await self.act(attempt) { return outcome }
+        }
+        return self.refuse(.exchangeUnknown, requester)
+    }
+
+    /// One try to exchange two codes. The same codes from the same address give the same try.
+    private struct Attempt: Sendable {
+        let key: RecordKey
+        /// Names the code of the app.
+        let code: Digest256
+        /// The session that the try makes.
+        let session: TransferAttempt
+        let requester: Requester
+    }
+
+    /// nil: the return code has changed since it was judged.
+    private func act(_ attempt: Attempt) async throws(StoreError) -> ExchangeOutcome? {
+        let requester = attempt.requester
+        let lookup = try await self.ask { store, loop in store.singleUse(attempt.key, as: ReturnCode.self, on: loop) }
+        let stored: Stored<ReturnCode>
+        switch lookup {
+        case .absent: return self.refuse(.exchangeUnknown, requester)
+        case .spent(let marker): return try await self.repeated(marker, attempt)
+        case .live(let live): stored = live
+        }
+        let now = self.sessions.clock.now()
+        guard constantTimeEqual(stored.record.code.bytes, attempt.code.bytes), now < stored.record.expiresAt else {
+            return self.refuse(.exchangeUnknown, requester)
+        }
+        guard let draft = stored.record.session else {
+            guard let flow = try await self.flow(stored.record.flow) else {
+                return self.refuse(.exchangeUnknown, requester)
+            }
+            return .notSignedIn(id: stored.record.flow, flow)
+        }
+        let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
+        let new = NewSession(key: attempt.session.sessionKey, session: session)
+        let consumption = try await self.ask { store, loop in
+            store.consume(
+                attempt.key,
+                judged: stored.version,
+                marker: attempt.session.success,
+                creating: new,
+                on: loop
+            )
+        }
+        switch consumption {
+        case .changed: return nil
+        case .spent(let marker): return try await self.repeated(marker, attempt)
+        case .quarantined: return self.refuse(.exchangeUnknown, requester, session)
+        case .done: return await self.hand(out: session, attempt)
+        }
+    }
+
+    /// Hands out the session of this try, unless it cannot be recorded.
+    private func hand(out session: Session, _ attempt: Attempt) async -> ExchangeOutcome {
+        var record = self.sessions.record(.signedIn, .native, attempt.requester)
+        record.subject = session.subject
+        record.sessionID = session.id
+        record.provider = session.provider?.name
+        guard self.sessions.audit(record) else {
+            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            _ = try? await self.sessions.end(attempt.session.sessionKey)
+            return .unavailable(.gatewayOverloaded)
+        }
+        return .exchanged(token: attempt.session.token, session: session)
+    }
+
+    /// Used codes: the try that used them is repeated because its answer was lost, or another client replays them.
+    private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(StoreError) -> ExchangeOutcome {
+        guard marker == attempt.session.success else { return self.refuse(.exchangeReplayed, attempt.requester) }
+        try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }
+        let key = attempt.session.sessionKey
+        let stored = try await self.ask { store, loop in store.session(key, on: loop) }
+        guard let session = stored?.record else { return self.refuse(.exchangeUnknown, attempt.requester) }
+        let limit = self.settings.dialect == .documented ? self.settings.lifetime : Self.repetition
+        guard self.sessions.clock.now().since(session.issuedAt) < limit else {
+            return self.refuse(.exchangeReplayed, attempt.requester, session)
+        }
+        return .exchanged(token: attempt.session.token, session: session)
+    }
+
+    private func refuse(_ reason: Reason, _ requester: Requester, _ session: Session? = nil) -> ExchangeOutcome {
+        var record = self.sessions.record(.refused(reason), .native, requester)
+        record.subject = session?.subject
+        record.sessionID = session?.id
+        _ = self.sessions.audit(record)
+        return .refused(reason)
+    }
+}

@@ -1,0 +1,90 @@
+internal import NIOCore
+package import Providers
+internal import Sessions
+internal import Settings
+package import Vocabulary
+
+/// The way of a browser back to the app.
+extension NativeSignIns {
+    /// What a browser that has finished takes back to the app.
+    package enum Return: Sendable {
+        case code(Secret)
+        case unavailable(Reason)
+    }
+
+    /// Makes the code for a user who has signed in. Nothing is written for the user's session yet.
+    ///
+    /// - Parameters:
+    ///   - id: The flow's id.
+    ///   - evidence: What the provider handed out with the sign-in. Its tokens are not kept: they would be the browser's.
+    package func complete(
+        _ id: String,
+        _ flow: KeptFlow,
+        with authentication: Authentication,
+        evidence: ProviderEvidence?,
+        for requester: Requester
+    ) async -> Return {
+        guard !self.isExpired(flow) else { return await self.fail(id, flow, .signInFlowExpired) }
+        var record = self.sessions.record(.signedIn, .native, requester)
+        record.provider = evidence?.provider
+        if case .denied(let text) = self.sessions.denial(of: authentication, SessionTerms(.native), &record, requester)
+        {
+            return await self.fail(id, flow, .ruleDenied, explanation: text)
+        }
+        do {
+            let subject = authentication.identity.id
+            let epoch = try await self.ask { store, loop in store.epoch(of: subject, on: loop) }
+            var session = self.sessions.draft(
+                authentication,
+                SessionTerms(.native),
+                in: flow.code.lineage,
+                device: self.sessions.device(requester)
+            )
+            session.epoch = epoch
+            if let evidence {
+                session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+                try await self.sessions.note(evidence, of: session)
+            }
+            try await self.note(nil, in: id)
+            let code = try await self.keep(session, id, flow)
+            // The session begins with the exchange. What the rules said of its user is recorded now.
+            record.event = .judged
+            record.subject = subject
+            guard record.rules.isEmpty || self.sessions.audit(record) else { return .unavailable(.gatewayOverloaded) }
+            return .code(code)
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+    }
+
+    /// Makes the code for a browser whose user has not signed in. The app learns the reason from the flow.
+    ///
+    /// - Parameter explanation: What a rule tells the user; nil: the gateway's own words.
+    package func fail(
+        _ id: String,
+        _ flow: KeptFlow,
+        _ reason: Reason,
+        explanation: String? = nil
+    ) async -> Return {
+        do {
+            try await self.note(KeptFlow.Failure(reason: reason, explanation: explanation), in: id)
+            return .code(try await self.keep(nil, id, flow))
+        } catch {
+            return .unavailable(SessionService.reason(error))
+        }
+    }
+
+    private func keep(_ session: Session?, _ id: String, _ flow: KeptFlow) async throws(StoreError) -> Secret {
+        let (token, key) = self.sessions.authority.make(.returnCode, in: flow.code.lineage)
+        let now = self.sessions.clock.now()
+        let code = ReturnCode(
+            code: flow.code.digest,
+            flow: id,
+            session: session,
+            issuedAt: now,
+            expiresAt: now.advanced(by: self.settings.lifetime)
+        )
+        try await self.ask { store, loop in store.create(code, key: key, on: loop) }
+        return token
+    }
+}

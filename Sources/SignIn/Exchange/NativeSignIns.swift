@@ -1,0 +1,175 @@
+internal import AddressIntelligence
+package import NIOCore
+package import Sessions
+package import Settings
+package import Vocabulary
+
+/// What a native app asks for when it begins a flow.
+package struct FlowWish: Sendable {
+    package var kind: KeptFlow.Kind
+    /// Allowed by the settings; nil: the app has not said.
+    package var returnTo: String?
+    package var isAgain: Bool
+    package var aal: AssuranceLevel?
+    package var schema: String?
+
+    package init(
+        kind: KeptFlow.Kind,
+        returnTo: String?,
+        isAgain: Bool = false,
+        aal: AssuranceLevel? = nil,
+        schema: String? = nil
+    ) {
+        self.kind = kind
+        self.returnTo = returnTo
+        self.isAgain = isAgain
+        self.aal = aal
+        self.schema = schema
+    }
+}
+
+/// Signs users of native apps in through the browser.
+///
+/// ```
+/// app:      begin    -> a code that it keeps, and the flow's id
+/// browser:  complete -> a second code, in the URL that leads back to the app
+/// app:      exchange -> a session token for both
+/// ```
+/// Another app that takes the second code has no use for it, and neither has one that only sees the first. The session is
+/// written when the codes are exchanged. Its token is computed from both, so that a repeated exchange has the same answer
+/// and nothing secret is kept for it.
+package struct NativeSignIns: Sendable {
+    package typealias Store = any SessionStore & SingleUseStore & ReplaceableStore
+
+    package let sessions: SessionService
+    package let settings: ExchangeSettings
+    let limiter: any RateLimiter
+    private let store: Store
+    private let loops: any EventLoopGroup
+
+    /// Flows from one address, because each is kept: sixty, then one a second.
+    private static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
+    /// How often a flow is read and judged again when another request changed it meanwhile.
+    private static let tries = 4
+
+    /// - Parameters:
+    ///   - limiter: Counts flows and exchanges.
+    ///   - loops: The loops on which store and limiter are called.
+    package init(
+        sessions: SessionService,
+        settings: ExchangeSettings,
+        store: Store,
+        limiter: any RateLimiter,
+        loops: any EventLoopGroup
+    ) {
+        self.sessions = sessions
+        self.settings = settings
+        self.store = store
+        self.limiter = limiter
+        self.loops = loops
+    }
+
+    // MARK: Flows
+
+    /// The result of beginning a flow.
+    package enum Beginning: Sendable {
+        /// The code is shown once, to the app.
+        case begun(KeptFlow, code: Secret)
+        /// Too many; the next one is allowed after this time.
+        case throttled(Duration)
+    }
+
+    /// Begins the flow `id` with a new code.
+    package func begin(_ wish: FlowWish, id: String, for requester: Requester) async throws(StoreError) -> Beginning {
+        let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
+        let decision = try await self.ask { [limiter] _, loop in limiter.allow(bucket, cost: 1, on: loop) }
+        if case .throttled(let wait) = decision { return .throttled(wait) }
+        let authority = self.sessions.authority
+        let (code, key) = authority.make(.exchangeCode, in: authority.newLineage())
+        let now = self.sessions.clock.now()
+        let flow = KeptFlow(
+            kind: wish.kind,
+            code: key,
+            returnTo: wish.returnTo,
+            isAgain: wish.isAgain,
+            aal: wish.aal,
+            schema: wish.schema,
+            issuedAt: now,
+            expiresAt: now.advanced(by: self.settings.lifetime)
+        )
+        try await self.keep(flow, id: id)
+        return .begun(flow, code: code)
+    }
+
+    /// Begins the flow `id` in place of one that has expired. The app's code stays the same.
+    package func renew(_ expired: KeptFlow, id: String) async throws(StoreError) {
+        var flow = expired
+        flow.failure = nil
+        flow.issuedAt = self.sessions.clock.now()
+        flow.expiresAt = flow.issuedAt.advanced(by: self.settings.lifetime)
+        try await self.keep(flow, id: id)
+    }
+
+    /// The flow with this id, whether or not it has expired; nil if it is not known (any more).
+    package func flow(_ id: String) async throws(StoreError) -> KeptFlow? { try await self.found(id)?.stored.record }
+
+    /// Whether the flow is too old for a sign-in.
+    package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
+
+    /// Where the browser of a flow goes back to: what the app says, if that is allowed, else what the settings list if
+    /// they list one place only.
+    ///
+    /// - Parameter asked: What the browser brought along; nil: nothing.
+    package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
+        if let asked { return self.settings.allows(asked) ? asked : nil }
+        if let returnTo = flow.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
+        return self.settings.returnTo.count == 1 ? self.settings.returnTo[0].text : nil
+    }
+
+    // MARK: Steps
+
+    /// The record of a flow with its key.
+    private func found(_ id: String) async throws(StoreError) -> (key: RecordKey, stored: Stored<KeptFlow>)? {
+        for key in self.sessions.authority.flowKeys(id) {
+            let stored = try await self.ask { store, loop in store.replaceable(key, as: KeptFlow.self, on: loop) }
+            if let stored { return (key, stored) }
+        }
+        return nil
+    }
+
+    private func keep(_ flow: KeptFlow, id: String) async throws(StoreError) {
+        let authority = self.sessions.authority
+        guard let key = authority.flowKeys(id).first else { throw .unavailable }
+        let attempt = authority.newAttempt()
+        let answer = try await self.ask { store, loop in store.create(flow, key: key, attempt: attempt, on: loop) }
+        guard answer == .done else { throw .unavailable }
+    }
+
+    /// Notes in the flow why its sign-in failed, or that the last one did not.
+    func note(_ failure: KeptFlow.Failure?, in id: String) async throws(StoreError) {
+        let attempt = self.sessions.authority.newAttempt()
+        for _ in 0..<Self.tries {
+            guard let (key, stored) = try await self.found(id) else { return }
+            guard stored.record.failure != failure else { return }
+            var flow = stored.record
+            flow.failure = failure
+            let answer = try await self.ask { [flow] store, loop in
+                store.replace(key, judged: stored.version, with: flow, attempt: attempt, on: loop)
+            }
+            if answer != .changed { return }
+        }
+        throw .unavailable
+    }
+
+    /// Calls the store on one of its loops.
+    func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (Store, any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(StoreError) -> Answer {
+        try await self.loops.ask(self.store, question)
+    }
+}
+
+extension TokenAuthority {
+    /// The keys of the native flow `id`: the first is written, and all are read, as an earlier secret may have named it.
+    fileprivate func flowKeys(_ id: String) -> [RecordKey] { self.namedKeys("native flow", id, KeptFlow.kind) }
+}

@@ -1,0 +1,90 @@
+package import AddressIntelligence
+package import NIOCore
+package import Sessions
+package import Vocabulary
+
+/// Lets the two codes of a provider's session exchange be used once, across all gateways of a store, although the provider
+/// would give the session again and again.
+package struct ExchangeClaims: Sendable {
+    /// A device that lost the answer may repeat its request for so long.
+    private static let repetition = Duration.seconds(30)
+    /// How long after the sign-in the codes may be used. The provider has no limit of its own.
+    private static let lifetime = Duration.seconds(600)
+    /// What the clocks of gateway and provider may differ by.
+    private static let tolerance = Duration.seconds(60)
+    /// How often a claim is tried that another one has overtaken.
+    private static let maxTries = 4
+
+    private let store: any ReplaceableStore
+    private let authority: TokenAuthority
+    private let loops: any EventLoopGroup
+    private let clock: Clock
+
+    package init(
+        store: any ReplaceableStore,
+        authority: TokenAuthority,
+        loops: any EventLoopGroup,
+        clock: Clock
+    ) {
+        self.store = store
+        self.authority = authority
+        self.loops = loops
+        self.clock = clock
+    }
+
+    /// The result of a claim.
+    package enum Outcome: Sendable, Equatable {
+        case granted
+        /// The codes were used before, by another device or too long ago.
+        case replayed
+        /// The sign-in is too long ago.
+        case expired
+    }
+
+    /// Whether the session for these codes may be handed to a device.
+    ///
+    /// - Parameters:
+    ///   - codes: Both codes, in a form that is the same for all spellings that the provider takes for the same.
+    ///   - provider: The provider's name.
+    ///   - signedInAt: When the user signed in, by the provider's clock.
+    package func claim(
+        _ codes: [String],
+        at provider: String,
+        signedInAt: UnixTime,
+        by address: IPAddress
+    ) async throws(StoreError) -> Outcome {
+        let key = self.authority.claimKey(of: codes, at: provider)
+        let device = address.key.description
+        for _ in 0..<Self.maxTries {
+            let now = self.clock.now()
+            let end = signedInAt.advanced(by: Self.lifetime + Self.tolerance)
+            if let standing = try await self.standing(key) {
+                let mayRepeat = now < standing.claimedAt.advanced(by: Self.repetition) && standing.device == device
+                return mayRepeat ? .granted : .replayed
+            }
+            guard now < end else { return .expired }
+            // It outlives the time in which the codes may be used, whatever the provider's clock says.
+            let claim = ExchangeClaim(
+                device: device,
+                claimedAt: now,
+                expiresAt: max(end, now).advanced(by: Self.lifetime)
+            )
+            let attempt = self.authority.newAttempt()
+            let written = try await self.loops.ask(self.store) { store, loop in
+                store.create(claim, key: key, attempt: attempt, on: loop)
+            }
+            switch written {
+            case .done: return .granted
+            case .changed: continue
+            case .absent, .quarantined: throw .unavailable
+            }
+        }
+        throw .unavailable
+    }
+
+    private func standing(_ key: RecordKey) async throws(StoreError) -> ExchangeClaim? {
+        try await self.loops.ask(self.store) { store, loop in
+            store.replaceable(key, as: ExchangeClaim.self, on: loop)
+        }?.record
+    }
+}

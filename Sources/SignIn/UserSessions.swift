@@ -1,0 +1,87 @@
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+/// The sessions of one user: what users and operators see of them, and how they end them.
+package struct UserSessions: Sendable {
+    package let sessions: SessionService
+    private let index: any SessionIndex
+    private let loops: any EventLoopGroup
+
+    /// - Parameters:
+    ///   - index: Finds the sessions of a user; their records decide.
+    ///   - loops: The loops on which the index is called.
+    package init(sessions: SessionService, index: any SessionIndex, loops: any EventLoopGroup) {
+        self.sessions = sessions
+        self.index = index
+        self.loops = loops
+    }
+
+    /// The live sessions of the subject, the latest first.
+    package func all(of subject: String) async throws(StoreError) -> [FoundSession] {
+        let keys = try await self.loops.ask(self.index) { index, loop in index.sessions(of: subject, on: loop) }
+        let found = try await self.sessions.ask { store, loop in
+            EventLoopFuture.whenAllSucceed(
+                keys.map { key in
+                    store.session(key, on: loop).map { stored in
+                        stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
+                    }
+                },
+                on: loop
+            )
+        }
+        return found.compactMap(\.self).filter { $0.session.subject == subject && $0.session.isListed }
+            .sorted { $0.session.issuedAt > $1.session.issuedAt }
+    }
+
+    /// The live session with this key of the store, or nil.
+    package func session(_ key: RecordKey) async throws(StoreError) -> FoundSession? {
+        let stored = try await self.sessions.ask { store, loop in store.session(key, on: loop) }
+        return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
+    }
+
+    /// Ends a session and everything that ends together with it.
+    ///
+    /// - Parameters:
+    ///   - current: A session that goes on, though it may have begun with the same sign-in; nil: none.
+    ///   - operator: Who ends it, if it is not its user.
+    package func end(
+        _ found: FoundSession,
+        sparing current: FoundSession? = nil,
+        by operator: String? = nil,
+        for requester: Requester
+    ) async throws(StoreError) {
+        if let current, current.session.lineage == found.session.lineage {
+            try await self.sessions.end(found.key)
+        } else {
+            try await self.sessions.end(found)
+        }
+        self.record(found.session.subject, found.session, `operator`, requester)
+    }
+
+    /// Ends every session of the subject that exists now, also those that no index names.
+    ///
+    /// - Parameter operator: Who ends them, if it is not their user.
+    package func endAll(
+        of subject: String,
+        by operator: String? = nil,
+        for requester: Requester
+    ) async throws(StoreError) {
+        try await self.sessions.ask { store, loop in store.end(subject: subject, on: loop) }
+        self.record(subject, nil, `operator`, requester)
+    }
+
+    /// Notes that the session was used now.
+    package func touch(_ found: FoundSession) async throws(StoreError) {
+        try await self.sessions.ask { store, loop in store.touch(found.key, on: loop) }
+    }
+
+    private func record(_ subject: String, _ session: Session?, _ operator: String?, _ requester: Requester) {
+        var record = self.sessions.record(.signedOut, session?.kind ?? .web, requester)
+        record.subject = subject
+        record.sessionID = session?.id
+        record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
+        // The sign-out takes place in any case: a full queue must not keep a thief signed in.
+        _ = self.sessions.audit(record)
+    }
+}

@@ -1,0 +1,52 @@
+/// JSON Merge Patch (RFC 7396): members that are objects are merged, `null` removes a member, everything else replaces.
+extension JSONValue {
+    /// This value after the patch (RFC 7396 2). The result has no `null` member but those inside lists.
+    package func merged(with patch: JSONValue) -> JSONValue {
+        guard case .object(let changes) = patch else { return patch }
+        var members: [String: JSONValue] = [:]
+        if case .object(let present) = self { members = present }
+        for (name, change) in changes {
+            members[name] = change == .null ? nil : (members[name] ?? .null).merged(with: change)
+        }
+        return .object(members)
+    }
+
+    /// The smallest patch that makes `wanted` of this value; neither may have a `null` member.
+    package func patch(to wanted: JSONValue) -> JSONValue {
+        guard case .object(let present) = self, case .object(let members) = wanted else { return wanted }
+        var changes: [String: JSONValue] = [:]
+        for name in present.keys where members[name] == nil { changes[name] = .null }
+        for (name, value) in members where present[name] != value {
+            changes[name] = present[name].map { $0.patch(to: value) } ?? value
+        }
+        return .object(changes)
+    }
+
+    /// The paths of the members that a patch changes, e.g. `session_transfer.enforce_device_binding`, with their new
+    /// values, sorted by path. An empty object counts as a value.
+    package func leaves(below path: String = "") -> [(path: String, value: JSONValue)] {
+        guard case .object(let members) = self, path.isEmpty || !members.isEmpty else { return [(path, self)] }
+        return members.sorted { $0.key < $1.key }.flatMap { name, value in
+            value.leaves(below: path.isEmpty ? name : "\(path).\(name)")
+        }
+    }
+
+    /// The members of this patch but those that say what `complete` has anyway.
+    package func without(defaultsOf complete: JSONValue) -> JSONValue {
+        guard case .object(let members) = self else { return self }
+        var kept: [String: JSONValue] = [:]
+        for (name, value) in members {
+            guard value != complete[name] else { continue }
+            let rest = complete[name].map { value.without(defaultsOf: $0) } ?? value
+            guard rest != [:] || value == [:] else { continue }
+            kept[name] = rest
+        }
+        return .object(kept)
+    }
+
+    /// The object without these members.
+    package func without(_ names: [String]) -> JSONValue {
+        guard case .object(let members) = self else { return self }
+        return .object(members.filter { !names.contains($0.key) })
+    }
+}

@@ -1,0 +1,40 @@
+/// Finds the name that an operator may have meant by an unknown one.
+package enum Spelling {
+    /// The candidate that differs least from `word`, if the difference looks like a misspelling.
+    package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
+        let word = Self.folded(word)
+        var best: (distance: Int, candidate: String)?
+        for candidate in candidates {
+            let distance = Self.distance(word, Self.folded(candidate))
+            if distance < best?.distance ?? .max { best = (distance, candidate) }
+        }
+        if let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) { return best.candidate }
+        // `groups` for `groups_any`: the beginning of a name also counts, unless two names share it.
+        let longer = candidates.filter { word.count >= 4 && Self.folded($0).starts(with: word) }
+        return longer.count == 1 ? longer.first : nil
+    }
+
+    /// Differences in case, `-`, `_` and camel case are the most common, so they are free.
+    private static func folded(_ word: String) -> [UInt8] {
+        word.utf8.prefix(64).filter { $0 != 0x2D && $0 != 0x5F }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+    }
+
+    /// Insertions, deletions, changes and swaps of neighbours (optimal string alignment).
+    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        var beforeLast: [Int] = []
+        var last = Array(0...right.count)
+        for i in left.indices {
+            var row = [i + 1]
+            for j in right.indices {
+                var cost = min(last[j + 1] + 1, row[j] + 1, last[j] + (left[i] == right[j] ? 0 : 1))
+                if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+                    cost = min(cost, beforeLast[j - 1] + 1)
+                }
+                row.append(cost)
+            }
+            beforeLast = last
+            last = row
+        }
+        return last[right.count]
+    }
+}

@@ -1,0 +1,39 @@
+import Clients
+import Endpoints
+import Observability
+import SessionEndpoints
+import Sessions
+import Settings
+import SignIn
+import Synchronization
+
+/// The endpoints of the admin listener that need an operator's token.
+extension Gateway {
+    /// Empty if no tokens are configured: then nobody could use them.
+    func operatorEndpoints(_ settings: Settings) -> [Endpoint] {
+        guard !settings.operatorTokens.isEmpty else { return [] }
+        let sessions = SessionService(
+            store: self.foundations.store,
+            authority: self.foundations.authority,
+            settings: settings.session,
+            devices: DeviceObserver(directory: nil),
+            grants: self.foundations.grants,
+            loops: self.foundations.group,
+            audit: self.foundations.audit,
+            metrics: self.foundations.registry,
+            clock: self.foundations.clock
+        )
+        let audit: @Sendable (AuditEvent) -> Bool = { [audit = self.foundations.audit] in audit.emit($0) }
+        let gate = OperatorGate(tokens: { self.state.withLock { $0.settings.operatorTokens } }, audit: audit)
+        let clients = OperatorClients(
+            desk: ClientDesk(overlay: self.foundations.clientOverlay) { self.state.withLock { $0.assembly }.clients },
+            gate: gate,
+            metrics: self.foundations.registry,
+            audit: audit
+        )
+        return OperatorSessions(
+            users: UserSessions(sessions: sessions, index: self.foundations.index, loops: self.foundations.group),
+            gate: gate
+        ).endpoints + clients.endpoints
+    }
+}

@@ -1,0 +1,47 @@
+import ArgumentParser
+import Cryptography
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// `sallyport hash-password`: the `password_hash` of a user in the settings.
+struct HashPasswordCommand: ParsableCommand {
+    /// The longest password that the static provider accepts, in bytes.
+    private static let longest = 1024
+
+    static let configuration = CommandConfiguration(
+        commandName: "hash-password",
+        abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
+        discussion: """
+            At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
+            line of standard input.
+            """
+    )
+
+    func run() throws {
+        do {
+            let password = try self.password()
+            guard (1...Self.longest).contains(password.count) else {
+                throw PrivateFileFailure("the password has \(password.count) bytes; allowed are 1 to \(Self.longest)")
+            }
+            Console.say(String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self))
+        } catch let failure as PrivateFileFailure {
+            Console.complain("\(failure)")
+            throw ExitCode.failure
+        }
+    }
+
+    private func password() throws -> [UInt8] {
+        guard isatty(STDIN_FILENO) == 1 else { return Array((readLine(strippingNewline: true) ?? "").utf8) }
+        let first = try Self.ask("Password: ")
+        guard try Self.ask("Again: ") == first else { throw PrivateFileFailure("the two passwords differ") }
+        return first
+    }
+
+    private static func ask(_ prompt: String) throws -> [UInt8] {
+        guard let answer = getpass(prompt) else { throw PrivateFileFailure.system("the terminal cannot be read") }
+        return Array(String(cString: answer).utf8)
+    }
+}

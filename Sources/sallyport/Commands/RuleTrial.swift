@@ -1,0 +1,57 @@
+import AddressIntelligence
+import Rules
+import Vocabulary
+
+/// What the rules say of an event, for `explain --event`.
+struct RuleTrial {
+    let rules: [Rule]
+    let places: GeoDirectory?
+    let numbers: ASNDirectory?
+
+    /// What the rules of each stage say, as a title and lines; nil if `document` is no JSON object.
+    ///
+    /// An event with a session-transfer token is one of a consumption, and one without is tried at the other stages. For
+    /// a request with an address, `geoip` and `asn` are looked up if they are not written.
+    func steps(of document: [UInt8]) -> [(title: String, lines: [String])]? {
+        guard case .object(var event)? = JSONText.decode(document) else { return nil }
+        event["request"] = self.completed(event["request"])
+        if case .object(var token)? = event["session_transfer_token"] {
+            token["request"] = self.completed(token["request"])
+            event["session_transfer_token"] = .object(token)
+        }
+        let stages: [RuleStage] = event["session_transfer_token"] == nil ? [.mint, .signIn] : [.consume]
+        let text = String(decoding: JSONText.encode(.object(event)), as: UTF8.self)
+        return [("event", [text])]
+            + stages.map { ("rules at \($0.rawValue)", self.lines(at: $0, .object(event))) }
+    }
+
+    private func completed(_ request: JSONValue?) -> JSONValue? {
+        guard case .object(var members)? = request, let address = members["ip"]?.string.flatMap({ IPAddress($0) })
+        else {
+            return request
+        }
+        if members["geoip"] == nil { members["geoip"] = self.places?.place(of: address)?.event }
+        if members["asn"] == nil { members["asn"] = self.numbers?.asn(of: address).map { .string(String($0)) } }
+        return .object(members)
+    }
+
+    private func lines(at stage: RuleStage, _ event: JSONValue) -> [String] {
+        let rules = self.rules.filter { $0.stages.contains(stage) }
+        let objection = RuleBook(rules).judge(stage, event: event).objection
+        let deciding = objection.flatMap { objection in rules.firstIndex { $0.name == objection.rule } }
+        let lines = rules.enumerated().map { index, rule in
+            guard rule.condition.applies(to: event) else { return "\(rule.name): does not apply" }
+            if rule.isDryRun { return "\(rule.name): applies; in dry run, else \(Self.words(rule))" }
+            guard index == deciding else { return "\(rule.name): applies; an earlier rule decides" }
+            return "\(rule.name): applies; \(Self.words(rule))"
+        }
+        return lines + [objection.map { "refused, \($0.reason.rawValue)" } ?? "not refused"]
+    }
+
+    private static func words(_ rule: Rule) -> String {
+        switch rule.effect {
+        case .deny: rule.text.map { "denies: \($0)" } ?? "denies"
+        case .signIn: "asks the user to sign in"
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import AddressIntelligence
+import Handoff
+import Logging
+import NIOCore
+import Observability
+import Providers
+import RequestPath
+import Rules
+import Sessions
+import Settings
+import Vocabulary
+
+/// What would become of a session-transfer token, for `explain --token-file`. The store is read and never written: the
+/// token is as good afterwards as it was before.
+struct TransferTrial {
+    let settings: Settings
+    let draft: Draft
+    /// Whether the store may be asked.
+    let usesNetwork: Bool
+
+    /// The lines for the request that would consume the token.
+    func lines(_ request: HandoffRequest) async -> [String] {
+        guard self.settings.store.redis != nil else {
+            return ["it is in the memory of the gateway that minted it, which is not asked: only store.redis can be"]
+        }
+        guard self.usesNetwork else { return ["--network asks Redis what has become of it"] }
+        do {
+            return try await self.ask(request)
+        } catch {
+            return ["Redis cannot be asked: \((error as? StartRefusal)?.description ?? "it does not answer")"]
+        }
+    }
+
+    private func ask(_ request: HandoffRequest) async throws -> [String] {
+        let foundations = self.draft.foundations
+        let backing = try Backing(
+            self.settings.store,
+            secrets: foundations.secrets,
+            group: foundations.group,
+            caches: SessionCaches(),
+            audit: AuditStream(queue: nil),
+            // What fails is said in the lines.
+            logger: Logger(label: "sallyport", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        try await backing.start()
+        let consumer = HandoffConsumer(
+            store: backing.store,
+            authority: foundations.authority,
+            sessions: self.settings.session,
+            asn: self.draft.assembly.asn,
+            directory: self.draft.assembly.provider.roles.directory,
+            rules: RuleBook(self.settings.rules, places: self.draft.assembly.geo),
+            journal: HandoffJournal { _ in true },
+            clock: backing.clock
+        )
+        let inspection: Result<HandoffInspection, any Error>
+        do {
+            inspection = .success(try await consumer.inspect(request, on: foundations.group.any()).get())
+        } catch {
+            inspection = .failure(error)
+        }
+        let now = backing.clock.now()
+        await backing.stop()
+        return Self.words(try inspection.get(), now)
+    }
+
+    private static func words(_ inspection: HandoffInspection, _ now: UnixTime) -> [String] {
+        switch inspection {
+        case .foreign(let reason):
+            return ["it is no token that this secret has made: \(reason.rawValue)"]
+        case .absent:
+            return ["it is unknown: never minted, expired, or ended with its app (\(Reason.handoffUnknown.rawValue))"]
+        case .spent(.used):
+            return ["it was used: presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
+        case .spent(.burned(_, let reason)):
+            return ["it was burned by a refusal: \(reason.rawValue)"]
+        case .live(let token, let outcome, let burns):
+            let network = token.device.asn.map { ", network \($0)" } ?? ""
+            return [
+                "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
+                    + "\(token.parent.subject), at \(token.device.address)\(network)",
+                "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
+                    + (token.host ?? "every host"),
+                Self.words(outcome, burns),
+            ]
+        }
+    }
+
+    private static func words(_ outcome: HandoffOutcome, _ burns: Bool) -> String {
+        let fate = burns ? "and burned" : "and not burned"
+        return switch outcome {
+        case .signedIn(_, let session, _): "it would sign \(session.subject) in, for \(session.clientID ?? "no client")"
+        case .alreadySignedIn: "the browser would keep its session"
+        case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
+        case .denied(let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .unavailable: "the store cannot answer"
+        }
+    }
+}

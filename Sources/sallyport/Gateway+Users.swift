@@ -1,0 +1,41 @@
+import Logging
+import NIOCore
+import NIOPosix
+import Observability
+import Sessions
+import Settings
+import Synchronization
+import Vocabulary
+
+/// What a reload ends of users whom it removes or whose passwords it changes.
+extension Gateway {
+    /// Called when every part of the gateway judges by the new settings: a session that began before is found, and none
+    /// begins any more with what was removed.
+    ///
+    /// The sessions of a user who is gone count as ended wherever they are read (`UserDirectory`), so that an operator can
+    /// bring the user back. Those of a user with another password end in the store, for every gateway.
+    func endSessions(ofUsersIn provider: ProviderSettings?) async {
+        let changes = self.state.withLock { $0.users.adopt(provider) }
+        if !changes.gone.isEmpty {
+            // Every known session is read again, also those of open streams. A loop that cannot confirm is ending.
+            try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
+        }
+        for id in changes.gone { self.recordEnd(of: id, .sessionUserGone) }
+        for id in changes.changed {
+            do {
+                try await self.foundations.group.ask(self.foundations.store) { $0.end(subject: id, on: $1) }
+                self.recordEnd(of: id, .sessionPasswordChanged)
+            } catch {
+                self.state.withLock { $0.users.forgetPassword(of: id) }
+                self.logger.error(
+                    "a user's password has changed, but the sessions did not end: the next reload tries again",
+                    metadata: ["subject": "\(id)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    private func recordEnd(of id: String, _ reason: Reason) {
+        self.foundations.audit.emit(AuditEvent(.sessionEnded, reason: reason, subject: id))
+    }
+}

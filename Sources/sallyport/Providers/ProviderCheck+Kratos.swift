@@ -1,0 +1,68 @@
+import Providers
+import Settings
+import Vocabulary
+
+/// Whether Kratos can be asked, and whether it sends browsers back to the hosts of the gateway.
+extension ProviderCheck {
+    func check(_ settings: KratosSettings) async -> [Verdict] {
+        let url = settings.publicURL.description
+        var verdicts = [await self.readiness(at: url, "kratos public API")]
+        guard verdicts[0].level == .ok else { return verdicts }
+        verdicts.append(await self.whoami(at: url))
+        for origin in self.origins { verdicts.append(await self.returnTo(origin, at: url)) }
+        if let admin = settings.adminURL {
+            verdicts.append(await self.readiness(at: admin.description, "kratos admin API"))
+        }
+        return verdicts
+    }
+
+    private func call(_ url: String) -> ProviderCall {
+        ProviderCall("GET", url, for: .health, fields: [("accept", "application/json")])
+    }
+
+    private func readiness(at url: String, _ subject: String) async -> Verdict {
+        switch await self.ask(self.call("\(url)/health/ready"), subject) {
+        case .failure(let unanswered): unanswered.verdict
+        case .success(let answer) where answer.status == 200: .ok(subject, "\(url) is ready")
+        case .success(let answer): .error(subject, "\(url)/health/ready \(ProviderWords.status(answer))")
+        }
+    }
+
+    /// A session is asked for without a credential, which Kratos refuses in its own words.
+    private func whoami(at url: String) async -> Verdict {
+        let subject = "kratos sessions"
+        switch await self.ask(self.call("\(url)/sessions/whoami"), subject) {
+        case .failure(let unanswered): return unanswered.verdict
+        case .success(let answer):
+            guard answer.status == 401, self.error(in: answer) != nil else {
+                let words = ProviderWords.status(answer)
+                return .error(subject, "\(url)/sessions/whoami \(words): is this the public API of Kratos?")
+            }
+            return .ok(subject, "\(url)/sessions/whoami refuses a request without a session, as it should")
+        }
+    }
+
+    /// Begins a login that leads back to a host.
+    private func returnTo(_ origin: String, at url: String) async -> Verdict {
+        let subject = "kratos return_to"
+        let query = FormText.encoded([("return_to", "\(origin)/")])
+        switch await self.ask(self.call("\(url)/self-service/login/browser?\(query)"), subject) {
+        case .failure(let unanswered): return unanswered.verdict
+        case .success(let answer) where answer.status == 200: return .ok(subject, "it sends browsers back to \(origin)")
+        case .success(let answer):
+            if case .object(let error)? = self.error(in: answer), error["id"] == "self_service_flow_return_to_forbidden"
+            {
+                return .error(
+                    subject,
+                    "it does not send browsers back to \(origin): add \(origin)/ to selfservice.allowed_return_urls"
+                )
+            }
+            return .warning(subject, "a login that leads back to \(origin) \(ProviderWords.status(answer))")
+        }
+    }
+
+    private func error(in answer: ProviderAnswer) -> JSONValue? {
+        guard case .object(let members)? = JSONText.decode(answer.body) else { return nil }
+        return members["error"]
+    }
+}

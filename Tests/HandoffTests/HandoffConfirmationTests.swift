@@ -1,0 +1,134 @@
+import AddressIntelligence
+import Cryptography
+import Handoff
+import NIOCore
+import Sessions
+import Settings
+import StoreBench
+import Testing
+import Vocabulary
+
+@Suite("Tokens that wait for the user's confirmation") struct HandoffConfirmationTests {
+    private static let host = "app.example.com"
+    private static let keys = SealingKeyRing(current: Secret("a secret of the tests"))
+    private let confirmation = HandoffConfirmation(.crossSite, keys: Self.keys)
+    private let now = UnixTime(seconds: 1_800_000_000)
+
+    private func pending(target: String = "/a//b?x=%2F&y") -> PendingHandoff {
+        PendingHandoff(token: Secret("spt_secret"), target: target, clientID: "web")
+    }
+
+    @Test(
+        "The mode decides which tokens are asked about",
+        arguments: [
+            (.never, .consume, .refuse), (.crossSite, .consume, .ask), (.always, .ask, .ask),
+        ] as [(HandoffSettings.Confirmation, HandoffConfirmation.Treatment, HandoffConfirmation.Treatment)]
+    )
+    func modes(
+        mode: HandoffSettings.Confirmation,
+        own: HandoffConfirmation.Treatment,
+        foreign: HandoffConfirmation.Treatment
+    ) {
+        let confirmation = HandoffConfirmation(mode, keys: Self.keys)
+        #expect(confirmation.treatment(isCrossSite: false) == own)
+        #expect(confirmation.treatment(isCrossSite: true) == foreign)
+    }
+
+    @Test("What is sealed is opened for a minute, on its own host only, and shows nothing of the token")
+    func seal() throws {
+        let pending = self.pending()
+        let sealed = try #require(self.confirmation.seal(pending, on: Self.host, now: self.now))
+        #expect(!sealed.bytes.contains(Array("spt_".utf8)))
+        #expect(self.confirmation.open(sealed, on: Self.host, now: self.now) == pending)
+        #expect(self.confirmation.open(sealed, on: Self.host, now: self.now.advanced(by: .seconds(60))) == pending)
+        #expect(self.confirmation.open(sealed, on: Self.host, now: self.now.advanced(by: .seconds(61))) == nil)
+        #expect(self.confirmation.open(sealed, on: "\(Self.host):8443", now: self.now) == nil)
+        let others = HandoffConfirmation(.crossSite, keys: SealingKeyRing(current: Secret("another secret")))
+        #expect(others.open(sealed, on: Self.host, now: self.now) == nil)
+        for index in sealed.bytes.indices {
+            var bytes = sealed.bytes
+            bytes[index] = bytes[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            #expect(self.confirmation.open(Secret(bytes), on: Self.host, now: self.now) == nil)
+        }
+        #expect(self.confirmation.open(Secret(""), on: Self.host, now: self.now) == nil)
+    }
+
+    @Test("Each has a proof and an attempt of its own")
+    func proofs() {
+        let (one, two) = (self.pending(), self.pending())
+        #expect(one.proof != two.proof && one.attempt != two.attempt && one.proof.bytes.count == 22)
+    }
+
+    @Test("A page whose URL has no room in a cookie cannot wait")
+    func room() {
+        let long = self.pending(target: "/" + String(repeating: "x", count: 2_600))
+        #expect(self.confirmation.seal(long, on: Self.host, now: self.now) != nil)
+        let longer = self.pending(target: "/" + String(repeating: "x", count: 2_800))
+        #expect(self.confirmation.seal(longer, on: Self.host, now: self.now) == nil)
+    }
+
+    private func request(_ world: World, _ token: Secret, from address: String = "1.128.0.1") throws -> HandoffRequest {
+        HandoffRequest(
+            token: token.bytes,
+            transport: .query,
+            authority: Self.host,
+            client: .web,
+            device: DeviceFacts(address: try #require(IPAddress(address)), asn: nil, userAgent: nil),
+            existing: nil,
+            attempt: AttemptSecret(),
+            requestID: "req"
+        )
+    }
+
+    @Test("A preview names the user and changes nothing; the token can be used afterwards")
+    func preview() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let request = try self.request(world, token)
+        let records = world.records.all.count
+        for _ in 0..<2 {
+            guard case .asks(let session) = try await world.consumer().preview(request, on: world.loop).get() else {
+                Issue.record("the token is live")
+                return
+            }
+            #expect(session.subject == "alice")
+        }
+        #expect(world.records.all.count == records)
+        #expect(try await world.consume(token).signedIn != nil)
+    }
+
+    @Test("A preview on the wrong device refuses and burns the token, and so on for each refusal")
+    func refusedPreview() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        let request = try self.request(world, token, from: "12.0.0.1")
+        guard
+            case .ended(.refused(.bindingIPMismatch, _)) = try await world.consumer().preview(request, on: world.loop)
+                .get()
+        else {
+            Issue.record("the device is another one")
+            return
+        }
+        #expect(world.records.last?.burns == true)
+        for wrong in [token, Secret("x")] {
+            let request = try self.request(world, wrong)
+            guard case .ended(.refused) = try await world.consumer().preview(request, on: world.loop).get() else {
+                Issue.record("the token is burned, or none")
+                return
+            }
+        }
+        #expect(try await world.consume(token).refusal == .handoffBurned)
+    }
+
+    @Test("While the store cannot answer, a preview says so")
+    func outage() async throws {
+        let world = try World()
+        let token = try await world.minted(try await world.signIn())
+        world.store.fail(with: .unavailable)
+        let preview = try await world.consumer().preview(self.request(world, token), on: world.loop).get()
+        guard case .ended(.unavailable) = preview else {
+            Issue.record("\(preview)")
+            return
+        }
+    }
+}

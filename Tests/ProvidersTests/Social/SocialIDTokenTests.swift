@@ -1,0 +1,104 @@
+import JOSE
+import Providers
+import Sessions
+import Settings
+import SocialBench
+import Testing
+import Vocabulary
+
+@Suite("id_tokens of sign-in kits")
+struct SocialIDTokenTests {
+    private func verify(
+        _ desk: SocialDesk,
+        _ kind: SocialIDToken,
+        _ claims: [String: JSONValue] = [:],
+        nonce: String? = nil,
+        by key: SigningKey? = nil
+    ) async throws -> SocialVerdict {
+        let token =
+            kind == .google
+            ? desk.network.googleToken(claims, by: key) : desk.network.appleToken(claims, by: key)
+        let signIn = SocialSignIn(artefact: token, nonce: nonce, isNonceCompared: true)
+        let verifier = try #require(desk.verifiers[idToken: kind])
+        return await verifier.verify(signIn)
+    }
+
+    @Test("Both sign the user in whom the token exchange signs in as well")
+    func users() async throws {
+        let desk = try SocialDesk()
+        let google = try await self.verify(desk, .google)
+        #expect(google.user?.identity.id == "google-oauth2|\(SocialNetwork.googleSubject)", "\(google)")
+        let apple = try await self.verify(desk, .apple)
+        #expect(apple.user?.identity.id == "apple|\(SocialNetwork.appleSubject)", "\(apple)")
+    }
+
+    @Test(
+        "A nonce in the token is demanded, and one that was sent must stand in it",
+        arguments: SocialIDToken.allCases
+    )
+    func nonce(kind: SocialIDToken) async throws {
+        let desk = try SocialDesk()
+        #expect(try await self.verify(desk, kind, ["nonce": "n-1"], nonce: "n-1").user != nil)
+        for (claim, sent) in [(JSONValue.string("n-1"), nil), ("n-1", "n-2"), (.null, "n-1"), (1, "1")]
+            as [(JSONValue, String?)]
+        {
+            let verdict = try await self.verify(desk, kind, ["nonce": claim], nonce: sent)
+            #expect(verdict.user == nil, "\(claim) \(sent ?? "nothing")")
+        }
+    }
+
+    @Test("Apple's devices that support a nonce need one")
+    func supported() async throws {
+        let desk = try SocialDesk()
+        #expect(try await self.verify(desk, .apple, ["nonce_supported": true]).user == nil)
+        #expect(try await self.verify(desk, .apple, ["nonce_supported": false]).user != nil)
+        let verdict = try await self.verify(desk, .apple, ["nonce_supported": true, "nonce": "n-1"], nonce: "n-1")
+        #expect(verdict.user != nil)
+    }
+
+    private static let wrong: [[String: JSONValue]] = [
+        ["iss": "https://evil.example.com"], ["iss": .null], ["aud": "com.example.other"], ["aud": .null],
+        ["aud": ["com.example.app", "com.example.other"]], ["exp": 1_799_999_939], ["exp": .null], ["iat": .null],
+        ["sub": .null], ["sub": ""], ["azp": "com.example.other"],
+    ]
+
+    @Test("Apple's claims are each checked", arguments: Self.wrong)
+    func faults(claims: [String: JSONValue]) async throws {
+        let verdict = try await self.verify(try SocialDesk(), .apple, claims)
+        guard case .refused = verdict else {
+            Issue.record("\(verdict)")
+            return
+        }
+    }
+
+    @Test("Only the provider's key counts; an outage is no refusal")
+    func keys() async throws {
+        let desk = try SocialDesk()
+        guard case .refused = try await self.verify(desk, .apple, by: .generated(.rs256)) else {
+            Issue.record("another key was accepted")
+            return
+        }
+        let other = try SocialDesk()
+        other.network.breakDown(.appleKeys, with: .silence)
+        guard case .unavailable = try await self.verify(other, .apple) else {
+            Issue.record("an outage was a refusal")
+            return
+        }
+    }
+
+    @Test("The same token is the same artefact, also with another signature")
+    func artefact() async throws {
+        let desk = try SocialDesk()
+        let token = desk.network.appleToken()
+        let verifier = try #require(desk.verifiers[idToken: .apple])
+        var ids: Set<String> = []
+        for _ in 0..<2 {
+            guard case .authenticated(_, _, let artefact) = await verifier.verify(SocialSignIn(artefact: token)) else {
+                Issue.record("no user")
+                return
+            }
+            ids.insert("\(artefact.id)")
+        }
+        #expect(ids.count == 1)
+    }
+}

@@ -1,0 +1,184 @@
+import AddressIntelligence
+import NIOCore
+import OAuth
+import RedisServers
+import Sessions
+import Settings
+import Synchronization
+import Testing
+import Vocabulary
+
+/// Clients that refresh their tokens without a pause, each with several requests at once, at two token services.
+final class FamilyChecker: OnceChecker {
+    /// So many that in a cluster each primary has some.
+    private static let count = 8
+    private static let runners = 6
+
+    /// The refresh tokens of one sign-in.
+    private struct Family {
+        var token: Secret
+        /// The tokens before it, the oldest first.
+        var former: [Secret] = []
+    }
+
+    private struct State {
+        var families: [Family] = []
+        /// The tokens of families that a replay has ended.
+        var ended: [Secret] = []
+        var accepted = 0
+    }
+
+    private let services: [TokenService]
+    private let state = Mutex(State())
+    private let requester: TokenRequester
+
+    init(_ pair: StorePair) {
+        self.requester = TokenRequester(
+            client: ClientSettings(clientID: "app"),
+            address: IPAddress(v4: 0xC000_0201),
+            userAgent: nil,
+            requestID: "test",
+            authority: "auth.example.com"
+        )
+        self.services = pair.stores.map { fixture in
+            TokenService(
+                store: fixture.store,
+                authority: fixture.authority,
+                refreshTokens: RefreshTokenAuthority(current: Secret("the secret of the refresh tokens")),
+                apis: APIDirectory([]),
+                lifetimes: SessionSettings().native,
+                devices: DeviceObserver(directory: nil),
+                limiter: NoLimit(),
+                journal: TokenJournal { _ in true },
+                loops: loops,
+                clock: fixture.clock
+            )
+        }
+    }
+
+    var accepted: Int { self.state.withLock { $0.accepted } }
+
+    func prepare() async throws {
+        for _ in 0..<Self.count {
+            let family = try await self.begin()
+            self.state.withLock { $0.families.append(family) }
+        }
+        // A thief and a client have shown two generations of this one.
+        let stolen = try await self.begin()
+        var tokens = [stolen.token]
+        for _ in 0..<2 { tokens.append(try await self.successor(of: tokens[tokens.count - 1])) }
+        try await self.expectRefused(tokens[0])
+        self.state.withLock { $0.ended += tokens }
+    }
+
+    private func begin() async throws -> Family {
+        let now = Clock.system.now()
+        let user = AuthenticatedUser(
+            identity: Identity(id: "alice", traits: [:]),
+            aal: .aal1,
+            methods: ["password"],
+            authenticatedAt: now
+        )
+        var token: Secret?
+        try await waitUntil("a sign-in") {
+            let outcome = await self.services[0]
+                .begin(user, for: nil, scopes: [APIDirectory.offlineAccess], by: self.requester)
+            if case .issued(let tokens) = outcome { token = tokens.refresh }
+            return token != nil
+        }
+        return Family(token: try #require(token))
+    }
+
+    func step(_ worker: Int) async {
+        for family in stride(from: worker, to: Self.count, by: Deployment.workers) { await self.rotate(family) }
+    }
+
+    private func rotate(_ family: Int) async {
+        let token = self.state.withLock { $0.families[family].token }
+        let outcomes = await withTaskGroup(of: TokenOutcome.self) { group in
+            for runner in 0..<Self.runners { group.addTask { await self.refresh(token, runner, tries: 20) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        var successors: Set<Secret> = []
+        for outcome in outcomes {
+            switch outcome {
+            case .issued(let tokens): if let refresh = tokens.refresh { successors.insert(refresh) }
+            case .refused(let reason): Issue.record("a client has lost its family: \(reason)")
+            case .denied, .throttled, .unavailable: continue
+            }
+        }
+        #expect(successors.count <= 1, "a token with several successors")
+        guard let next = successors.first else { return }
+        self.state.withLock { state in
+            state.families[family].former.append(token)
+            state.families[family].token = next
+            state.accepted += 1
+        }
+    }
+
+    /// A request that is repeated until it is answered.
+    private func refresh(_ token: Secret, _ runner: Int, tries: Int) async -> TokenOutcome {
+        let service = self.services[runner % self.services.count]
+        var outcome = TokenOutcome.unavailable(.storeUnavailable)
+        for _ in 0..<tries {
+            outcome = await service.refresh(token, .access(audience: nil, scopes: nil), for: self.requester)
+            guard case .unavailable = outcome else { break }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        return outcome
+    }
+
+    private func successor(of token: Secret) async throws -> Secret {
+        guard case .issued(let tokens) = await self.refresh(token, 0, tries: 1000) else {
+            throw UnexpectedOutcome()
+        }
+        return try #require(tokens.refresh)
+    }
+
+    private struct UnexpectedOutcome: Error {}
+
+    /// Presents a token at both services at once.
+    private func expectRefused(_ token: Secret) async throws {
+        await withTaskGroup(of: TokenOutcome.self) { group in
+            for runner in 0..<Self.runners { group.addTask { await self.refresh(token, runner, tries: 1000) } }
+            for await outcome in group {
+                guard case .refused(let reason) = outcome else {
+                    Issue.record("a token that counts no more is accepted")
+                    continue
+                }
+                #expect(reason == .refreshReplayed || reason == .refreshUnknown)
+            }
+        }
+    }
+
+    func verify() async throws {
+        let (families, ended) = self.state.withLock { state in
+            defer { (state.families, state.ended) = ([], []) }
+            return (state.families, state.ended)
+        }
+        for token in ended { try await self.expectRefused(token) }
+        for family in families {
+            // A failover may have undone the last rotations, but none from now on.
+            let next = try await self.successor(of: family.token)
+            let last = try await self.successor(of: next)
+            try await self.expectRefused(try #require(([family.token] + family.former).randomElement()))
+            // Two had the family's tokens, so neither keeps it.
+            for token in [last, next] { try await self.expectRefused(token) }
+        }
+    }
+}
+
+/// Lets everything through, as clients here refresh more often than any client may.
+private struct NoLimit: RateLimiter {
+    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        loop.makeSucceededFuture(.allowed)
+    }
+
+    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
+    }
+
+    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
+    }
+}

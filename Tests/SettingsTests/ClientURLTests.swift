@@ -1,0 +1,33 @@
+import Settings
+import Testing
+
+@Suite("URLs of clients")
+struct ClientURLTests {
+    private func client(_ line: String) -> String {
+        "clients:\n  - client_id: app\n    \(line)"
+    }
+
+    @Test("URLs after a sign-out and the page that begins a sign-in are read as they are written")
+    func read() throws {
+        let lines = """
+            allowed_logout_urls: ["https://app.example.com/bye?x=%2F", "com.example.app:/bye"]
+                initiate_login_uri: https://app.example.com/login?x=1
+            """
+        let settings = try #require(Fixture().settings(adding: self.client(lines)))
+        #expect(settings.clients[0].logoutURLs == ["https://app.example.com/bye?x=%2F", "com.example.app:/bye"])
+        #expect(settings.clients[0].initiateLoginURI == "https://app.example.com/login?x=1")
+    }
+
+    @Test(
+        "what a browser must not be sent to is refused",
+        arguments: [
+            "allowed_logout_urls: [\"https://*.example.com/\"]", "allowed_logout_urls: [\"javascript:alert(1)\"]",
+            "allowed_logout_urls: [\"http://app.example.com/\"]", "allowed_logout_urls: [/bye]",
+            "initiate_login_uri: com.example.app:/login", "initiate_login_uri: http://app.example.com/login",
+            "initiate_login_uri: \"https://app.example.com/#x\"", "initiate_login_uri: /login",
+        ]
+    )
+    func refused(line: String) {
+        #expect(!Fixture().problems(adding: self.client(line)).isEmpty)
+    }
+}

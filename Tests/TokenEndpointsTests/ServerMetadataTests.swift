@@ -1,0 +1,64 @@
+import AddressIntelligence
+import Clients
+import Endpoints
+import Settings
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+@Suite("Metadata of the authorization server")
+struct ServerMetadataTests {
+    private static func document(_ clients: [ClientSettings] = [], signsIn: Bool = true) async throws -> JSONValue {
+        let metadata = ServerMetadata(
+            origin: "https://auth.example.com",
+            signsIn: signsIn,
+            clients: ClientRegistry(clients)
+        )
+        let endpoint = try #require(metadata.endpoints.first)
+        let request = EndpointRequest(
+            method: "GET",
+            path: endpoint.path,
+            query: [],
+            fields: [],
+            body: [],
+            address: IPAddress(v4: 0x0180_0001),
+            origin: "https://auth.example.com",
+            authority: "auth.example.com",
+            isSecure: true,
+            requestID: "req"
+        )
+        return JSONText.decode(await endpoint.answer(request).body) ?? .null
+    }
+
+    private static func texts(_ value: JSONValue?) -> Set<String> {
+        guard case .array(let values) = value else { return [] }
+        return Set(values.compactMap(\.string))
+    }
+
+    @Test("the methods and algorithms of client authentication are those that are served; introspection is not public")
+    func authentication() async throws {
+        let document = try await Self.document()
+        let all: Set = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"]
+        for endpoint in ["token", "revocation"] {
+            #expect(Self.texts(document["\(endpoint)_endpoint_auth_methods_supported"]) == all)
+        }
+        #expect(Self.texts(document["introspection_endpoint_auth_methods_supported"]) == all.subtracting(["none"]))
+        for endpoint in ["token", "revocation", "introspection"] {
+            let algorithms = Self.texts(document["\(endpoint)_endpoint_auth_signing_alg_values_supported"])
+            #expect(algorithms == ["RS256", "PS256", "ES256", "EdDSA"])
+        }
+    }
+
+    @Test("implicit and id_token are announced only where a client has the grant")
+    func implicit() async throws {
+        let without = try await Self.document([ClientSettings(clientID: "app")])
+        #expect(!Self.texts(without["grant_types_supported"]).contains("implicit"))
+        #expect(Self.texts(without["response_types_supported"]) == ["code"])
+        var client = ClientSettings(clientID: "express")
+        client.grantTypes = [.implicit]
+        let with = try await Self.document([ClientSettings(clientID: "app"), client])
+        #expect(Self.texts(with["grant_types_supported"]).contains("implicit"))
+        #expect(Self.texts(with["response_types_supported"]) == ["code", "id_token"])
+        #expect(Self.texts(try await Self.document([client], signsIn: false)["response_types_supported"]) == [])
+    }
+}

@@ -1,0 +1,75 @@
+import OAuth
+import Providers
+import Sessions
+import Settings
+import StoreBench
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+@Suite("Artefacts of social providers, once") struct SocialArtefactTests {
+    /// Accepts everything, as made at this time.
+    private struct Verifier: SocialVerifier {
+        let issuedAt: UnixTime?
+
+        func verify(_ signIn: SocialSignIn) async -> SocialVerdict {
+            .authenticated(
+                Authentication(
+                    identity: Identity(id: "google-oauth2|1", traits: [:]),
+                    aal: .aal1,
+                    methods: ["native_social"]
+                ),
+                ProviderEvidence(provider: "google-oauth2"),
+                SocialArtefact(
+                    id: OnceID(
+                        scope: "social google-oauth2",
+                        id: String(decoding: signIn.artefact.bytes, as: UTF8.self)
+                    ),
+                    issuedAt: self.issuedAt,
+                    lifetime: .seconds(3600)
+                )
+            )
+        }
+    }
+
+    private static func world(issuedAt: UnixTime?) -> TokenWorld {
+        TokenWorld(social: SocialVerifiers([.google: Verifier(issuedAt: issuedAt)])) { $0.socialLogins = [.google] }
+    }
+
+    private static func exchange(_ world: TokenWorld) async -> Answer {
+        await world.post(json: [
+            "grant_type": TokenWorld.exchange, "client_id": "native-app", "subject_token": "artefact",
+            "subject_token_type": "http://auth0.com/oauth/token-type/google-id-token", "scope": "openid",
+        ])
+    }
+
+    @Test("one that was made before the store began to remember is refused, and the user signs in again")
+    func forgotten()
+        async throws
+    {
+        let world = Self.world(issuedAt: TokenWorld.now)
+        #expect(await Self.exchange(world).status == 200)
+        #expect(await Self.exchange(world).reason == .socialReplayed)
+        // The store lost everything.
+        world.onces.script.memory = OnceMemory(epoch: 2, since: TokenWorld.now.advanced(by: .seconds(1)))
+        let answer = await Self.exchange(world)
+        #expect(answer.status == 400 && answer.error == "invalid_grant" && answer.reason == .socialReplayed)
+        #expect(world.records.all.last?.detail == "older than what the store remembers")
+    }
+
+    @Test("one that was made in the second in which the memory began, or of unknown age, is accepted")
+    func recent() async {
+        for issuedAt in [TokenWorld.now, nil] {
+            let world = Self.world(issuedAt: issuedAt)
+            world.onces.script.memory = OnceMemory(epoch: 2, since: TokenWorld.now.advanced(by: .milliseconds(999)))
+            #expect(await Self.exchange(world).status == 200)
+        }
+    }
+
+    @Test("one that is presented while the store loses its memory is refused") func meanwhile() async {
+        let world = Self.world(issuedAt: TokenWorld.now)
+        world.onces.script.nextMemory = OnceMemory(epoch: 2, since: TokenWorld.now)
+        let answer = await Self.exchange(world)
+        #expect(answer.error == "invalid_grant" && answer.reason == .socialReplayed)
+    }
+}

@@ -1,0 +1,130 @@
+import NIOCore
+import Sessions
+import Settings
+import StoreBench
+import Testing
+import TokenEndpoints
+import Vocabulary
+
+/// `enforce_cascade_revocation` and `enforce_online_refresh_tokens` of Auth0's `session_transfer`.
+@Suite("What ends with a native app, and with the browser that it signed in")
+struct TransferRevocationTests {
+    private static let web: [String: String?] = [
+        "client_id": "web", "redirect_uri": "https://web.example.com/cb", "scope": "offline_access",
+    ]
+    private static let redemption: [String: String?] = [
+        "client_id": "web", "redirect_uri": "https://web.example.com/cb",
+    ]
+
+    /// A native app with a refresh token, a web client that it has signed in, and a transfer token that nobody has used.
+    private struct Desk {
+        let world: TokenWorld
+        let native: Answer
+        let web: Answer
+        let unused: String
+
+        init(cascades: Bool) async throws {
+            self.world = TokenWorld { client in
+                client.cascades = cascades
+                client.allowsRefreshAfterTransfer = true
+            }
+            let first = await self.world.redeem(try await self.world.code())
+            let audience = ["audience": "urn:auth.example.com:session_transfer"]
+            let minted = await self.world.refresh(first.text("refresh_token"), audience)
+            self.native = await self.world.refresh(minted.text("refresh_token"), audience)
+            self.unused = self.native.text("access_token")
+            let code = try #require(await Self.open(minted.text("access_token"), self.world).redirect["code"])
+            self.web = await self.world.redeem(code, TransferRevocationTests.redemption)
+        }
+
+        /// Opens the web client with a transfer token.
+        static func open(_ token: String, _ world: TokenWorld) async -> Answer {
+            await world.authorize(TransferRevocationTests.web.merging(["session_transfer_token": token]) { $1 })
+        }
+
+        /// Whether the web client's tokens are good.
+        func webLives() async throws -> Bool {
+            let lives = try await self.world.lives(self.web.text("access_token"))
+            let again = await self.world.refresh(self.web.text("refresh_token"), ["client_id": "web"])
+            #expect(lives == (again.status == 200), "\(again.body)")
+            return lives
+        }
+
+        func revoke() async {
+            let form = ["client_id": "native-app", "token": self.native.text("refresh_token")]
+            #expect(await self.world.form(form, to: self.world.revocation.endpoint).status == 200)
+        }
+    }
+
+    @Test(
+        "revoking the refresh token ends what came of its transfer tokens, unless the client says otherwise",
+        arguments: [
+            true, false,
+        ]
+    )
+    func cascade(cascades: Bool) async throws {
+        let desk = try await Desk(cascades: cascades)
+        #expect(try await desk.webLives())
+        await desk.revoke()
+        #expect(try await desk.webLives() == !cascades)
+        #expect(await desk.world.refresh(desk.native.text("refresh_token")).status == 400)
+        // A transfer token needs the refresh token that it comes from, whatever the client says.
+        #expect(await Desk.open(desk.unused, desk.world).redirect["code"] == nil)
+    }
+
+    @Test("without cascade the app's access tokens still end with its refresh token")
+    func ownTokens() async throws {
+        let world = TokenWorld { $0.cascades = false }
+        let first = await world.redeem(try await world.code())
+        let second = await world.refresh(first.text("refresh_token"))
+        for answer in [first, second] { #expect(try await world.lives(answer.text("access_token"))) }
+        let form = ["client_id": "native-app", "token": second.text("refresh_token")]
+        #expect(await world.form(form, to: world.revocation.endpoint).status == 200)
+        for answer in [first, second] { #expect(try await !world.lives(answer.text("access_token"))) }
+    }
+
+    @Test("without cascade a replayed refresh token ends the app's tokens, and logging out everywhere ends all")
+    func otherEnds() async throws {
+        let desk = try await Desk(cascades: false)
+        let later = await desk.world.refresh(desk.native.text("refresh_token"))
+        desk.world.clock.advance(by: .seconds(61))
+        #expect(await desk.world.refresh(desk.native.text("refresh_token")).reason == .refreshReplayed)
+        #expect(try await !desk.world.lives(later.text("access_token")))
+        #expect(try await desk.webLives())
+        try await desk.world.store.end(subject: "alice", on: desk.world.loop).get()
+        #expect(try await !desk.webLives())
+    }
+
+    @Test(
+        "a refresh token that was granted in a browser that a handoff signed in ends with that session, unless the client says otherwise",
+        arguments: [true, false]
+    )
+    func online(isOnline: Bool) async throws {
+        let world = TokenWorld { client in
+            client.allowsRefreshAfterTransfer = true
+            client.endsRefreshAfterTransfer = isOnline
+        }
+        let cookie = try await world.signIn(kind: .web, origin: .transfer, host: "auth.example.com")
+        let code = try #require(await world.authorize(Self.web, cookie: cookie).redirect["code"])
+        let first = await world.redeem(code, Self.redemption)
+        let second = await world.refresh(first.text("refresh_token"), ["client_id": "web"])
+        #expect(second.status == 200)
+        let key = try #require(world.authority.key(.session, of: Array(cookie.utf8)))
+        let session = try #require(try await world.store.session(key, on: world.loop).get())
+        try await session.record.end(key, in: world.store, on: world.loop).get()
+        let third = await world.refresh(second.text("refresh_token"), ["client_id": "web"])
+        #expect(third.status == (isOnline ? 400 : 200))
+        if isOnline { #expect(third.reason == .refreshUnknown) }
+        #expect(try await world.lives(second.text("access_token")) == !isOnline)
+    }
+
+    @Test("a refresh token of a token that signs in one request needs no browser's session, and ends with the app")
+    func oneRequest() async throws {
+        let desk = try await Desk(cascades: true)
+        // The browser has no session that could idle out.
+        desk.world.clock.advance(by: .seconds(1200))
+        #expect(await desk.world.refresh(desk.web.text("refresh_token"), ["client_id": "web"]).status == 200)
+        await desk.revoke()
+        #expect(await desk.world.refresh(desk.web.text("refresh_token"), ["client_id": "web"]).status == 400)
+    }
+}
