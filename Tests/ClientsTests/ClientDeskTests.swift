@@ -53,9 +53,11 @@ struct DeskBench {
             "/sallyport.yaml": """
             public_url: http://127.0.0.1:8080
             upstream: http://127.0.0.1:3000
-            provider: {kratos: {url: "http://127.0.0.1:4433"}}
+            provider: {kratos: {public_url: "http://127.0.0.1:4433"}}
+            asn: {csv: /asn.csv}
             \(file)
             """, "/web.secret": "the web client's secret\n",
+            "/asn.csv": "192.0.2.0/24,64496\n",
         ]
         let source = SettingsFiles(
             read: { path, _ throws(SettingsFiles.Fault) in

@@ -81,8 +81,10 @@ import Vocabulary
              "session_transfer": {"allowed_authentication_methods": ["cookie", "query"],
                                   "enforce_device_binding": "asn"}}
             """
-        let made = try self.base().clients(changed: ["shop": self.definition("shop", json)])
+        let asn = "asn: {csv: /etc/sallyport/ca.pem}\n"
+        let made = try self.base(Self.file + asn).clients(changed: ["shop": self.definition("shop", json)])
         let text = """
+            asn: {csv: /etc/sallyport/ca.pem}
             clients:
               - client_id: shop
                 callbacks: ["https://shop.example.com/cb"]
@@ -161,8 +163,11 @@ import Vocabulary
         for name in names { #expect(try self.fault("shop", #"{"\#(name)": {"x": 1}}"#) == nil, "\(name)") }
         let json = #"{"refresh_token": {"expiration_type": "expiring", "infinite_token_lifetime": false}}"#
         #expect(try self.fault("shop", json) == nil)
-        let kept = try self.base().normalised(["name": "Shop", "refresh_token": ["leeway": "1m", "policies": []]])
-        #expect(kept == ["name": "Shop", "refresh_token": ["leeway": 60, "policies": []]])
+        let written: JSONValue = [
+            "client_id": "shop", "name": "Shop", "refresh_token": ["leeway": "1m", "policies": []],
+        ]
+        let kept = try self.base().normalised(written)
+        #expect(kept == written.merged(with: ["refresh_token": ["leeway": 60]]))
     }
 
     @Test("A client that other settings need can neither go nor become public")

@@ -4,7 +4,7 @@ package import Vocabulary
 ///
 /// A change is judged by building the whole settings again with the changed clients, from the tree that the file gave
 /// and the files that were read with it: no client can be installed that the file could not have.
-package struct ClientBase: Sendable {
+package struct ClientBase: Sendable, CustomReflectable {
     private let tree: SettingsTree
     private let files: SettingsFiles
     private let flags: InsecureFlags
@@ -55,6 +55,9 @@ package struct ClientBase: Sendable {
             ]
         )
     }
+
+    /// Without the tree, in which hashes of passwords stand as they are written.
+    package var customMirror: Mirror { Mirror(self, children: ["ids": self.ids]) }
 
     /// Without a file: no client, and none can be judged.
     package init() {
