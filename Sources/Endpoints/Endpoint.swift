@@ -123,6 +123,9 @@ package struct Endpoint: Sendable {
     package let envelope: RefusalEnvelope?
     /// Whether it answers OPTIONS itself, apart from preflights.
     package let answersOptions: Bool
+    /// Whether runs of `/` in its path count as one, for clients that append a path to one that ends with `/`. Only for
+    /// listeners without apps: an app could read such a path differently.
+    package let mergesSlashes: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
     /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
@@ -133,6 +136,7 @@ package struct Endpoint: Sendable {
         bodyLimit: Int = 16_384,
         outlivesClient: Bool = false,
         envelope: RefusalEnvelope? = nil,
+        mergesSlashes: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
         self.pattern = EndpointPattern(path)
@@ -142,6 +146,7 @@ package struct Endpoint: Sendable {
         self.bodyLimit = bodyLimit
         self.outlivesClient = outlivesClient
         self.envelope = envelope
+        self.mergesSlashes = mergesSlashes
         self.answer = answer
     }
 

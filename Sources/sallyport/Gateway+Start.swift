@@ -197,8 +197,10 @@ extension Gateway {
         let overlay = self.foundations.clientOverlay
         overlay.tell { [loops = self.loops] in await loops.onEach { $0.adoptClients() } }
         overlay.start(following: self.foundations.caches)
-        let deadline = ContinuousClock.now + .seconds(2)
-        while !overlay.hasRead, ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
+        let deadline = NIODeadline.now() + .seconds(2)
+        while !overlay.hasRead, NIODeadline.now() < deadline {
+            try? await self.group.next().scheduleTask(in: .milliseconds(20)) {}.futureResult.get()
+        }
     }
 
     /// Asks the provider from now on; once it was, this does nothing.

@@ -10,9 +10,10 @@ import Vocabulary
         defer { app.stop() }
         let settings = Config.file(upstream: app.port).replacing(
             "admin:\n  listen: 127.0.0.1:0\n",
-            with: "admin: {listen: \"127.0.0.1:0\", tokens_file: operator-tokens}\n"
+            with: "admin: {listen: \"127.0.0.1:0\", tokens_file: operator-tokens}\nasn: {csv: asn.csv}\n"
         )
-        try Gateway.with(settings, files: ["operator-tokens": OperatorTokens.file], body)
+        let files = ["operator-tokens": OperatorTokens.file, "asn.csv": "127.0.0.0/8,64500\n"]
+        try Gateway.with(settings, files: files, body)
     }
 
     private func json(_ answer: Answer) throws -> JSONValue {

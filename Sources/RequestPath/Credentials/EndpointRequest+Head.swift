@@ -8,12 +8,14 @@ extension EndpointRequest {
     /// A copy of the parts of a request that `endpoint` may see; its body is added later.
     ///
     /// - Parameters:
+    ///   - path: The normalised path, which the endpoint matches.
     ///   - cookies: The gateway's cookies on `host`.
     ///   - address: The client's address, after `trusted_proxies`.
     package init(
         to endpoint: Endpoint,
         _ head: RequestHead,
         _ base: Bytes,
+        path: UnsafeBufferPointer<UInt8>,
         host: HostEntry,
         cookies: OwnCookies,
         address: IPAddress,
@@ -27,7 +29,6 @@ extension EndpointRequest {
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
         }
-        let path = head.path.bytes(in: base)
         self.init(
             method: String(decoding: head.method.bytes(in: base), as: UTF8.self),
             path: String(decoding: path, as: UTF8.self),

@@ -38,6 +38,7 @@ extension RequestJudge {
                     to: endpoint,
                     head,
                     base,
+                    path: reading.bytes,
                     host: host,
                     cookies: configuration.cookies(of: host),
                     address: self.findings.clientAddress ?? given.peer,

@@ -29,6 +29,7 @@ package final class EndpointPaths: Sendable {
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
+        fileprivate let mergesSlashes: Bool
 
         /// An endpoint that the gateway answers.
         package init(_ endpoint: Endpoint) {
@@ -36,6 +37,7 @@ package final class EndpointPaths: Sendable {
             self.methods = endpoint.methods
             self.match = .endpoint(endpoint)
             self.envelope = endpoint.envelope
+            self.mergesSlashes = endpoint.mergesSlashes
         }
 
         /// An endpoint that the identity provider answers, and the route to it.
@@ -44,6 +46,7 @@ package final class EndpointPaths: Sendable {
             self.methods = endpoint.methods
             self.match = .forward(route)
             self.envelope = nil
+            self.mergesSlashes = false
         }
     }
 
@@ -104,18 +107,12 @@ package final class EndpointPaths: Sendable {
 
     /// Looks a path up.
     ///
-    /// - Parameters:
-    ///   - path: The normalised path.
-    ///   - isRaw: Whether the path was sent in this form. Otherwise no endpoint answers, because an app could read the
-    ///     path differently.
-    package func match(
-        _ path: UnsafeBufferPointer<UInt8>,
-        method: UnsafeBufferPointer<UInt8>,
-        isRaw: Bool
-    ) -> EndpointMatch {
-        guard let place = self.place(of: path) else { return .none }
+    /// A path that was sent in another form than the normalised one is refused, because an app could read it differently.
+    package func match(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>) -> EndpointMatch {
+        guard let place = self.place(of: reading.bytes) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
-            return isRaw ? entry.match : .refused(.pathAmbiguous, place.envelope)
+            let isClear = reading.isRaw || entry.mergesSlashes && reading.habits == .merges
+            return isClear ? entry.match : .refused(.pathAmbiguous, place.envelope)
         }
         return .methodNotAllowed(place.allow, place.envelope)
     }

@@ -64,7 +64,7 @@ package struct EndpointTable: Sendable {
         host: HostEntry
     ) -> EndpointMatch {
         guard self.filters[host.index].admits(reading.bytes.count) else { return .none }
-        return self.paths[host.index].match(reading.bytes, method: method, isRaw: reading.isRaw)
+        return self.paths[host.index].match(reading, method: method)
     }
 
     /// How a client is refused whose request could not be parsed: as at the endpoint whose path its request line

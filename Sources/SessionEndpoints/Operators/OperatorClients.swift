@@ -16,6 +16,8 @@ internal import Vocabulary
 /// PATCH  /api/v2/clients/{id}    a merge patch (RFC 7396)
 /// DELETE /api/v2/clients/{id}
 /// ```
+///
+/// Auth0's documentation prints the last three with two slashes before the id.
 package struct OperatorClients: Sendable {
     private let desk: ClientDesk
     private let gate: OperatorGate
@@ -53,7 +55,8 @@ package struct OperatorClients: Sendable {
                 scope: .everyHost,
                 bodyLimit: 65_536,
                 outlivesClient: true,
-                envelope: ManagementAnswer.envelope
+                envelope: ManagementAnswer.envelope,
+                mergesSlashes: true
             ) { request in
                 let id = request.pathParameter("id") ?? ""
                 return switch request.method {
@@ -74,10 +77,11 @@ package struct OperatorClients: Sendable {
     }
 
     private func show(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        await self.gate.admit(request, .read, OperatorGate.Act("clients.show", client: id)) { _ in
+        let act = OperatorGate.Act("clients.show", client: id)
+        return await self.gate.admit(request, .read, act) { caller in
             self.answer(request, ofList: false) { query in
                 guard let client = self.desk.catalogue.client(id) else {
-                    return ManagementAnswer.envelope.response(.clientUnknown, requestID: request.requestID)
+                    return self.gate.refuse(.clientUnknown, caller, act, request)
                 }
                 return .json(200, query.selected(Self.object(client)))
             }
@@ -156,8 +160,8 @@ package struct OperatorClients: Sendable {
         _ step: (JSONValue, OperatorGate.Caller) async throws(ClientDesk.Refusal) -> ClientDesk.Outcome,
         answer: (ClientDesk.Outcome) -> EndpointResponse
     ) async -> EndpointResponse {
-        let name = "clients.\(act.rawValue)"
-        return await self.gate.admit(request, .clients, OperatorGate.Act(name, client: id)) { caller in
+        let operation = OperatorGate.Act("clients.\(act.rawValue)", client: id)
+        return await self.gate.admit(request, .clients, operation) { caller in
             let refused: EndpointResponse
             do throws(ClientDesk.Refusal) {
                 let members = try Self.members(request, act, id)
@@ -168,6 +172,7 @@ package struct OperatorClients: Sendable {
             } catch {
                 refused = Self.refusal(error, request)
             }
+            if let reason = refused.reason { self.gate.recordRefusal(reason, caller, operation, request) }
             self.count(act, refused.status >= 500 ? "unavailable" : "refused")
             return refused
         }

@@ -84,10 +84,15 @@ package struct OperatorGate: Sendable {
         return await answer(caller)
     }
 
-    private func refuse(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) -> EndpointResponse
-    {
-        _ = self.audit(self.event(.operatorRefused, reason, caller, act, request))
+    /// Refuses a call, also one of an operator who was let in, and records that.
+    func refuse(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) -> EndpointResponse {
+        self.recordRefusal(reason, caller, act, request)
         return self.response(reason, request)
+    }
+
+    /// Records why a call is refused.
+    func recordRefusal(_ reason: Reason, _ caller: Caller?, _ act: Act, _ request: EndpointRequest) {
+        _ = self.audit(self.event(.operatorRefused, reason, caller, act, request))
     }
 
     private func response(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {

@@ -10,15 +10,16 @@ package struct ClientFault: Error, Sendable, Hashable {
 
     /// - Parameter ids: The ids of all clients, in the order in which the builder saw them.
     init(_ problem: SettingsProblem, ids: [String]) {
-        var key = problem.key
+        var (key, mend) = (problem.key, problem.mend)
         var clientID: String?
         for (index, id) in ids.enumerated() where key.hasPrefix("clients[\(index)]") {
             key = String(key.dropFirst("clients[\(index)]".count).drop { $0 == "." })
+            mend = mend.replacing("clients[\(index)].", with: "")
             // The secret of a change stands in the place of the file's.
             if key == "client_secret_file", problem.origin == .builtIn { key = "client_secret" }
             clientID = id
         }
-        self.init(clientID: clientID, key: key, problem)
+        self.init(clientID: clientID, key: key, mend: mend, problem)
     }
 
     /// A fault of a member that the file does not have in this form.
@@ -30,12 +31,12 @@ package struct ClientFault: Error, Sendable, Hashable {
         self.mend = mend
     }
 
-    init(clientID: String?, key: String? = nil, _ problem: SettingsProblem) {
+    init(clientID: String?, key: String? = nil, mend: String? = nil, _ problem: SettingsProblem) {
         self.clientID = clientID
         self.key = key ?? problem.key
         self.found = problem.found
         self.allowed = problem.allowed
-        self.mend = problem.mend
+        self.mend = mend ?? problem.mend
     }
 
     /// `session_transfer.enforce_device_binding: found "imei"; allowed is none or ip; write one of these words`

@@ -172,7 +172,8 @@ import Testing
     private static func outcome(_ output: String) -> Outcome {
         let lines = output.split(separator: "\n").map(String.init)
         if let start = lines.firstIndex(of: "head towards the app") {
-            return .forwarded(Self.comparable(lines[(start + 1)...].map { String($0.dropFirst(2)) }))
+            let head = lines[(start + 1)...].prefix { $0.hasPrefix("  ") }
+            return .forwarded(Self.comparable(head.map { String($0.dropFirst(2)) }))
         }
         for line in lines.reversed() {
             if let refused = line.wholeMatch(of: #/  refused: (\d+) [A-Za-z ]+, ([a-z_.]+).*/#) {

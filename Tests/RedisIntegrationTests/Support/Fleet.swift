@@ -27,7 +27,8 @@ final class Fleet: Sendable {
     /// The number of clients that may mint. There are several, because minting is limited per client.
     static let clientCount = 10
 
-    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool) throws {
+    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool, more: String) throws
+    {
         // This app does not record its requests, since there may be very many.
         self.app = try FakeUpstream { link in
             while let request = link.nextHead() { link.answer(body: request.text) }
@@ -53,6 +54,7 @@ final class Fleet: Sendable {
                   lifetime: \(lifetime)
                 log:
                   access: \(logsAccess)
+                \(more)
                 """
         )
         self.state = Mutex(State(gateways: []))
@@ -71,6 +73,7 @@ final class Fleet: Sendable {
     ///     - lifetime: The lifetime of transfer tokens.
     ///     - loops: The number of event loops of each gateway.
     ///     - logsAccess: Whether every request is logged, so that the search for secrets covers it.
+    ///     - more: Further settings.
     @discardableResult
     static func with<Result>(
         _ urls: [String],
@@ -78,9 +81,17 @@ final class Fleet: Sendable {
         lifetime: String = "60s",
         loops: Int = 1,
         logsAccess: Bool = true,
+        more: String = "",
         _ body: (Fleet) async throws -> Result
     ) async throws -> Result {
-        let fleet = try Fleet(urls: urls, skews: skews, lifetime: lifetime, loops: loops, logsAccess: logsAccess)
+        let fleet = try Fleet(
+            urls: urls,
+            skews: skews,
+            lifetime: lifetime,
+            loops: loops,
+            logsAccess: logsAccess,
+            more: more
+        )
         defer { fleet.stop() }
         return try await body(fleet)
     }

@@ -131,6 +131,7 @@ struct PresentedCredentialsTests {
                 to: endpoint,
                 head,
                 base,
+                path: head.path.bytes(in: base),
                 host: hosts[0],
                 cookies: Self.cookies,
                 address: IPAddress(v4: 0xC000_0201),

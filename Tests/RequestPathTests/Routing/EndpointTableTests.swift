@@ -56,7 +56,7 @@ struct EndpointTableTests {
             switch match {
             case .none: return .none
             case .endpoint(let endpoint):
-                let parameters = endpoint.pattern.parameters(of: reading.raw)
+                let parameters = endpoint.pattern.parameters(of: reading.bytes)
                 return .endpoint(endpoint.path, parameters.map { "\($0.name)=\($0.value)" })
             case .forward(let route): return .forward(route: route.name, upstream: route.upstreamIndex)
             case .methodNotAllowed(let allow, _): return .methodNotAllowed(allow)
@@ -113,6 +113,20 @@ struct EndpointTableTests {
     )
     func otherSpellings(path: String) throws {
         #expect(Self.ask(try Self.clients(), path) == .refused(.pathAmbiguous))
+    }
+
+    @Test("An endpoint that merges slashes takes runs of them, and no other spelling")
+    func mergedSlashes() throws {
+        let table = try Self.table([
+            Endpoint(path: "/clients/{id}", methods: ["GET"], mergesSlashes: true) { _ in EndpointResponse(status: 200)
+            }
+        ])
+        for path in ["/clients/a", "/clients//a", "//clients///a"] {
+            #expect(Self.ask(table, path) == .endpoint("/clients/{id}", ["id=a"]), "\(path)")
+        }
+        for path in ["/clients//%61", "/clients//a;v=1", "/clients//a%2Fb"] {
+            #expect(Self.ask(table, path) == .refused(.pathAmbiguous), "\(path)")
+        }
     }
 
     @Test("A dot segment is not a parameter")
