@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The build for the demo, the tests and CI. Run it, or source it and call sallyport_build.
+# The build for the demo, the tests and CI. Run it, or source it and call sallyport_build or sallyport_build_gateway.
 set -euo pipefail
 
 # Every swift command gets the same flags, because others would build everything again.
@@ -38,13 +38,27 @@ sallyport_packages() {
     fi
 }
 
-# Builds the binary and the tests. Arguments: additional Debian packages for the caller.
-sallyport_build() {
+# Installs what the build needs. Arguments: additional Debian packages for the caller.
+sallyport_prepare() {
     if ! command -v swift >/dev/null; then
         echo "swift is missing: install Swift 6.3 from https://www.swift.org/install/linux/ and put it on the PATH" >&2
         return 1
     fi
     sallyport_packages git libstdc++-12-dev libssl-dev libmaxminddb-dev libhiredis-dev zlib1g-dev pkg-config "$@"
+}
+
+# Builds the gateway alone. Arguments as above.
+sallyport_build_gateway() {
+    sallyport_prepare "$@"
+    if [[ ! -x "$SALLYPORT_ROOT/.build/release/sallyport" ]]; then
+        echo "building the gateway from its sources, which takes five to ten minutes the first time" >&2
+    fi
+    swift build --package-path "$SALLYPORT_ROOT" --product sallyport "${SALLYPORT_FLAGS[@]}" >&2
+}
+
+# Builds the gateway and the tests. Arguments as above.
+sallyport_build() {
+    sallyport_prepare "$@"
     swift build --package-path "$SALLYPORT_ROOT" --build-tests "${SALLYPORT_FLAGS[@]}" >&2
 }
 

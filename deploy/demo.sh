@@ -5,5 +5,5 @@ set -euo pipefail
 # shellcheck source=deploy/build.sh
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
-sallyport_build curl
+sallyport_build_gateway curl
 exec "$SALLYPORT_ROOT/.build/release/sallyport" demo "$@"

@@ -65,6 +65,25 @@ import Testing
         #expect(try Self.check(Self.valid + "\n" + routes + "\ncase_sensitive: true").status == 0)
     }
 
+    @Test func printsRoutesWithTheirRequirementsFirstAndOnRequestOnlyWhatIsChanged() throws {
+        let more = """
+
+            routes: [{path: /**}, {path: /admin/**, require: {aal: aal2, groups_any: [staff, ops], max_age: 900s}}]
+            session: {idle: 30m, absolute: 8h}
+            """
+        let all = try Self.check(Self.valid + more)
+        let require = "auth required  require {aal: aal2, groups_any: [staff, ops], max_age: 15m}  -> "
+        #expect(all.output.contains(require), "\(all.output)")
+        let routes = try #require(all.output.range(of: "routes of"))
+        #expect(routes.upperBound < (try #require(all.output.range(of: "\nsettings:"))).lowerBound)
+        let changed = try Self.check(Self.valid + more, ["--changed"])
+        #expect(changed.status == 0 && changed.output.contains("  session.absolute: 8h  # /"), "\(changed.output)")
+        #expect(changed.output.contains("  upstream: http://127.0.0.1:3000  # /"))
+        for text in ["session.idle", "timeouts.idle", "# default"] {
+            #expect(!changed.output.contains(text), "\(text): \(changed.output)")
+        }
+    }
+
     @Test func saysNothingMoreWhenQuiet() throws {
         let result = try Self.check(Self.valid, ["--quiet"])
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")

@@ -165,6 +165,22 @@ import Glibc
         }
     }
 
+    @Test("An address that cannot be bound is named with its key, the reason and a way out")
+    func addressInUse() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let taken = "127.0.0.1:\(app.port)"
+        for (settings, key) in [
+            (Config.file(upstream: app.port, listen: taken), "listen"),
+            (Config.file(upstream: app.port, admin: taken), "admin.listen"),
+        ] {
+            let failure = #expect(throws: BenchFailure.self) { try Gateway(settings) }
+            let sentence =
+                "\n\(key): \(taken) cannot be bound: another process listens there; stop it, or choose another port\n"
+            #expect(failure?.description.contains(sentence) == true, "\(failure?.description ?? "-")")
+        }
+    }
+
     @Test("A connection to the app that was in use during a reload is not kept forever")
     func reloadConnections() throws {
         let closed = Flag()

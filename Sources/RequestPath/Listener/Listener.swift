@@ -4,9 +4,24 @@ import NIOPosix
 package import Settings
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// Why an address cannot be bound.
 package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
+
+    /// What an error of `bind` means and what to do about it.
+    package static func reason(_ error: any Error) -> String {
+        switch (error as? IOError)?.errnoCode {
+        case EADDRINUSE: "another process listens there; stop it, or choose another port"
+        case EADDRNOTAVAIL: "this machine has no such address"
+        case EACCES: "ports below 1024 need the capability CAP_NET_BIND_SERVICE; choose another port"
+        case let code?: String(cString: strerror(code))
+        case nil: "\(error)"
+        }
+    }
 }
 
 /// Accepts clients on one address and hands each to one of the loops for its life.
@@ -63,7 +78,9 @@ package final class Listener: Sendable {
             {
                 return Listener(channel: channel)
             }
-            throw ListenerError(description: "\(setting): \(host):\(address.port) cannot be bound: \(error)")
+            throw ListenerError(
+                description: "\(setting): \(host):\(address.port) cannot be bound: \(ListenerError.reason(error))"
+            )
         }
     }
 

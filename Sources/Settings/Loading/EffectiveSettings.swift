@@ -34,7 +34,9 @@ enum EffectiveSettings {
                 return pairs.entries.map { self.entry("\(path).\($0.name)", $0.setting) }
             default:
                 guard let setting else { return self.fallback(of: key, at: path) }
-                return [self.entry(path, setting)]
+                var entry = self.entry(path, setting)
+                entry.isChanged = entry.value != key.fallback
+                return [entry]
             }
         }
     }
@@ -48,6 +50,6 @@ enum EffectiveSettings {
         if case .list(let elements) = setting.value {
             value = "[\(elements.map(\.shown).joined(separator: ", "))]"
         }
-        return LoadedSettings.Entry(key: path, value: value, origin: setting.origin)
+        return LoadedSettings.Entry(key: path, value: value, origin: setting.origin, isChanged: true)
     }
 }

@@ -29,6 +29,8 @@ package struct LoadedSettings: Sendable {
         package var key: String
         package var value: String
         package var origin: SettingsOrigin
+        /// Whether the value differs from the default, if there is one.
+        package var isChanged = false
     }
 
     package var settings: Settings
@@ -45,8 +47,11 @@ package struct LoadedSettings: Sendable {
     }
 
     /// The effective settings, one `key: value  # origin` a line, without secrets: what `check` prints.
-    package func describe() -> String {
-        self.entries.map { "\($0.key): \($0.value)  # \($0.origin)" }.joined(separator: "\n")
+    ///
+    /// - Parameter changedOnly: Leaves out keys with their default, also where it is written.
+    package func describe(changedOnly: Bool = false) -> String {
+        self.entries.filter { !changedOnly || $0.isChanged }.map { "\($0.key): \($0.value)  # \($0.origin)" }
+            .joined(separator: "\n")
     }
 }
 

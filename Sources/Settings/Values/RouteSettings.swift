@@ -149,6 +149,18 @@ package struct RequirementSettings: Sendable, Equatable {
 
     package init() {}
     package var isEmpty: Bool { self == RequirementSettings() }
+
+    /// As it stands in the file: `aal: aal2, groups_any: [staff]`; empty if nothing is required.
+    package var written: String {
+        func list(_ name: String, _ values: [String]) -> String? {
+            values.isEmpty ? nil : "\(name): [\(values.joined(separator: ", "))]"
+        }
+        let parts = [
+            self.aal.map { "aal: \($0.rawValue)" }, list("groups_any", self.groupsAny), list("scopes", self.scopes),
+            list("origin", self.origins), self.maxAge.map { "max_age: \(Quantity.text($0))" },
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
+    }
 }
 
 package struct CORSSettings: Sendable, Equatable {

@@ -14,8 +14,8 @@ struct CheckCommand: AsyncParsableCommand {
             "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
         discussion: """
             Makes no connections without --network. With it, it connects to the Redis of store.redis and asks the provider, \
-            as the gateway would. With Redis it also prints which clients operators have changed at run time. Each line says what is right or wrong with one of them, and an error makes the exit \
-            status 1. It signs nobody in: to the provider it shows a code and a token that do not exist.
+            as the gateway would. With Redis it also prints which clients operators have changed at run time. Each line says \
+            what is right or wrong with one of them, and an error makes the exit status 1. It signs nobody in: to the provider it shows a code and a token that do not exist.
             """
     )
 
@@ -24,6 +24,9 @@ struct CheckCommand: AsyncParsableCommand {
 
     @Flag(help: "Print only the verdict, the problems and the warnings.")
     var quiet = false
+
+    @Flag(help: "Of the settings, print only those that the file or a variable sets to another value than the default.")
+    var changed = false
 
     @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
     var network = false
@@ -73,11 +76,15 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {
-        self.say("settings", loaded.describe().split(separator: "\n").map(String.init))
         for host in loaded.settings.hosts {
             self.say("routes of \(host.publicURL)", host.routes.map { Self.line($0, on: host) })
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
         }
+        let text = loaded.describe(changedOnly: self.changed)
+        self.say(
+            self.changed ? "settings that are not the default" : "settings",
+            text.split(separator: "\n").map(String.init)
+        )
     }
 
     private func say(_ title: String, _ lines: [String]) {
@@ -112,10 +119,12 @@ struct CheckCommand: AsyncParsableCommand {
         return "\(level)\(space)\(verdict.subject): \(verdict.finding)"
     }
 
-    /// `/admin/**  GET, POST  required  -> app  (admin)`
+    /// `/admin/**  GET, POST  auth required  require {aal: aal2}  -> app  (admin)`
     private static func line(_ route: RouteSettings, on host: HostSettings) -> String {
         let methods = route.methods.isEmpty ? "any method" : route.methods.joined(separator: ", ")
-        var words = [route.path, methods, "auth \(route.auth.rawValue)", "-> \(route.upstream)"]
+        var words = [route.path, methods, "auth \(route.auth.rawValue)"]
+        if !route.require.isEmpty { words.append("require {\(route.require.written)}") }
+        words.append("-> \(route.upstream)")
         if route.handoff, let client = route.client { words.append("handoff as \(client)") }
         if route.leavesHandoffToApp { words.append("handoff left to the app") }
         if route.name != host.publicURL.authority + route.path { words.append("(\(route.name))") }

@@ -2,6 +2,7 @@ import Endpoints
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import RequestPath
 import Settings
 import Synchronization
 
@@ -85,7 +86,7 @@ final class PlainServer: Sendable {
                 failure = error
             }
         }
-        let reason = failure.map { ": \($0)" } ?? ""
+        let reason = failure.map { ": \(ListenerError.reason($0))" } ?? ""
         throw PlainServerError(description: "\(address.host):\(address.port) cannot be bound\(reason)")
     }
 
