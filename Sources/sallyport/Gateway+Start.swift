@@ -218,6 +218,15 @@ extension Gateway {
                 metadata: ["address": "\(address.host):\(listener.port)", "connections": "\(self.gate.effectiveLimit)"]
             )
         }
+        if let files = ConnectionGate.descriptorsNeeded(for: settings.limits.connections) {
+            self.logger.warning(
+                "limits.connections: this process may open too few files for so many",
+                metadata: [
+                    "connections": "\(settings.limits.connections)", "used": "\(self.gate.effectiveLimit)",
+                    "mend": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
+                ]
+            )
+        }
         if let address = settings.adminListen {
             let server = try await AdminServer.start(
                 address,

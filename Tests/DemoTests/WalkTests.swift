@@ -43,6 +43,19 @@ import Testing
         #expect(demo.stop() == 0)
     }
 
+    @Test func answersToBothNamesOfTheMachine() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let origin = demo.origin.replacing("127.0.0.1", with: "localhost")
+        let results = try Shell.run([
+            "JAR=$(mktemp); curl -4 -sS -c \"$JAR\" -o /dev/null -w '%{http_code} %{redirect_url}' -H 'Origin: \(origin)' "
+                + "-d identifier=ada@example.com -d password=analytical-engine -d return_to=/hello \(origin)/.sallyport/login",
+            "curl -4 -sS -b \"$JAR\" \(origin)/hello",
+        ])
+        #expect(results[0].output.contains("303 \(origin)/hello"), "\(results[0].output)")
+        #expect(results[1].output.contains("X-Auth-Subject: user-1815"), "\(results[1].output)")
+    }
+
     @Test func showsAPageToBrowsers() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }

@@ -143,6 +143,7 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port), descriptors: 128) { gateway throws in
+            #expect(eventually { gateway.output.contains("LimitNOFILE (systemd)") && gateway.output.contains("20064") })
             #expect(try gateway.get().status == 200)
             var crowd: [Wire] = []
             for _ in 0..<200 { if let wire = try? gateway.connect() { crowd.append(wire) } }

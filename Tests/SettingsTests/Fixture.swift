@@ -29,6 +29,8 @@ struct Fixture {
     var flags = InsecureFlags()
     var environment: [String: String] = [:]
     var judges = SettingsJudges()
+    /// The paths of files that every user can read.
+    var openToAll: Set<String> = []
 
     static let path = "/etc/sallyport/sallyport.yaml"
 
@@ -47,7 +49,8 @@ struct Fixture {
                 guard bytes.count <= limit else { throw SettingsFiles.Fault("a file that is too large") }
                 return bytes
             },
-            isReadable: { known[$0] != nil }
+            isReadable: { known[$0] != nil },
+            isOpenToAll: { [openToAll = self.openToAll] in openToAll.contains($0) }
         )
         do throws(SettingsFailure) {
             return .success(

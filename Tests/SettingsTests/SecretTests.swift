@@ -41,6 +41,24 @@ struct SecretTests {
         #expect(!SettingsFailure(url).description.contains(canary))
     }
 
+    @Test("a file with a secret that every user of the machine can read is a warning, another file is none")
+    func openFiles() throws {
+        let yaml = """
+            public_url: https://app.example.com
+            upstream: http://127.0.0.1:3000
+            secret_file: secret
+            clients: [{client_id: web-app, client_secret_file: web-app.secret}]
+            provider: {static: {users_file: users.yaml}}
+
+            """
+        var fixture = Fixture()
+        #expect(try !fixture.load(yaml).get().warnings.contains { $0.contains("can read") })
+        fixture.openToAll = ["secret", "web-app.secret", "users.yaml", "ca.pem"]
+            .reduce(into: []) { $0.insert("/etc/sallyport/\($1)") }
+        let warnings = try fixture.load(yaml).get().warnings.filter { $0.contains("can read") }
+        #expect(warnings.map { $0.prefix { $0 != ":" } } == ["secret_file", "clients[0].client_secret_file"])
+    }
+
     @Test("what check prints has every effective value with its origin, and no secret")
     func description() throws {
         let loaded = try Fixture(environment: ["SALLYPORT_DRAIN_DELAY": "9s"])

@@ -33,4 +33,24 @@ struct SystemFilesTests {
             #expect(failure?.problems.map(\.found) == [found])
         }
     }
+
+    @Test("a secret's file is open to all if its mode and its folders let everybody in")
+    func modes() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-modes-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (file, link) = (folder.appending(path: "secret").path, folder.appending(path: "link").path)
+        try Data("x".utf8).write(to: URL(filePath: file))
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+        for (mode, folderMode, isOpen) in [
+            (0o644, 0o755, true), (0o640, 0o755, false), (0o600, 0o755, false), (0o644, 0o750, false),
+        ] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            try FileManager.default.setAttributes([.posixPermissions: folderMode], ofItemAtPath: folder.path)
+            for path in [file, link] {
+                #expect(SettingsFiles.system.isOpenToAll(path) == isOpen, "\(mode), \(folderMode)")
+            }
+        }
+        #expect(!SettingsFiles.system.isOpenToAll(folder.path + "/missing"))
+    }
 }

@@ -98,7 +98,18 @@ package final class ConnectionGate: Sendable {
 
     /// The number of clients that the descriptors allow. Raises the soft limit to the hard one first. Each client may need
     /// a second descriptor for an app, and 64 are reserved for everything else.
-    package static let descriptorLimit: Int = {
+    package static let descriptorLimit: Int = clients(within: openFiles)
+
+    /// The number of descriptors that so many clients need, if the process may open fewer; nil: it may open enough.
+    package static func descriptorsNeeded(for clients: Int) -> Int? {
+        clients > Self.descriptorLimit ? clients * 2 + Self.reserve : nil
+    }
+
+    private static let reserve = 64
+
+    private static func clients(within files: Int) -> Int { max(16, (files - Self.reserve) / 2) }
+
+    private static let openFiles: Int = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
         if limit.rlim_cur < limit.rlim_max {
@@ -106,7 +117,7 @@ package final class ConnectionGate: Sendable {
             _ = setrlimit(__rlimit_resource_t(7), &limit)
             getrlimit(__rlimit_resource_t(7), &limit)
         }
-        return max(16, (Int(min(limit.rlim_cur, 1 << 30)) - 64) / 2)
+        return Int(min(limit.rlim_cur, 1 << 30))
     }()
 
     package var effectiveLimit: Int { self.state.withLock { $0.limits.full } }

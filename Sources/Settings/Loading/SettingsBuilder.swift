@@ -54,6 +54,7 @@ struct SettingsBuilder {
         settings.geo = self.geo()
         settings.rules = self.rules()
         self.checkBindings()
+        self.checkSecretFiles()
         settings.limits = self.limits()
         settings.timeouts = self.timeouts()
         settings.drain.delay = self.tree.tree("drain")?.duration("delay") ?? settings.drain.delay

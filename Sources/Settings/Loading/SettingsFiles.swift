@@ -1,6 +1,10 @@
 internal import Foundation
 internal import Synchronization
 
+#if canImport(Glibc)
+internal import Glibc
+#endif
+
 /// Reads the files that settings name: from the file system in production, from a value in tests.
 package struct SettingsFiles: Sendable {
     /// Why a file cannot be read, e.g. `no such file`.
@@ -16,13 +20,17 @@ package struct SettingsFiles: Sendable {
     let read: @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8]
     /// Whether a file can be opened.
     let isReadable: @Sendable (_ path: String) -> Bool
+    /// Whether every user of the machine can read a file.
+    package let isOpenToAll: @Sendable (_ path: String) -> Bool
 
     package init(
         read: @escaping @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8],
-        isReadable: @escaping @Sendable (_ path: String) -> Bool
+        isReadable: @escaping @Sendable (_ path: String) -> Bool,
+        isOpenToAll: @escaping @Sendable (_ path: String) -> Bool = { _ in false }
     ) {
         self.read = read
         self.isReadable = isReadable
+        self.isOpenToAll = isOpenToAll
     }
 
     /// The file system.
@@ -54,6 +62,17 @@ package struct SettingsFiles: Sendable {
             var isDirectory: ObjCBool = false
             return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue
                 && FileManager.default.isReadableFile(atPath: path)
+        },
+        isOpenToAll: { path in
+            func others(_ path: String) -> mode_t {
+                var information = stat()
+                return stat(path, &information) == 0 ? information.st_mode & 0o007 : 0
+            }
+            guard others(path) & 0o004 != 0, let real = realpath(path, nil) else { return false }
+            defer { free(real) }
+            // Nobody reaches a file in a directory that others may not search.
+            let folders = String(cString: real).split(separator: "/").dropLast()
+            return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         }
     )
 
@@ -62,7 +81,8 @@ package struct SettingsFiles: Sendable {
         let (read, isReadable) = (self.read, self.isReadable)
         return SettingsFiles(
             read: { path, limit throws(Fault) in path == added ? bytes : try read(path, limit) },
-            isReadable: { $0 == added || isReadable($0) }
+            isReadable: { $0 == added || isReadable($0) },
+            isOpenToAll: self.isOpenToAll
         )
     }
 
@@ -82,7 +102,8 @@ package struct SettingsFiles: Sendable {
                 let answer = former ?? isReadable(path)
                 known.state.withLock { $0.readable[path] = answer }
                 return answer
-            }
+            },
+            isOpenToAll: self.isOpenToAll
         )
     }
 

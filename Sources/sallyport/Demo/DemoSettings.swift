@@ -59,7 +59,6 @@ struct DemoSettings: Sendable {
         }
         self.yaml = """
             listen: 127.0.0.1:\(port)
-            public_url: http://127.0.0.1:\(port)
             upstream: demo
             upstreams:
               demo:
@@ -67,17 +66,31 @@ struct DemoSettings: Sendable {
             admin:
               listen: 127.0.0.1:0
 
-            routes:
-              - path: /**
-                name: app
-                client: \(Self.webClient)
-              - path: /orders/**
-                name: orders
-                require:
-                  scopes: ["orders:read"]
-              - path: /public/**
-                name: public
-                auth: public
+            hosts:
+              - public_url: http://127.0.0.1:\(port)
+                endpoints: true
+                routes:
+                  - path: /**
+                    name: app
+                    client: \(Self.webClient)
+                  - path: /orders/**
+                    name: orders
+                    require:
+                      scopes: ["orders:read"]
+                  - path: /public/**
+                    name: public
+                    auth: public
+              # The same pages, for those who write the other name of this machine. The API is above.
+              - public_url: http://localhost:\(port)
+                endpoints: true
+                routes:
+                  - path: /**
+                    client: \(Self.webClient)
+                  - path: /orders/**
+                    require:
+                      scopes: ["orders:read"]
+                  - path: /public/**
+                    auth: public
 
             clients:
               - client_id: \(Self.nativeClient)
