@@ -100,9 +100,9 @@ package final class ConnectionGate: Sendable {
     /// a second descriptor for an app, and 64 are reserved for everything else.
     package static let descriptorLimit: Int = clients(within: openFiles)
 
-    /// The number of descriptors that so many clients need, if the process may open fewer; nil: it may open enough.
+    /// The number of descriptors that so many clients need, if the process may open clearly fewer; nil: it may open enough.
     package static func descriptorsNeeded(for clients: Int) -> Int? {
-        clients > Self.descriptorLimit ? clients * 2 + Self.reserve : nil
+        clients - clients / 10 > Self.descriptorLimit ? clients * 2 + Self.reserve : nil
     }
 
     private static let reserve = 64
