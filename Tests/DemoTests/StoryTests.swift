@@ -19,11 +19,12 @@ import Testing
         )
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
+        // The processes inherit the blocked signals of the tests' threads, so the last line's SIGTERM does not end them all.
         let (gateway, app) = (try ServerPorts.take(), try ServerPorts.take())
         let script = """
             cd '\(Gateway.root.path)'
             export TMPDIR='\(folder.path)' SALLYPORT_LISTEN=127.0.0.1:\(gateway) SALLYPORT_ADMIN_LISTEN=127.0.0.1:0
-            trap 'kill $GATEWAY $APP 2>/dev/null' EXIT
+            trap 'kill -9 $GATEWAY $APP 2>/dev/null' EXIT
             \(Self.blocks("sh", of: section).joined(separator: "\n"))
             """
             .replacing("$PWD/.build/release", with: Gateway.binary.deletingLastPathComponent().path)
