@@ -169,6 +169,9 @@ extension ClientSettings {
         case .query: self.allowsQuery
         }
     }
+
+    /// Whether a token is tried in any place.
+    package var takesTokens: Bool { HandoffTransport.allCases.contains(where: self.takes) }
 }
 
 extension Session {

@@ -115,7 +115,10 @@ package struct AuthorizationEndpoint: Sendable {
             } else if wish.prompt == .none {
                 response = wish.answer.error(AuthorizationError(.loginRequired))
             } else {
-                response = self.signIn(wish, arrival.carried, isAgain: transfer.demandsSignIn)
+                response =
+                    Self.asksApp(wish, transfer, request)
+                    ? self.askApp(arrival.carried, request)
+                    : self.signIn(wish, arrival.carried, isAgain: transfer.demandsSignIn)
                 isAnswer = false
             }
             // A pushed request gives one answer, an error too (RFC 9126 4).
@@ -150,6 +153,36 @@ package struct AuthorizationEndpoint: Sendable {
             loginHint: wish.loginHint
         )
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
+    }
+
+    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the client takes
+    /// tokens, and neither the client nor a rule demands that the user signs in here.
+    private static func asksApp(
+        _ wish: AuthorizationRequest,
+        _ transfer: TransferSignIn.Outcome,
+        _ request: EndpointRequest
+    ) -> Bool {
+        request.announcesNativeApp && request.isTopLevelPageLoad && wish.wish.client.takesTokens
+            && wish.prompt != .login
+            && transfer.user == nil && transfer.existing == nil && !transfer.isSignInRuled
+    }
+
+    /// The challenge to the native app, which opens this request again with another token.
+    private func askApp(
+        _ parameters: [(name: String, value: String)],
+        _ request: EndpointRequest
+    ) -> EndpointResponse {
+        let target = Self.path + "?" + FormText.encoded(parameters)
+        let challenge = NativeChallenge(realm: request.origin, target: target, without: Self.transferToken)
+        var response = EndpointResponse.problem(
+            .credentialMissing,
+            requestID: request.requestID,
+            loginURL: SignInPath.url(on: request.origin),
+            fields: challenge.fields
+        )
+        response.native = challenge
+        response.signIn = SignInPath.leading(to: target.utf8, demanding: SignInDemand())
+        return response
     }
 
     private func answer(

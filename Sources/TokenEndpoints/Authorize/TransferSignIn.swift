@@ -30,6 +30,8 @@ struct TransferSignIn: Sendable {
         /// Whether the user has to sign in, whoever is signed in here: the client asked for the user of a token that is
         /// not accepted.
         var demandsSignIn = false
+        /// Whether a rule demands it, so that no other token would help.
+        var isSignInRuled = false
         /// The error by which a rule denied the sign-in.
         var denial: AuthorizationError?
         /// Why a token could not be judged.
@@ -129,6 +131,7 @@ struct TransferSignIn: Sendable {
         case .alreadySignedIn: return true
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
+            if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
             // A cookie may be stale, or planted by another site of the domain; a token that a rule judged is neither
             // spent nor forged.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
