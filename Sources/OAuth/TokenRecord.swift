@@ -25,6 +25,8 @@ package struct TokenRecord: Sendable {
     package var audience: String?
     package var subject: String?
     package var sessionID: String?
+    /// The subject of whoever acts for the user.
+    package var actor: String?
     package var scopes: [String] = []
     /// The check that failed.
     package var detail: String?
@@ -42,6 +44,7 @@ package struct TokenRecord: Sendable {
     mutating func note(_ session: Session, audience: String?) {
         self.subject = session.subject
         self.sessionID = session.id
+        self.actor = session.actor
         self.audience = audience
     }
 
@@ -72,19 +75,24 @@ package struct TokenRecord: Sendable {
             asn: self.device.asn,
             userAgent: self.device.userAgent,
             requestID: self.requestID,
-            details: [("act", self.act.rawValue)]
-                + (self.detail.map { [("detail", $0)] } ?? [])
-                + (self.rules.objecting.map { [("rule", $0)] } ?? [])
-                + (self.scopes.isEmpty ? [] : [("scope", self.scopes.joined(separator: " "))])
+            details: self.details
         )
         event.audience = self.audience
         return event
     }
 
+    private var details: [(String, String)] {
+        let details: [(String, String?)] = [
+            ("act", self.act.rawValue), ("actor", self.actor), ("detail", self.detail),
+            ("rule", self.rules.objecting), ("scope", self.scopes.isEmpty ? nil : self.scopes.joined(separator: " ")),
+        ]
+        return details.compactMap { name, value in value.map { (name, $0) } }
+    }
+
     private var code: AuditEvent.Code? {
         switch (self.act, self.reason == nil) {
-        case (.redeemed, true): .codeRedeemed
-        case (.redeemed, false): .codeRefused
+        case (.redeemed, true): self.actor == nil ? .codeRedeemed : .delegatedCodeRedeemed
+        case (.redeemed, false): self.actor == nil ? .codeRefused : .delegatedCodeRefused
         case (.refreshed, true): .minted
         case (.refreshed, false): .mintFailed
         case (.socialExchanged, true): .socialExchanged

@@ -79,6 +79,8 @@ extension TokenService {
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
+            // Whoever acts for a user does so for a while.
+            && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
         let lineage = isBound ? web.lineage : self.authority.newLineage()

@@ -71,6 +71,11 @@ package struct AuditEvent: Sendable {
         /// A sign-in without asking the user worked, or not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
+        /// A sign-in by a delegated transfer token worked.
+        case delegatedSignedIn = "sdel"
+        /// An authorization code of a delegated session was redeemed, or not.
+        case delegatedCodeRedeemed = "sdeleacft"
+        case delegatedCodeRefused = "fdeleacft"
         /// A logout worked.
         case loggedOut = "slo"
         /// A warning.

@@ -224,6 +224,13 @@ package struct RefusalWords: Equatable, Sendable {
                 "Open the link once more, from where you got it, or sign in.",
                 .signIn
             )
+        case .handoffAlreadySignedIn:
+            return RefusalWords(
+                "You are signed in already",
+                "The link signs you in for another person, which is possible only where nobody is signed in.",
+                "Sign out here, then open a new link from where you got this one.",
+                .start
+            )
         case .ruleDenied:
             return RefusalWords(
                 "This is not allowed",

@@ -112,6 +112,8 @@ package struct AuthorizationEndpoint: Sendable {
                 response = wish.answer.error(denial)
             } else if let user = self.user(wish, transfer, begun: arrival.begun) {
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
+            } else if transfer.existing?.session.actor != nil {
+                response = wish.answer.error(AuthorizationError(.interactionRequired))
             } else if wish.prompt == .none {
                 response = wish.answer.error(AuthorizationError(.loginRequired))
             } else {
@@ -216,6 +218,7 @@ package struct AuthorizationEndpoint: Sendable {
     ) -> NewSession? {
         if let user = transfer.user { return self.suffices(user.session, wish, begun: nil) ? user : nil }
         guard let existing = transfer.existing, !transfer.demandsSignIn,
+            existing.session.actor == nil || wish.wish.client.delegation != nil,
             self.suffices(existing.session, wish, begun: begun)
         else { return nil }
         return NewSession(key: existing.key, session: existing.session)

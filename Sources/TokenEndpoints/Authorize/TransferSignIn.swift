@@ -32,7 +32,7 @@ struct TransferSignIn: Sendable {
         var demandsSignIn = false
         /// Whether a rule demands it, so that no other token would help.
         var isSignInRuled = false
-        /// The error by which a rule denied the sign-in.
+        /// The error by which the sign-in was denied.
         var denial: AuthorizationError?
         /// Why a token could not be judged.
         var failure: StoreError?
@@ -139,8 +139,9 @@ struct TransferSignIn: Sendable {
             }
             // With another user's session nobody is signed in, whatever is in the query.
             return reason != .handoffOtherUser
-        case .denied(let text):
-            trial.outcome.denial = .denied(text)
+        case .denied(let reason, let text):
+            trial.outcome.denial =
+                reason == .ruleDenied ? .denied(text) : AuthorizationError(.interactionRequired)
             return false
         case .unavailable(let error):
             trial.outcome.failure = error

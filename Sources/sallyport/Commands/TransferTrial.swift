@@ -78,7 +78,7 @@ struct TransferTrial {
             let network = token.device.asn.map { ", network \($0)" } ?? ""
             return [
                 "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
-                    + "\(token.parent.subject), at \(token.device.address)\(network)",
+                    + "\(token.parent.subject)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
                 "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
                     + (token.host ?? "every host"),
                 Self.words(outcome, burns),
@@ -92,7 +92,8 @@ struct TransferTrial {
         case .signedIn(_, let session, _): "it would sign \(session.subject) in, for \(session.clientID ?? "no client")"
         case .alreadySignedIn: "the browser would keep its session"
         case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
-        case .denied(let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .denied(let reason, _): "it would be refused with a page, \(fate): \(reason.rawValue)"
         case .unavailable: "the store cannot answer"
         }
     }
