@@ -30,6 +30,8 @@ package struct TokenRecord: Sendable {
     package var scopes: [String] = []
     /// The check that failed.
     package var detail: String?
+    /// How many sessions ended with the one that it is about.
+    package var cascaded = 0
     /// What the operator's rules said.
     package var rules: [RuleFinding] = []
 
@@ -51,7 +53,9 @@ package struct TokenRecord: Sendable {
     /// The record as lines of the audit stream, the act itself last.
     package var auditEvents: [AuditEvent] {
         let act = self.auditEvent
-        return self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) } + [act]
+        let dryRuns = self.rules.filter(\.result.isDryRun).map { act.ofDryRun(rule: $0.rule, reason: $0.reason) }
+        let cause = self.reason?.rawValue ?? self.act.rawValue
+        return dryRuns + (self.cascaded > 0 ? [act.ofCascade(self.cascaded, by: cause)] : []) + [act]
     }
 
     /// The act itself.

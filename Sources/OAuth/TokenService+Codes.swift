@@ -183,7 +183,7 @@ extension TokenService {
     private func refuseReplay(_ marker: Marker, _ record: inout TokenRecord) async throws(StoreError) -> TokenOutcome {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session.session, audience: session.session.access?.audience)
-            try await self.end(session)
+            try await self.end(session, &record)
         }
         return .refused(.codeReplayed)
     }

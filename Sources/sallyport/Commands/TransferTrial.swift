@@ -21,7 +21,10 @@ struct TransferTrial {
     /// The lines for the request that would consume the token.
     func lines(_ request: HandoffRequest) async -> [String] {
         guard self.settings.store.redis != nil else {
-            return ["it is in the memory of the gateway that minted it, which is not asked: only store.redis can be"]
+            return [
+                "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
+                "whether it was used, burned or never minted, only a gateway with store.redis can tell",
+            ]
         }
         guard self.usesNetwork else { return ["--network asks Redis what has become of it"] }
         do {

@@ -36,6 +36,19 @@ import Vocabulary
                     )
                 )
             }
+        case .sessionCascaded:
+            .act([nil]) { world in
+                let native = try world.gateway.native()
+                _ = try world.withToken(try world.gateway.mint(native))
+                _ = try world.gateway.request(
+                    Request.get(
+                        "/self-service/logout/api",
+                        ["Content-Type: application/json"],
+                        method: "DELETE",
+                        body: #"{"session_token":"\#(native)"}"#
+                    )
+                )
+            }
         case .sessionEnded: .act([.loggedOut]) { _ = try $0.gateway.signOut(try $0.gateway.browser()) }
         case .hostTicketIssued, .hostTicketRefused:
             .elsewhere("After a sign-out, a used ticket signs nobody in, not even with the nonce that belongs to it")
